@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics by the articulated-body algorithm (Takahashi 2012, sec. 2.2.2, eqs. 2.23-2.34).
+
+The velocity terms are taken out first: with all joint accelerations zero, the Newton-Euler pass gives the wrench P each
+body needs. What is left is linear in the accelerations and has no velocities in it, so the articulated-body passes run
+on plain operators. Each velocity of a joint is eliminated on its own, with a scalar pivot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, moving_outward, transforms
+from ada_dynamics.algorithms.rnea import needed_force
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import ArticulatedInertia
+from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+
+class Pivot(NamedTuple):
+    """One eliminated velocity: U/D and u/D of eqs. 2.31-2.33."""
+
+    U_over_D: Force
+    u_over_D: Scalar
+
+
+class Eliminated(NamedTuple):
+    """A body after its joint's velocities are eliminated: what its parent sees, and what the way back needs."""
+
+    inertia: ArticulatedInertia
+    wrench: Force
+    pivots: tuple[Pivot, ...]
+
+
+def biased_motion(body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Scalar], parent: Moving) -> Moving:
+    """Pass 1, per body: motion with zero joint accelerations."""
+    return moving_outward(body, X, q, v, None, parent)
+
+
+def eliminate_joint(
+    body: Body, q: Sequence[Scalar], effort: Sequence[Scalar], inertia: ArticulatedInertia, wrench: Force
+) -> Eliminated:
+    """Pass 2, per body: free the joint (eqs. 2.26-2.34), in the body's frame.
+
+    U = I^A S, D = Sᵀ U (+ armature), u = τ - Sᵀ P; then I^A - U Uᵀ/D and P + U u/D are left.
+    """
+    pivots = []
+    for s, tau in zip(body.joint.subspace(q), effort, strict=True):
+        U = inertia.times(s)
+        inverse_D = 1.0 / plus(s.power(U), body.armature)
+        u = minus(tau, s.power(wrench))
+        scaled = U.scaled(inverse_D)
+        inertia = inertia.less_outer(U, scaled)
+        wrench = wrench + scaled.scaled(u)
+        pivots.append(Pivot(scaled, product(inverse_D, u)))
+    return Eliminated(inertia, wrench, tuple(pivots))
+
+
+def joint_acceleration(
+    body: Body, q: Sequence[Scalar], pivots: Sequence[Pivot], carried: Motion
+) -> tuple[list[Scalar], Motion]:
+    """Pass 3, per body: joint accelerations and the body's acceleration, from that of its parent seen at the body.
+
+    q̈ = u/D - (U/D) . a, a + S q̈; backwards through the joint's velocities.
+    """
+    subspace = body.joint.subspace(q)
+    result: list[Scalar] = [0.0] * len(subspace)
+    # The last one eliminated knows the accelerations of none of the others.
+    for i in range(len(subspace) - 1, -1, -1):
+        rate = minus(pivots[i].u_over_D, carried.power(pivots[i].U_over_D))
+        result[i] = rate
+        carried = carried + subspace[i].scaled(rate)
+    return result, carried
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations. Needs a model in which every joint has its own coordinates."""
+    X = transforms(tree, q)
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+
+    # Pass 1: outward, wrenches with zero joint accelerations
+    biased = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))
+    wrench = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, biased, strict=True)]
+    for i, given in (external or {}).items():
+        wrench[i] = wrench[i] - given
+
+    # Pass 2: inward, articulated inertias
+    inertia = [ArticulatedInertia.of_rigid(b.inertia) for b in tree.bodies]
+    pivots: list[tuple[Pivot, ...]] = [()] * len(tree.bodies)
+    for body in reversed(tree.bodies):
+        i, p = body.index, body.parent
+        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i])
+        pivots[i] = free.pivots
+        if p != WORLD:
+            inertia[p] = inertia[p] + free.inertia.up(X[i])
+            wrench[p] = wrench[p] + X[i].force_up(free.wrench)
+
+    # Pass 3: outward, accelerations
+    result: list[Scalar] = [0.0] * tree.nv
+    acceleration: list[Motion] = []
+    for body in tree.bodies:
+        i = body.index
+        carried = NO_MOTION if body.parent == WORLD else X[i].motion_down(acceleration[body.parent])
+        rates, own = joint_acceleration(body, body.positions(q), pivots[i], carried)
+        acceleration.append(own)
+        result[body.v] = rates
+    return result

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Centre of mass of all moving bodies, and its Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics.algorithms.centroidal import momentum_columns
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+
+
+def moving_mass(tree: Tree) -> Scalar:
+    """Mass of the bodies that can move [kg]."""
+    return v3.total(body.inertia.mass for body in tree.bodies)
+
+
+def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
+    """Σ m c in the world's axes [kg m]."""
+    total: Vec3 = ZERO3
+    for body, pose in zip(tree.bodies, poses(tree, transforms(tree, q)), strict=True):
+        h = body.inertia.first_moment
+        total = v3.add(total, v3.add(v3.scale(body.inertia.mass, pose.position), pose.rotation.up(h)))
+    return total
+
+
+def position(tree: Tree, q: Sequence[Scalar]) -> Vec3:
+    """Position of the centre of mass in the world."""
+    return v3.scale(1.0 / moving_mass(tree), first_moment(tree, q))
+
+
+def jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:
+    """Velocity of the centre of mass per unit velocity of each coordinate."""
+    k = 1.0 / moving_mass(tree)
+    return [v3.scale(k, column.force) for column in momentum_columns(tree, q)]

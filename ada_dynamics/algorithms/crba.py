@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint-space mass matrix by the composite-rigid-body method (CRB note; Walker and Orin 1982), and its dynamics.
+
+All that a joint carries moves as one rigid body when only that joint accelerates; the wrench that needs, projected on
+the joint and on its ancestors, is a block column of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.algorithms.rnea import inverse_dynamics
+from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import is_zero, minus, product
+
+
+def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:
+    """Inertia of each body with all that it carries, in the body's frame."""
+    total = [body.inertia for body in tree.bodies]
+    for body in reversed(tree.bodies):
+        if body.parent != WORLD:
+            total[body.parent] = total[body.parent] + total[body.index].up(X[body.index])
+    return total
+
+
+def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> SymmetricMatrix:
+    """The matrix with its armature; entries of joints on different branches are absent."""
+    X = transforms(tree, q)
+    composite = composite_inertias(tree, X)
+    M = SymmetricMatrix(tree.nv)
+    for body in tree.bodies:
+        S = body.joint.subspace(body.positions(q))
+        for j, s in enumerate(S):
+            wrench = composite[body.index].times(s)
+            for k in range(j, len(S)):
+                # twice on the diagonal of a mimicked pair comes out right: H_ij adds to both (i, j) and (j, i)
+                M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * S[k].power(wrench))
+            M.add(body.v.start + j, body.v.start + j, product(body.multiplier**2, body.armature))
+            _project_on_ancestors(tree, X, q, M, body.index, j, wrench)
+    return M
+
+
+def _project_on_ancestors(
+    tree: Tree,
+    X: Sequence[Transform],
+    q: Sequence[Scalar],
+    M: SymmetricMatrix,
+    index: int,
+    column: int,
+    wrench: Force,
+) -> None:
+    body = tree.bodies[index]
+    i = body.v.start + column
+    while body.parent != WORLD:
+        wrench = X[body.index].force_up(wrench)
+        body = tree.bodies[body.parent]
+        for j, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
+            factor = body.multiplier * tree.bodies[index].multiplier
+            entry = product(factor, s.power(wrench))
+            if not is_zero(entry):
+                # A joint and one that mimics it share a coordinate: their coupling counts in both triangles.
+                M.add(i, j, product(2.0, entry) if i == j else entry)
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> list[Scalar]:
+    """M⁻¹ (τ - h): mass matrix and bias, then elimination from the leaves to the root."""
+    h = inverse_dynamics(tree, q, v, None, external)
+    return solve(mass_matrix(tree, q), [minus(t, b) for t, b in zip(tau, h, strict=True)])

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinetic and potential energy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics.algorithms.centre_of_mass import first_moment
+from ada_dynamics.algorithms.kinematics import transforms, velocities
+from ada_dynamics.algorithms.rnea import rotor_efforts
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import product
+
+
+def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+    """½ Σ V . I V [J]."""
+    moved = velocities(tree, transforms(tree, q), q, v)
+    return product(0.5, v3.total(V.power(b.inertia.times(V)) for b, V in zip(tree.bodies, moved, strict=True)))
+
+
+def kinetic(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+    """The links' kinetic energy and that of the rotors, ½ Σ armature v² [J]."""
+    rotors = v3.total(product(r, x) for r, x in zip(rotor_efforts(tree, v), v, strict=True))
+    return v3.plus(kinetic_of_links(tree, q, v), product(0.5, rotors))
+
+
+def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+    """-g . Σ m c, zero at the world's origin [J]."""
+    return v3.minus(0.0, v3.dot(tree.gravity, first_moment(tree, q)))

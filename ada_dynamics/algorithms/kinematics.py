@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses, velocities and accelerations of all bodies, outward from the base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import Motion
+from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+
+class Moving(NamedTuple):
+    """How a body moves, in its own axes: w, ẇ, the acceleration of its origin, and Ψ = [ẇ×] + [w×]².
+
+    The acceleration of a point at r from the origin is a + Ψ r, that of any first moment likewise.
+    """
+
+    w: Vec3
+    wd: Vec3
+    a: Vec3
+    spin: Mat3
+
+
+def at_rest(a: Vec3 = ZERO3) -> Moving:
+    """A frame that only accelerates: the world, with a = -gravity where weight is wanted."""
+    return Moving(ZERO3, ZERO3, a, (ZERO3, ZERO3, ZERO3))
+
+
+def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
+    """Ψ = [ẇ×] + [w×]²."""
+    x, y, z = w
+    xx, yy, zz = product(x, x), product(y, y), product(z, z)
+    xy, xz, yz = product(x, y), product(x, z), product(y, z)
+    return (
+        (minus(0.0, plus(yy, zz)), minus(xy, wd[2]), plus(xz, wd[1])),
+        (plus(xy, wd[2]), minus(0.0, plus(xx, zz)), minus(yz, wd[0])),
+        (minus(xz, wd[1]), plus(yz, wd[0]), minus(0.0, plus(xx, yy))),
+    )
+
+
+def moving_outward(
+    body: Body,
+    X: Transform,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar] | None,
+    parent: Moving,
+) -> Moving:
+    """Motion of a body from its parent's, joint variables q, v and accelerations a (None: all zero).
+
+    w = Rᵀw_p + w_J,  ẇ = Rᵀẇ_p + Rᵀw_p x w_J + ẇ_J,  a = Rᵀ(a_p + Ψ_p r) + 2 Rᵀw_p x v_J + a_J,
+    with w_J, v_J = S v and ẇ_J, a_J = Ṡ v + S v̇ seen from the parent.
+    """
+    relative = body.joint.relative_velocity(q, v)
+    rate = body.joint.bias(q, v)
+    if a is not None:
+        rate = rate + body.joint.relative_velocity(q, a)
+    carried = X.rotation.down(parent.w)
+    w = v3.add(carried, relative.angular)
+    wd = v3.add(v3.add(X.rotation.down(parent.wd), v3.cross(carried, relative.angular)), rate.angular)
+    point = X.rotation.down(v3.add(parent.a, v3.mat_vec(parent.spin, X.position)))
+    coriolis = v3.cross(v3.add(v3.scale(2.0, carried), relative.angular), relative.linear)
+    acceleration = v3.add(v3.add(point, coriolis), rate.linear)
+    return Moving(w, wd, acceleration, spin_matrix(w, wd))
+
+
+def transforms(tree: Tree, q: Sequence[Scalar]) -> list[Transform]:
+    """Pose of every body in its parent."""
+    return [body.transform(body.positions(q)) for body in tree.bodies]
+
+
+def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
+    """Pose of every body in the world, rotations multiplied out."""
+    result: list[Transform] = []
+    for body, x in zip(tree.bodies, X, strict=True):
+        result.append(_flat(x) if body.parent == WORLD else _flat(result[body.parent].then(x)))
+    return result
+
+
+def _flat(X: Transform) -> Transform:
+    from ada_dynamics.spatial.rotation import MatrixRotation
+
+    return Transform(MatrixRotation(X.rotation.matrix()), X.position)
+
+
+def velocities(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
+    """Velocity of every body in its own frame (Takahashi 2012, eq. 2.5)."""
+    result: list[Motion] = []
+    for body, x in zip(tree.bodies, X, strict=True):
+        own = body.joint.relative_velocity(body.positions(q), body.velocities(v))
+        result.append(own if body.parent == WORLD else x.motion_down(result[body.parent]) + own)
+    return result
+
+
+def motions(
+    tree: Tree,
+    X: Sequence[Transform],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar] | None,
+    base: Moving,
+) -> list[Moving]:
+    """`moving_outward` over the whole tree."""
+    result: list[Moving] = []
+    for body, x in zip(tree.bodies, X, strict=True):
+        parent = base if body.parent == WORLD else result[body.parent]
+        rates = None if a is None else body.velocities(a)
+        result.append(moving_outward(body, x, body.positions(q), body.velocities(v), rates, parent))
+    return result
+
+
+def link_pose(tree: Tree, q: Sequence[Scalar], link: str) -> Transform:
+    """Pose of a link in the world."""
+    frame = tree.frames[link]
+    if frame.body == WORLD:
+        return frame.pose
+    X = Transform()
+    for i in reversed(tree.ancestry(frame.body)):
+        body = tree.bodies[i]
+        X = _flat(X.then(body.transform(body.positions(q))))
+    return X.then(frame.pose)
+
+
+def all_link_poses(tree: Tree, q: Sequence[Scalar]) -> dict[str, Transform]:
+    """Pose of every link in the world."""
+    world = poses(tree, transforms(tree, q))
+    return {
+        name: frame.pose if frame.body == WORLD else world[frame.body].then(frame.pose)
+        for name, frame in tree.frames.items()
+    }
+
+
+def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str) -> Motion:
+    """Velocity of a link at its origin, in the world's axes."""
+    frame = tree.frames[link]
+    if frame.body == WORLD:
+        return Motion(ZERO3, ZERO3)
+    X = transforms(tree, q)
+    local = frame.pose.motion_down(velocities(tree, X, q, v)[frame.body])
+    R = link_pose(tree, q, link).rotation
+    return Motion(R.up(local.angular), R.up(local.linear))
+
+
+def link_acceleration(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str
+) -> Motion:
+    """Angular acceleration of a link and acceleration of its origin, in the world's axes."""
+    frame = tree.frames[link]
+    if frame.body == WORLD:
+        return Motion(ZERO3, ZERO3)
+    body = motions(tree, transforms(tree, q), q, v, a, at_rest())[frame.body]
+    point = v3.add(body.a, v3.mat_vec(body.spin, frame.pose.position))
+    R = link_pose(tree, q, tree_body_link(tree, frame.body)).rotation
+    return Motion(R.up(body.wd), R.up(point))
+
+
+def tree_body_link(tree: Tree, body: int) -> str:
+    """The link whose frame has the same origin as the body (the one its joint carries)."""
+    return next(f.link for f in tree.frames.values() if f.body == body)

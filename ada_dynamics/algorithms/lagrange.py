@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Symbolic equations of motion by Lagrange's method: M q̈ + c + g = τ (Takahashi 2012, sec. 4.2.1, eqs. 4.10, 4.11).
+
+Kinetic energy T and potential energy V are written as expressions and differentiated; this algorithm therefore runs on
+expression nodes only. Where velocities are not rates of coordinates (quaternions), it is the equation of Euler and
+Poincaré: d/dt ∂T/∂v + [v, ∂T/∂v] - Eᵀ ∂(T - V)/∂q = τ with q̇ = E v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_dynamics import expr
+from ada_dynamics.algorithms import energy
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.rnea import rotor_efforts
+from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import minus, plus, product, total
+
+
+class Equations(NamedTuple):
+    """M, c and g of eq. 4.10."""
+
+    M: SymmetricMatrix
+    c: list[Scalar]
+    g: list[Scalar]
+
+
+def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Equations:
+    """Mass matrix, velocity terms and gravity terms as expressions of the variables q and v."""
+    kinetic = energy.kinetic_of_links(tree, q, v)
+    rates = _position_rates(tree, q, v)
+    momentum = expr.gradient(kinetic, v)
+
+    M = SymmetricMatrix(tree.nv)
+    for i in range(tree.nv):
+        for j, entry in enumerate(expr.gradient(momentum[i], v)[: i + 1]):
+            M.add(i, j, entry)
+    for i, rotor in enumerate(rotor_efforts(tree, (1.0,) * tree.nv)):
+        M.add(i, i, rotor)
+
+    along = expr.directional(momentum, dict(zip(q, rates, strict=True)))
+    slope = _generalized(tree, q, expr.gradient(kinetic, q))
+    turning = _commutators(tree, v, momentum)
+    c = [plus(minus(a, s), t) for a, s, t in zip(along, slope, turning, strict=True)]
+    g = _generalized(tree, q, expr.gradient(energy.potential(tree, q), q))
+    return Equations(M, c, g)
+
+
+def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+    """q̈ = M⁻¹ (τ - c - g), eq. 4.11."""
+    M, c, g = equations_of_motion(tree, q, v)
+    passive = passive_efforts(tree, v)
+    rest = [minus(minus(minus(t, p), x), y) for t, p, x, y in zip(tau, passive, c, g, strict=True)]
+    return solve(M, rest)
+
+
+def _position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    rates: list[Scalar] = [0.0] * tree.nq
+    for body in tree.bodies:
+        rates[body.q] = body.joint.position_rate(q[body.q], v[body.v])
+    return rates
+
+
+def _generalized(tree: Tree, q: Sequence[Scalar], slope: Sequence[Scalar]) -> list[Scalar]:
+    """Eᵀ ∂/∂q: a slope over positions as one over velocities."""
+    result: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        n = body.joint.nv
+        for j in range(n):
+            unit = [1.0 if i == j else 0.0 for i in range(n)]
+            column = body.joint.position_rate(q[body.q], unit)
+            result[body.v.start + j] = total(product(e, s) for e, s in zip(column, slope[body.q], strict=True))
+    return result
+
+
+def _commutators(tree: Tree, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> list[Scalar]:
+    result: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        result[body.v] = body.joint.commutator(v[body.v], momentum[body.v])
+    return result

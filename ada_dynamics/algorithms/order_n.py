@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics by the order-n algorithm after Rosenthal and Kane (Tarao et al., eqs. 1-7, sec. 3.3).
+
+State of a body: acceleration of its centre of mass and angular acceleration, split into a part S that is linear in the
+accelerations u̇ and a remainder (a_t, α_t) of velocities (eq. 4). Every equation is written at centres of mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
+from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations. Needs a model in which every joint has its own coordinates."""
+    X = transforms(tree, q)
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    centres = [_centre(b.inertia) for b in tree.bodies]
+    Y = [_between_centres(b, X[b.index], centres) for b in tree.bodies]
+    P = [[s.at(centres[b.index]) for s in b.joint.subspace(b.positions(q))] for b in tree.bodies]
+
+    # Forward pass 1: M_k, X_k (eqs. 6, 7)
+    moving = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))
+    M: list[ArticulatedInertia] = []
+    rest: list[Force] = []
+    for body, state in zip(tree.bodies, moving, strict=True):
+        c = centres[body.index]
+        about = _about_centre(body.inertia, c)
+        m = body.inertia.mass
+        M.append(ArticulatedInertia(about, (ZERO3, ZERO3, ZERO3), v3.diagonal(m, m, m)))
+        applied = (external or {}).get(body.index, Force(ZERO3, ZERO3)).at(c)
+        rest.append(_remainder(body, about, state, c) - applied)
+
+    # Backward pass: remove the unknown constraint forces
+    kept: list[list[tuple[Force, Scalar]]] = [[] for _ in tree.bodies]
+    for body in reversed(tree.bodies):
+        i = body.index
+        for p, t in zip(P[i], effort[body.v], strict=True):
+            MP = M[i].times(p)
+            k = 1.0 / plus(p.power(MP), body.armature)
+            gain, drive = MP.scaled(k), minus(t, p.power(rest[i]))
+            kept[i].append((gain, product(k, drive)))
+            M[i] = M[i].less_outer(MP, gain)
+            rest[i] = rest[i] + gain.scaled(drive)
+        if body.parent != WORLD:
+            M[body.parent] = M[body.parent] + M[i].up(Y[i])
+            rest[body.parent] = rest[body.parent] + Y[i].force_up(rest[i])
+
+    # Forward pass 2: u̇
+    S: list[Motion] = []
+    result: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        i = body.index
+        state_part = NO_MOTION if body.parent == WORLD else Y[i].motion_down(S[body.parent])
+        for j in range(len(P[i]) - 1, -1, -1):
+            gain, drive = kept[i][j]
+            rate = minus(drive, state_part.power(gain))
+            result[body.v.start + j] = rate
+            state_part = state_part + P[i][j].scaled(rate)
+        S.append(state_part)
+    return result
+
+
+def _centre(inertia: RigidInertia) -> Vec3:
+    """Centre of mass; the origin for a massless body."""
+    return ZERO3 if is_zero(inertia.mass) else v3.scale(1.0 / inertia.mass, inertia.first_moment)
+
+
+def _about_centre(inertia: RigidInertia, c: Vec3) -> Mat3:
+    """I_k of eq. 6: the tensor about the centre of mass."""
+    D = v3.skew(c)
+    shift = v3.mat_mat(D, v3.transpose(D))
+    m = inertia.mass
+    return v3.mat_sub(inertia.about_origin, (v3.scale(m, shift[0]), v3.scale(m, shift[1]), v3.scale(m, shift[2])))
+
+
+def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Transform:
+    """Pose of the frame at the body's centre in that at its parent's."""
+    own = v3.add(X.position, X.rotation.up(centres[body.index]))
+    return Transform(X.rotation, own if body.parent == WORLD else v3.sub(own, centres[body.parent]))
+
+
+def _remainder(body: Body, about: Mat3, state: Moving, c: Vec3) -> Force:
+    """[I α_t + ω x I ω; m a_t], eq. 7 without the external wrench."""
+    a_t = v3.add(state.a, v3.mat_vec(state.spin, c))
+    gyroscopic = v3.cross(state.w, v3.mat_vec(about, state.w))
+    moment = v3.add(v3.mat_vec(about, state.wd), gyroscopic)
+    return Force(moment, v3.scale(body.inertia.mass, a_t))

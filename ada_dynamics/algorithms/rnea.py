@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inverse dynamics by the recursive Newton-Euler algorithm, on accelerations of points.
+
+Weight enters as an acceleration of the base, external wrenches body by body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+
+def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
+    """The wrench that makes a body move so (Takahashi 2012, eq. 2.1: I V̇ + P), about its origin.
+
+    f = m a + Ψ h and n = I ẇ + w x I w + h x a. The first two terms of n are the axial part of Ψ E with
+    E = ½ tr(I) 1 - I: nᵢ = (ΨE)_kj - (ΨE)_jk for cyclic i, j, k, which reuses the products in Ψ.
+    """
+    m, h, about = inertia
+    f = v3.add(v3.scale(m, moving.a), v3.mat_vec(moving.spin, h))
+    half_trace = product(0.5, v3.total((about[0][0], about[1][1], about[2][2])))
+    E = v3.mat_sub(v3.diagonal(half_trace, half_trace, half_trace), about)
+    P = moving.spin
+    turn = (
+        minus(v3.dot(P[2], E[1]), v3.dot(P[1], E[2])),
+        minus(v3.dot(P[0], E[2]), v3.dot(P[2], E[0])),
+        minus(v3.dot(P[1], E[0]), v3.dot(P[0], E[1])),
+    )
+    return Force(v3.add(turn, v3.cross(h, moving.a)), f)
+
+
+def joint_efforts(body: Body, q: Sequence[Scalar], wrench: Force) -> list[Scalar]:
+    """Sᵀ F: the part of a joint's wrench that the joint's motors must give (eq. 2.10)."""
+    return [s.power(wrench) for s in body.joint.subspace(q)]
+
+
+def wrenches_inward(tree: Tree, X: Sequence[Transform], own: Sequence[Force]) -> list[Force]:
+    """Wrench through each joint onto its body: the body's own need plus what its children take."""
+    total = list(own)
+    for body in reversed(tree.bodies):
+        if body.parent != WORLD:
+            total[body.parent] = total[body.parent] + X[body.index].force_up(total[body.index])
+    return total
+
+
+def gather_efforts(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Force]) -> list[Scalar]:
+    """Joint efforts of all joints in the model's order."""
+    tau: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        efforts = joint_efforts(body, body.positions(q), wrenches[body.index])
+        for i, effort in zip(range(body.v.start, body.v.stop), efforts, strict=True):
+            tau[i] = plus(tau[i], product(body.multiplier, effort))
+    return tau
+
+
+def joint_wrenches(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar] | None,
+    external: Mapping[int, Force] | None = None,
+    gravity: bool = True,
+) -> list[Force]:
+    """Wrench through every joint onto its body, in the body's frame.
+
+    Args:
+        tree: the mechanism.
+        q: positions.
+        v: velocities.
+        a: accelerations; None means zero.
+        external: wrench on a body about its origin, in its axes.
+        gravity: whether weight acts.
+    """
+    X = transforms(tree, q)
+    base = at_rest(v3.negate(tree.gravity) if gravity else (0.0, 0.0, 0.0))
+    own = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, motions(tree, X, q, v, a, base), strict=True)]
+    for i, wrench in (external or {}).items():
+        own[i] = own[i] - wrench
+    return wrenches_inward(tree, X, own)
+
+
+def inverse_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar] | None,
+    external: Mapping[int, Force] | None = None,
+    gravity: bool = True,
+) -> list[Scalar]:
+    """Joint efforts for given accelerations, with armature, damping and friction."""
+    tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external, gravity))
+    tau = [plus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    return tau if a is None else [plus(t, r) for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
+
+
+def rotor_efforts(tree: Tree, a: Sequence[Scalar]) -> list[Scalar]:
+    """Armature times acceleration."""
+    tau: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        factor = product(body.multiplier * body.multiplier, body.armature)
+        for i in range(body.v.start, body.v.stop):
+            tau[i] = plus(tau[i], product(factor, a[i]))
+    return tau
+
+
+def no_velocity(tree: Tree) -> tuple[float, ...]:
+    """A velocity vector of constant zeros, which the algorithms fold away."""
+    return (0.0,) * tree.nv
+
+
+def gravity_efforts(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """Efforts that hold the mechanism still against its weight."""
+    return gather_efforts(tree, q, joint_wrenches(tree, q, no_velocity(tree), None))
+
+

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the library: each says what is wrong, where, which values are allowed, and the fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AdaError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class InputError(AdaError, ValueError):
+    """A value given by the caller is unusable: wrong name, length, type, range or not finite."""
+
+
+class ModelError(AdaError, ValueError):
+    """A robot description is unusable; the message names the file, link, joint or field."""
+
+
+class CompileError(AdaError, RuntimeError):
+    """A kernel could not be compiled or loaded."""
+
+
+def unknown_name(what: str, name: object, allowed: Iterable[str]) -> InputError:
+    """An error for a name that is not among the allowed ones, with the nearest of them suggested."""
+    names = list(allowed)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    return InputError(f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}.")

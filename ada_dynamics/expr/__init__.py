@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scalar expressions: build once from readable algorithms, fold, differentiate, evaluate, print."""
+
+from ada_dynamics.expr.c_code import CExport, to_c
+from ada_dynamics.expr.count import Cost, Floors, Machine, cost, floors
+from ada_dynamics.expr.derive import directional, gradient, jacobian, jvp
+from ada_dynamics.expr.evaluate import evaluate, python_source
+from ada_dynamics.expr.function import Function, Traced, make_function, trace
+from ada_dynamics.expr.functions import absolute, cos, maximum, minimum, select, sign, sin, sqrt
+from ada_dynamics.expr.graph import Expr, Graph, Scalar
+from ada_dynamics.expr.latex import Latex, to_latex
+
+__all__ = [
+    "CExport",
+    "Cost",
+    "Expr",
+    "Floors",
+    "Function",
+    "Graph",
+    "Latex",
+    "Machine",
+    "Scalar",
+    "Traced",
+    "absolute",
+    "cos",
+    "cost",
+    "directional",
+    "evaluate",
+    "floors",
+    "gradient",
+    "jacobian",
+    "jvp",
+    "make_function",
+    "maximum",
+    "minimum",
+    "python_source",
+    "select",
+    "sign",
+    "sin",
+    "sqrt",
+    "to_c",
+    "to_latex",
+    "trace",
+]

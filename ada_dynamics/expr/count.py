@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function costs: operations, the longest dependent chain, and the least time a machine needs for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.graph import ADD, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, Expr, Scalar, live_nodes
+
+# Cycles of one operation on a recent x86-64 core.
+LATENCY: Mapping[str, int] = MappingProxyType(
+    {ADD: 3, SUB: 3, MUL: 3, NEG: 0, REC: 13, SQRT: 18, SIN: 45, COS: 45, SELECT: 2}
+)
+# Operations in one evaluation of our own sine and cosine pair.
+SINCOS_FLOPS = 36
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Operations of one evaluation; a sign costs nothing, a pair is sine and cosine of one angle."""
+
+    additions: int
+    multiplications: int
+    divisions: int
+    square_roots: int
+    sincos_pairs: int
+    selects: int
+    critical_path: int
+
+    @property
+    def flops(self) -> int:
+        """Additions, subtractions and multiplications."""
+        return self.additions + self.multiplications
+
+    @property
+    def work(self) -> int:
+        """Flops with those of the sine and cosine pairs."""
+        return self.flops + SINCOS_FLOPS * self.sincos_pairs
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Measured peaks of one core [Gflop/s, GHz]; the defaults are an AMD Zen 5 with 512-bit vectors."""
+
+    scalar: float = 12.6
+    vector: float = 102.0
+    clock: float = 3.9
+
+
+@dataclass(frozen=True)
+class Floors:
+    """Least time of one evaluation [ns]: by scalar throughput, by latency, and per state of a batch."""
+
+    scalar: float
+    latency: float
+    batch: float
+
+
+def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATENCY) -> Cost:
+    """Operations and critical path [cycles] of a function or of some expressions."""
+    values = values.values if isinstance(values, Function) else list(values)
+    nodes = live_nodes(values)
+    counts: dict[str, int] = {}
+    for node in nodes:
+        counts[node.op] = counts.get(node.op, 0) + 1
+    angles = {node.args[0].index for node in nodes if node.op in (SIN, COS)}
+    return Cost(
+        additions=counts.get(ADD, 0) + counts.get(SUB, 0),
+        multiplications=counts.get(MUL, 0),
+        divisions=counts.get(REC, 0),
+        square_roots=counts.get(SQRT, 0),
+        sincos_pairs=len(angles),
+        selects=counts.get(SELECT, 0),
+        critical_path=critical_path(nodes, latency),
+    )
+
+
+def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -> int:
+    """Cycles of the longest chain of dependent operations; `nodes` have their operands first."""
+    ready: dict[int, int] = {}
+    for node in nodes:
+        start = max((ready[arg.index] for arg in node.args), default=0)
+        ready[node.index] = start + latency.get(node.op, 0)
+    return max(ready.values(), default=0)
+
+
+def floors(of: Cost, machine: Machine = Machine()) -> Floors:  # noqa: B008 - frozen
+    """The least time that a machine needs for a cost."""
+    return Floors(of.work / machine.scalar, of.critical_path / machine.clock, of.work / machine.vector)

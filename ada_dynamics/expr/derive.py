@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of expressions, as expressions of the same graph: forward mode and reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.functions import cos, select, sin
+from ada_dynamics.expr.graph import (
+    ADD,
+    CONST,
+    COS,
+    MUL,
+    NEG,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    VAR,
+    Expr,
+    Scalar,
+    live_nodes,
+)
+
+
+def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[Scalar]:
+    """Derivative of each value when the variables move with the velocities `seeds` (forward mode).
+
+    A `select` has the derivative of the branch that is taken.
+    """
+    values = list(values)
+    tangents: dict[int, Scalar] = {}
+    for node in live_nodes(values):
+        if node.op is VAR:
+            tangent = seeds.get(node, 0.0)
+        elif node.op is CONST:
+            tangent = 0.0
+        else:
+            tangent = _tangent(node, [tangents[arg.index] for arg in node.args])
+        tangents[node.index] = tangent
+    return [tangents[value.index] if isinstance(value, Expr) else 0.0 for value in values]
+
+
+def _plain(node: Expr) -> Scalar:
+    """A constant operand as the float that it is."""
+    return node.value if node.op is CONST else node
+
+
+def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
+    op = node.op
+    if op is ADD:
+        return tangents[0] + tangents[1]
+    if op is SUB:
+        return tangents[0] - tangents[1]
+    if op is NEG:
+        return -tangents[0]
+    if op is SELECT:
+        a, b = node.args[:2]
+        return select(_plain(a), _plain(b), tangents[2], tangents[3])  # type: ignore[no-any-return]
+    if op is MUL:
+        a, b = node.args
+        return tangents[0] * _plain(b) + _plain(a) * tangents[1]
+    return _slope(node) * tangents[0]
+
+
+def _slope(node: Expr) -> Scalar:
+    """d node / d operand of a function of one operand."""
+    (x,) = node.args
+    if node.op is REC:
+        return -(node * node)
+    if node.op is SQRT:
+        return 0.5 / node
+    if node.op is SIN:
+        return cos(x)
+    if node.op is COS:
+        return -sin(x)
+    raise AssertionError(f"operation {node.op} has no derivative rule")
+
+
+def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool = False) -> Function:
+    """The directional derivative of a function, as a function.
+
+    Args:
+        function: f(q, v, ...).
+        wrt: inputs that move (all where not given); each adds an input "d_<name>", its velocity.
+        keep_values: keep the outputs of `function` beside the derivatives "d_<output>".
+    """
+    moving = list(function.inputs) if wrt is None else list(wrt)
+    inputs = dict(function.inputs)
+    seeds: dict[Expr, Scalar] = {}
+    for name in moving:
+        size = len(function.variables(name))
+        inputs[f"d_{name}"] = size
+        seeds.update(zip(function.variables(name), function.graph.vector(f"d_{name}", size), strict=True))
+    names = [name for name in function.outputs for _ in function.outputs[name]]
+    flat = directional((x for elements in function.outputs.values() for x in elements), seeds)
+    derived: dict[str, tuple[Scalar, ...]] = dict(function.outputs) if keep_values else {}
+    shapes = dict(function.shapes) if keep_values else {}
+    for name in function.outputs:
+        derived[f"d_{name}"] = tuple(x for owner, x in zip(names, flat, strict=True) if owner == name)
+        shapes[f"d_{name}"] = function.shapes[name]
+    return Function(f"{function.name}_jvp", function.graph, inputs, derived, shapes, function.guards)
+
+
+def jacobian(values: Sequence[Scalar], variables: Sequence[Expr]) -> tuple[tuple[Scalar, ...], ...]:
+    """Rows d value / d variable (forward mode: one sweep for each variable)."""
+    columns = [directional(values, {variable: 1.0}) for variable in variables]
+    return tuple(zip(*columns, strict=True))
+
+
+def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
+    """d scalar / d variable for every variable in one reverse sweep."""
+    for variable in variables:
+        if variable.op is not VAR:
+            raise InputError(f"a gradient is taken with respect to variables, not to {variable!r}")
+    if not isinstance(scalar, Expr):
+        return (0.0,) * len(variables)
+    adjoints: dict[int, Scalar] = {scalar.index: 1.0}
+    for node in reversed(live_nodes([scalar])):
+        adjoint = adjoints.get(node.index, 0.0)
+        if isinstance(adjoint, float) and adjoint == 0.0:
+            continue
+        for operand, share in _shares(node, adjoint):
+            if operand.op is not CONST:
+                adjoints[operand.index] = adjoints.get(operand.index, 0.0) + share
+    return tuple(adjoints.get(variable.index, 0.0) for variable in variables)
+
+
+def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
+    """What each operand of a node receives of its adjoint."""
+    op, args = node.op, node.args
+    if op is VAR or op is CONST:
+        return []
+    if op is ADD:
+        return [(args[0], adjoint), (args[1], adjoint)]
+    if op is SUB:
+        return [(args[0], adjoint), (args[1], -adjoint)]
+    if op is NEG:
+        return [(args[0], -adjoint)]
+    if op is MUL:
+        return [(args[0], adjoint * _plain(args[1])), (args[1], adjoint * _plain(args[0]))]
+    if op is SELECT:
+        a, b = _plain(args[0]), _plain(args[1])
+        return [(args[2], select(a, b, adjoint, 0.0)), (args[3], select(a, b, 0.0, adjoint))]
+    return [(args[0], adjoint * _slope(node))]

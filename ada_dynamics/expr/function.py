@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traced function: named input vectors, named outputs of any shape, and conditions that must hold at run time."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.graph import Expr, Graph, Scalar, live_nodes
+
+
+class Traced(NamedTuple):
+    """What a body may return instead of a bare mapping: outputs, and guards that must be >= 0 at run time."""
+
+    outputs: Mapping[str, Any]
+    guards: Sequence[Scalar] = ()
+
+
+@dataclass(frozen=True)
+class Function:
+    """Expressions with names: `outputs[name]` are the elements in C order of an array of `shapes[name]`."""
+
+    name: str
+    graph: Graph
+    inputs: dict[str, int]
+    outputs: dict[str, tuple[Scalar, ...]]
+    shapes: dict[str, tuple[int, ...]]
+    guards: tuple[Expr, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.inputs, *self.outputs):
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise InputError(f"{name!r} cannot name a function, an input or an output: use an identifier")
+        clash = sorted(set(self.inputs) & set(self.outputs))
+        if clash:
+            raise InputError(f"function {self.name}: {clash} name both an input and an output")
+
+    @property
+    def values(self) -> list[Scalar]:
+        """Every output element, then every guard."""
+        return [*(x for elements in self.outputs.values() for x in elements), *self.guards]
+
+    def variables(self, name: str) -> tuple[Expr, ...]:
+        """The nodes of input vector `name`."""
+        if name not in self.inputs:
+            raise InputError(f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}")
+        return self.graph.vector(name, self.inputs[name])
+
+    def nodes(self) -> list[Expr]:
+        """Nodes that the outputs and guards need, operands first."""
+        return live_nodes(self.values)
+
+
+def flatten(value: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """Elements in C order and the shape of nested tuples, lists or arrays of scalars."""
+    if hasattr(value, "tolist") and not isinstance(value, Expr):
+        value = value.tolist()
+    if not isinstance(value, (tuple, list)):
+        return [value], ()
+    parts = [flatten(item) for item in value]
+    shapes = {shape for _, shape in parts}
+    if len(shapes) > 1:
+        raise InputError(f"an output is ragged: its rows have the shapes {sorted(shapes)}")
+    elements = [element for items, _ in parts for element in items]
+    return elements, (len(parts), *(shapes.pop() if shapes else ()))
+
+
+def make_function(
+    name: str,
+    graph: Graph,
+    inputs: Mapping[str, int],
+    outputs: Mapping[str, Any],
+    guards: Iterable[Scalar] = (),
+    order: Sequence[str] | None = None,
+) -> Function:
+    """A Function from nested outputs; `order` gives the order of the outputs where it differs from the mapping's."""
+    flat: dict[str, tuple[Scalar, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    if order is not None and sorted(order) != sorted(outputs):
+        raise InputError(f"function {name}: the outputs are {sorted(outputs)}, the wanted order is {list(order)}")
+    for key in order if order is not None else outputs:
+        elements, shape = flatten(outputs[key])
+        flat[key] = tuple(_scalar(element, name, key) for element in elements)
+        shapes[key] = shape
+        if prod(shape) == 0:
+            raise InputError(f"function {name}: output {key!r} is empty")
+    return Function(name, graph, dict(inputs), flat, shapes, _live_guards(name, guards))
+
+
+def _scalar(element: Any, function: str, output: str) -> Scalar:
+    if isinstance(element, Expr):
+        return element
+    try:
+        return float(element)
+    except (TypeError, ValueError) as error:
+        message = f"function {function}: output {output!r} holds {element!r}, which is neither a number nor an Expr"
+        raise InputError(message) from error
+
+
+def _live_guards(function: str, guards: Iterable[Scalar]) -> tuple[Expr, ...]:
+    """Guards that depend on the inputs; one that is constant is decided here."""
+    live: dict[Expr, None] = {}
+    for guard in guards:
+        if isinstance(guard, Expr):
+            live[guard] = None
+        elif not guard >= 0.0:
+            raise InputError(f"function {function}: a guard is the constant {guard}, so it fails for every input")
+    return tuple(live)
+
+
+def trace(
+    name: str,
+    inputs: Mapping[str, int],
+    body: Callable[..., Mapping[str, Any] | Traced],
+    order: Sequence[str] | None = None,
+) -> Function:
+    """Run `body(**vectors)` on vectors of variables and keep what it computes.
+
+    Args:
+        name: name of the function (an identifier).
+        inputs: size of each input vector, in calling order.
+        body: takes one tuple of variables per input, by name; returns a mapping from output name to nested
+            tuples of scalars, or a `Traced` where there are guards.
+        order: order of the outputs; the mapping's own where it is not given.
+    """
+    for key, size in inputs.items():
+        if size < 1:
+            raise InputError(f"function {name}: input {key!r} has size {size}; it must be at least 1")
+    graph = Graph()
+    result = body(**{key: graph.vector(key, size) for key, size in inputs.items()})
+    traced = result if isinstance(result, Traced) else Traced(result)
+    return make_function(name, graph, inputs, traced.outputs, traced.guards, order)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementary functions that work on expressions, Python floats, and numpy numbers of any precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ada_dynamics.expr.graph import Expr, cosine, select_node, sine, square_root
+
+S = TypeVar("S")
+_PLAIN = (float, int)
+
+
+def sin(x: S) -> S:
+    """Sine of an angle [rad]."""
+    if type(x) is Expr:
+        return sine(x)  # type: ignore[arg-type,return-value]
+    if isinstance(x, _PLAIN):
+        return math.sin(x)  # type: ignore[return-value]
+    return np.sin(x)  # type: ignore[call-overload,no-any-return]
+
+
+def cos(x: S) -> S:
+    """Cosine of an angle [rad]."""
+    if type(x) is Expr:
+        return cosine(x)  # type: ignore[arg-type,return-value]
+    if isinstance(x, _PLAIN):
+        return math.cos(x)  # type: ignore[return-value]
+    return np.cos(x)  # type: ignore[call-overload,no-any-return]
+
+
+def sqrt(x: S) -> S:
+    """Square root."""
+    if type(x) is Expr:
+        return square_root(x)  # type: ignore[arg-type,return-value]
+    if isinstance(x, _PLAIN):
+        return math.sqrt(x)  # type: ignore[return-value]
+    return np.sqrt(x)  # type: ignore[call-overload,no-any-return]
+
+
+def select(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """`x` where a < b, else `y` (also when a or b is NaN): the one way to branch inside an algorithm."""
+    operands = (a, b, x, y)
+    if any(operand.__class__ is Expr for operand in operands):
+        return select_node(*(operand if operand.__class__ is Expr else float(operand) for operand in operands))
+    if any(isinstance(operand, np.ndarray) for operand in operands):
+        return np.where(np.less(a, b), x, y)
+    return x if a < b else y
+
+
+def absolute(x: S) -> S:
+    """|x|."""
+    return select(x, 0.0, -x, x)  # type: ignore[operator,no-any-return]
+
+
+def sign(x: S) -> S:
+    """-1, 0 or 1."""
+    return select(0.0, x, 1.0, select(x, 0.0, -1.0, 0.0))  # type: ignore[no-any-return]
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller one."""
+    return select(a, b, a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger one."""
+    return select(b, a, a, b)

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hash-consed scalar expressions: equal terms are one node, and every constant is a plain Python float."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Final, NoReturn, TypeAlias, Union
+
+from ada_dynamics.errors import InputError
+
+VAR: Final = "var"
+CONST: Final = "const"
+ADD: Final = "add"
+SUB: Final = "sub"
+MUL: Final = "mul"
+NEG: Final = "neg"
+REC: Final = "rec"
+SQRT: Final = "sqrt"
+SIN: Final = "sin"
+COS: Final = "cos"
+SELECT: Final = "select"
+
+Scalar: TypeAlias = Union["Expr", float]
+
+
+class Graph:
+    """Owner of the nodes; asking twice for the same term gives the same `Expr` object."""
+
+    __slots__ = ("nodes", "table")
+
+    def __init__(self) -> None:
+        self.nodes: list[Expr] = []
+        self.table: dict[tuple[object, ...], Expr] = {}
+
+    def variable(self, name: str, position: int) -> Expr:
+        """Element `position` of the input vector `name`."""
+        key = (VAR, name, position)
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = Expr(self, VAR, ())
+            found.variable = (name, position)
+        return found
+
+    def vector(self, name: str, size: int) -> tuple[Expr, ...]:
+        """All elements of the input vector `name`."""
+        return tuple(self.variable(name, position) for position in range(size))
+
+    def constant(self, value: float) -> Expr:
+        """A constant as a node: only ever an operand of another node, never a result handed to a caller."""
+        key = (CONST, value)
+        found = self.table.get(key)
+        if found is None:
+            found = self.table[key] = Expr(self, CONST, ())
+            found.value = value
+        return found
+
+
+class Expr:
+    """A node. `value` is set on constants only, `variable` (name, position) on variables only."""
+
+    __slots__ = ("graph", "index", "op", "args", "value", "variable")
+    # numpy must not swallow an Expr into an object array: with None it defers to the operators below.
+    __array_ufunc__ = None
+
+    graph: Graph
+    index: int
+    op: str
+    args: tuple[Expr, ...]
+    value: float
+    variable: tuple[str, int]
+
+    def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
+        nodes = graph.nodes
+        self.graph = graph
+        self.op = op
+        self.args = args
+        self.index = len(nodes)
+        nodes.append(self)
+
+    def __repr__(self) -> str:
+        if self.op is VAR:
+            return f"{self.variable[0]}[{self.variable[1]}]"
+        if self.op is CONST:
+            return repr(self.value)
+        return f"<Expr {self.op} #{self.index}>"
+
+    def __add__(self, other: Scalar) -> Scalar:
+        if type(other) is Expr:
+            return _add(self, other)
+        constant = _constant(other)
+        return NotImplemented if constant is None else _add_constant(constant, self)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        if type(other) is Expr:
+            return _sub(self, other)
+        constant = _constant(other)
+        return NotImplemented if constant is None else _add_constant(-constant, self)
+
+    def __rsub__(self, other: Scalar) -> Scalar:
+        constant = _constant(other)
+        if constant is None:
+            return NotImplemented
+        if constant == 0.0:
+            return _neg(self)
+        if self.op is NEG:
+            return _add_constant(constant, self.args[0])
+        return _binary(SUB, self.graph.constant(constant), self)
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        if type(other) is Expr:
+            return _mul(self, other)
+        constant = _constant(other)
+        return NotImplemented if constant is None else _mul_constant(constant, self)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Scalar) -> Scalar:
+        if type(other) is Expr:
+            return _mul(self, _reciprocal(other))
+        constant = _constant(other)
+        return NotImplemented if constant is None else _mul_constant(1.0 / constant, self)
+
+    def __rtruediv__(self, other: Scalar) -> Scalar:
+        constant = _constant(other)
+        return NotImplemented if constant is None else _mul_constant(constant, _reciprocal(self))
+
+    def __neg__(self) -> Expr:
+        return _neg(self)
+
+    def __pos__(self) -> Expr:
+        return self
+
+    def __pow__(self, exponent: int) -> Scalar:
+        if int(exponent) != exponent or abs(exponent) > 64:
+            raise TypeError(f"an expression can only be raised to a small whole number, not to {exponent!r}")
+        return _power(self, int(exponent))
+
+    def _no_truth(self, *_: object) -> NoReturn:
+        raise TypeError(
+            "an expression has no truth value before run time; choose with expr.select(a, b, x, y), "
+            "which is x where a < b and y elsewhere"
+        )
+
+    __eq__ = __ne__ = _no_truth
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _no_truth
+    __hash__ = object.__hash__
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, _: object) -> Expr:
+        return self
+
+
+def _constant(value: object) -> float | None:
+    """A plain Python float for anything that is a real number, None for the rest."""
+    if isinstance(value, (float, int, Real)):
+        return float(value)
+    return None
+
+
+def _binary(op: str, a: Expr, b: Expr) -> Expr:
+    graph = a.graph
+    if b.graph is not graph:
+        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+    key = (op, a.index, b.index)
+    found = graph.table.get(key)
+    if found is None:
+        found = graph.table[key] = Expr(graph, op, (a, b))
+    return found
+
+
+def _unary(op: str, a: Expr) -> Expr:
+    key = (op, a.index)
+    table = a.graph.table
+    found = table.get(key)
+    if found is None:
+        found = table[key] = Expr(a.graph, op, (a,))
+    return found
+
+
+def _neg(a: Expr) -> Expr:
+    if a.op is NEG:
+        return a.args[0]
+    if a.op is SUB:
+        left, right = a.args
+        if left.op is CONST:  # -(c - x) = x + (-c)
+            return _binary(ADD, a.graph.constant(-left.value), right)
+        return _binary(SUB, right, left)
+    return _unary(NEG, a)
+
+
+def _add(a: Expr, b: Expr) -> Scalar:
+    if b.op is NEG:
+        return _sub(a, b.args[0])
+    if a.op is NEG:
+        return _sub(b, a.args[0])
+    if a is b:
+        return _mul_constant(2.0, a)
+    if b.op is SUB and b.args[1] is a:  # a + (x - a) = x, exactly where rounding would not be
+        return _plain(b.args[0])
+    if a.op is SUB and a.args[1] is b:
+        return _plain(a.args[0])
+    if a.index > b.index:
+        a, b = b, a
+    return _binary(ADD, a, b)
+
+
+def _add_constant(constant: float, a: Expr) -> Scalar:
+    if constant == 0.0:
+        return a
+    if a.op is NEG:
+        return _binary(SUB, a.graph.constant(constant), a.args[0])
+    if a.op is ADD and a.args[0].op is CONST:
+        return _add_constant(constant + a.args[0].value, a.args[1])
+    return _binary(ADD, a.graph.constant(constant), a)
+
+
+def _sub(a: Expr, b: Expr) -> Scalar:
+    if a is b:
+        return 0.0
+    if b.op is NEG:
+        return _add(a, b.args[0])
+    if a.op is NEG:
+        total = _add(a.args[0], b)
+        return -total
+    return _binary(SUB, a, b)
+
+
+def _mul(a: Expr, b: Expr) -> Scalar:
+    if a.op is NEG:
+        # A sign moves outwards, where an addition takes it for nothing.
+        if b.op is NEG:
+            return _mul(a.args[0], b.args[0])
+        return -_mul(a.args[0], b)
+    if b.op is NEG:
+        return -_mul(a, b.args[0])
+    if a.index > b.index:
+        a, b = b, a
+    if b.op is REC and b.args[0] is a:
+        return 1.0
+    if b.op is MUL:  # a (x / a) = x: what an elimination leaves of its own pivot row
+        x, y = b.args
+        if x.op is REC and x.args[0] is a:
+            return _plain(y)
+        if y.op is REC and y.args[0] is a:
+            return _plain(x)
+    return _binary(MUL, a, b)
+
+
+def _plain(a: Expr) -> Scalar:
+    """A constant operand as the float that it is."""
+    return a.value if a.op is CONST else a
+
+
+def _mul_constant(constant: float, a: Expr) -> Scalar:
+    if constant == 0.0:
+        return 0.0
+    if constant == 1.0:
+        return a
+    if constant < 0.0:
+        return -_mul_constant(-constant, a)
+    if a.op is NEG:
+        return -_mul_constant(constant, a.args[0])
+    if a.op is MUL and a.args[0].op is CONST:
+        merged = constant * a.args[0].value
+        # An overflow or underflow of the merged constant would change the result by more than rounding.
+        if 1e-290 < merged < 1e290:
+            return _mul_constant(merged, a.args[1])
+    return _binary(MUL, a.graph.constant(constant), a)
+
+
+def _reciprocal(a: Expr) -> Expr:
+    if a.op is REC:
+        return a.args[0]
+    if a.op is NEG:
+        return _neg(_reciprocal(a.args[0]))
+    return _unary(REC, a)
+
+
+def _power(a: Expr, exponent: int) -> Scalar:
+    if exponent == 0:
+        return 1.0
+    if exponent < 0:
+        return 1.0 / _power(a, -exponent)
+    half = _power(a, exponent // 2) if exponent > 1 else 1.0
+    square = half * half
+    return square * a if exponent % 2 else square
+
+
+def sine(a: Expr) -> Expr:
+    """sin(a), with sin(-x) = -sin(x) so that both share one node."""
+    return _neg(_unary(SIN, a.args[0])) if a.op is NEG else _unary(SIN, a)
+
+
+def cosine(a: Expr) -> Expr:
+    """cos(a), with cos(-x) = cos(x)."""
+    return _unary(COS, a.args[0] if a.op is NEG else a)
+
+
+def square_root(a: Expr) -> Expr:
+    """sqrt(a)."""
+    return _unary(SQRT, a)
+
+
+def select_node(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    """x where a < b (false for NaN), else y; at least one of the four is an Expr."""
+    if isinstance(a, float) and isinstance(b, float):
+        return x if a < b else y
+    if a is b:
+        return y
+    if x is y or (isinstance(x, float) and isinstance(y, float) and x == y):
+        return x
+    graph = next(operand.graph for operand in (a, b, x, y) if isinstance(operand, Expr))
+    args = tuple(graph.constant(operand) if isinstance(operand, float) else operand for operand in (a, b, x, y))
+    if any(arg.graph is not graph for arg in args):
+        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+    key = (SELECT, *(arg.index for arg in args))
+    found = graph.table.get(key)
+    if found is None:
+        found = graph.table[key] = Expr(graph, SELECT, args)
+    return found
+
+
+def live_nodes(values: Iterable[Scalar]) -> list[Expr]:
+    """Nodes that the given expressions need, in creation order (operands always come first)."""
+    seen: set[int] = set()
+    stack = [value for value in values if isinstance(value, Expr)]
+    nodes = []
+    while stack:
+        node = stack.pop()
+        if node.index not in seen:
+            seen.add(node.index)
+            nodes.append(node)
+            stack.extend(node.args)
+    nodes.sort(key=_creation)
+    return nodes
+
+
+def _creation(node: Expr) -> int:
+    return node.index

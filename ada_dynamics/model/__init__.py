@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of mechanisms: joint types, links, joints, the tree, the builder and the readers."""
+
+from ada_dynamics.model.builder import Builder, chain_3d, planar_chain
+from ada_dynamics.model.elements import Joint, Limits, Link, Mimic
+from ada_dynamics.model.model import Model
+
+__all__ = ["Builder", "Joint", "Limits", "Link", "Mimic", "Model", "chain_3d", "planar_chain"]

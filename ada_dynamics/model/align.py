@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring joint axes onto coordinate axes by a constant rotation, so that the algorithms only meet coordinate axes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.spatial.scalar import Mat3, Vec3
+
+Array = NDArray[np.float64]
+
+# Entries of a rotation matrix this near to 0 or 1 are rounding of sin and cos of multiples of 90 deg.
+ROUNDING = 1e-15
+
+
+def clean_rotation(R: Array) -> Array:
+    """R with the rounding of its exact zeros and ones removed."""
+    out = np.where(np.abs(R) < ROUNDING, 0.0, R)
+    return np.where(np.abs(np.abs(out) - 1.0) < ROUNDING, np.sign(out), out)
+
+
+def clean_relative(x: Array) -> Array:
+    """x without entries that are rounding beside its largest one."""
+    return np.where(np.abs(x) <= 4.0 * ROUNDING * np.max(np.abs(x), initial=0.0), 0.0, x)
+
+
+def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
+    """A rotation Q and a coordinate axis k with Q e_k = axis (unit length).
+
+    Without `onto`, k is the coordinate axis nearest to the given one, so that Q is the identity, a half turn or the
+    smallest turn possible.
+    """
+    k = int(np.argmax(np.abs(axis))) if onto is None else onto
+    e = np.eye(3)[k]
+    cosine = float(axis @ e)
+    if cosine >= 1.0 - ROUNDING:
+        return np.eye(3), k
+    if cosine <= -1.0 + ROUNDING:
+        half_turn = -np.eye(3)
+        half_turn[(k + 1) % 3, (k + 1) % 3] = 1.0
+        return half_turn, k
+    # The shortest rotation from e to the axis, or to its opposite followed by a half turn where that is shorter.
+    if cosine < 0.0:
+        Q, _ = align(-axis, k)
+        half_turn, _ = align(-e, k)
+        return clean_rotation(Q @ half_turn), k
+    w = np.cross(e, axis)
+    K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine)), k
+
+
+def to_mat3(R: Array) -> Mat3:
+    """A numpy 3x3 matrix as nested tuples of Python floats."""
+    rows = [tuple(float(x) + 0.0 for x in row) for row in R]
+    return (rows[0], rows[1], rows[2])  # type: ignore[return-value]
+
+
+def to_vec3(x: Array) -> Vec3:
+    """A numpy three-vector as a tuple of Python floats."""
+    return (float(x[0]) + 0.0, float(x[1]) + 0.0, float(x[2]) + 0.0)

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a model in code, with every mistake reported by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.elements import Joint, Limits, Link, Mimic
+from ada_dynamics.model.joints import JOINT_TYPES, Fixed, FloatingEuler, SphericalEuler, Universal
+from ada_dynamics.model.joints.quaternion import Floating, Spherical
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.spatial.rotation import from_rpy
+
+Array = NDArray[np.float64]
+
+BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
+ROOT_JOINT = "root_joint"
+WORLD_LINK = "world"
+_NO_AXIS = {Fixed.kind, Spherical.kind, SphericalEuler.kind, Floating.kind, FloatingEuler.kind}
+
+
+class Builder:
+    """Collects links and joints in any order; `build` checks them and makes the model.
+
+    Example::
+
+        arm = Builder("pendulum")
+        arm.link("base")
+        arm.link("rod", mass=1.0, com=(0, 0, -0.5), inertia=(1 / 12, 1 / 12, 0))
+        arm.joint("pivot", "revolute", "base", "rod", axis=(0, 1, 0))
+        model = arm.build()
+    """
+
+    def __init__(self, name: str, where: str | None = None) -> None:
+        """Args: name of the robot, and where it comes from (a file), for messages."""
+        self.name = name
+        self._where = where or f"model {name!r}"
+        self._links: dict[str, Link] = {}
+        self._joints: dict[str, Joint] = {}
+
+    # --- adding -------------------------------------------------------------------------------------------------
+    def link(
+        self,
+        name: str,
+        mass: float = 0.0,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        has_inertial: bool = True,
+    ) -> Builder:
+        """Add a link.
+
+        Args:
+            name: unique name.
+            mass: [kg].
+            com: centre of mass in the link's frame [m].
+            inertia: about the CoM in the link's axes [kg m²]: 3x3, or (xx, yy, zz), or (xx, yy, zz, xy, xz, yz).
+            has_inertial: whether these are given values (a lint asks).
+        """
+        if name in self._links:
+            raise ModelError(f"{self._where}: two links are named {name!r}; link names must be unique.")
+        self._links[name] = Link(
+            name,
+            self._finite(float(mass), f"mass of link {name!r}"),
+            self._vector(com, 3, f"com of link {name!r}"),
+            self._inertia(inertia, f"inertia of link {name!r}"),
+            has_inertial,
+        )
+        return self
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        xyz: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike = (0.0, 0.0, 0.0),
+        axis: ArrayLike | None = None,
+        axis2: ArrayLike | None = None,
+        *,
+        limits: Limits | None = None,
+        damping: float = 0.0,
+        friction: float = 0.0,
+        armature: float = 0.0,
+        mimic: Mimic | None = None,
+    ) -> Builder:
+        """Add a joint from link `parent` to link `child`.
+
+        Args:
+            name: unique name.
+            kind: one of revolute, continuous, prismatic, cylindrical, universal, spherical, spherical_euler, planar,
+                floating, floating_euler, fixed.
+            parent: link on the base's side.
+            child: the link it carries; its frame is the joint's.
+            xyz: position of the joint in the parent's frame [m].
+            rpy: orientation of the joint in the parent's frame, roll-pitch-yaw [rad].
+            axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default as in URDF.
+            axis2: second axis of a universal joint, perpendicular to the first.
+            limits: bounds.
+            damping: viscous damping, on each velocity of the joint.
+            friction: Coulomb friction.
+            armature: reflected rotor inertia.
+            mimic: take the position from another joint.
+        """
+        where = f"joint {name!r}"
+        if name in self._joints:
+            raise ModelError(f"{self._where}: two joints are named {name!r}; joint names must be unique.")
+        if kind not in JOINT_TYPES:
+            raise ModelError(f"{self._where}, {where}: {unknown_name('joint type', kind, JOINT_TYPES)}")
+        for value, what in ((damping, "damping"), (friction, "friction"), (armature, "armature")):
+            if self._finite(float(value), f"{what} of {where}") < 0.0:
+                raise ModelError(f"{self._where}: {what} of {where} is {value}; it must not be negative.")
+        angles = self._vector(rpy, 3, f"rpy of {where}")
+        first, second = self._axes(kind, axis, axis2, where)
+        self._joints[name] = Joint(
+            name,
+            kind,
+            parent,
+            child,
+            self._vector(xyz, 3, f"xyz of {where}"),
+            np.array(from_rpy(*(float(a) for a in angles))),
+            first,
+            second,
+            limits or Limits(),
+            float(damping),
+            float(friction),
+            float(armature),
+            mimic,
+        )
+        return self
+
+    # --- checks of single values --------------------------------------------------------------------------------
+    def _finite(self, value: float, what: str) -> float:
+        if not np.isfinite(value):
+            raise ModelError(f"{self._where}: {what} is {value}; it must be a finite number.")
+        return value
+
+    def _vector(self, value: ArrayLike, size: int, what: str) -> Array:
+        try:
+            x = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} numbers.") from None
+        if x.shape != (size,) or not np.all(np.isfinite(x)):
+            raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} finite numbers.")
+        return x
+
+    def _inertia(self, value: ArrayLike, what: str) -> Array:
+        x = np.asarray(value, dtype=float)
+        if x.shape == (3,):
+            x = np.diag(x)
+        elif x.shape == (6,):
+            x = np.array([[x[0], x[3], x[4]], [x[3], x[1], x[5]], [x[4], x[5], x[2]]])
+        if x.shape != (3, 3) or not np.all(np.isfinite(x)):
+            raise ModelError(f"{self._where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
+        if not np.allclose(x, x.T, rtol=1e-9, atol=0.0):
+            raise ModelError(f"{self._where}: {what} is not symmetric: {x.tolist()}.")
+        return x
+
+    def _axes(
+        self, kind: str, axis: ArrayLike | None, axis2: ArrayLike | None, where: str
+    ) -> tuple[Array, Array | None]:
+        if kind in _NO_AXIS:
+            return np.array([1.0, 0.0, 0.0]), None
+        universal = kind == Universal.kind
+        default = (0.0, 0.0, 1.0) if universal else (1.0, 0.0, 0.0)
+        first = self._direction(default if axis is None else axis, f"axis of {where}")
+        if not universal:
+            return first, None
+        second = self._direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
+        if abs(float(first @ second)) > 1e-9:
+            raise ModelError(f"{self._where}: the two axes of universal {where} must be perpendicular.")
+        return first, second
+
+    def _direction(self, value: ArrayLike, what: str) -> Array:
+        x = self._vector(value, 3, what)
+        length = float(np.linalg.norm(x))
+        if length < 1e-9:
+            raise ModelError(f"{self._where}: {what} has length zero; give a direction such as 0 0 1.")
+        # Unit vectors as printed in files stay exactly as they are.
+        return x if abs(length - 1.0) < 1e-15 else x / length
+
+    # --- building -----------------------------------------------------------------------------------------------
+    def build(
+        self,
+        base: str = "fixed",
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+        source: str | None = None,
+    ) -> Model:
+        """Check the structure and make the model.
+
+        Args:
+            base: how the root link is held: fixed, floating (quaternion) or floating_euler (z-y-x angles).
+            gravity: gravity vector in the world's axes [m/s²].
+            source: text of the description.
+        """
+        if base not in BASES:
+            raise unknown_name("base", base, BASES)
+        g = self._vector(gravity, 3, "gravity")
+        if not self._links:
+            raise ModelError(f"{self._where}: it has no links.")
+        joints = {name: self._checked_ends(joint) for name, joint in self._joints.items()}
+        root = self._root(joints)
+        ordered = self._depth_first(root, joints)
+        if base != "fixed":
+            if ROOT_JOINT in joints:
+                raise ModelError(f"{self._where}: a joint is named {ROOT_JOINT!r}, which the floating base needs.")
+            ordered.insert(0, Joint(ROOT_JOINT, BASES[base], WORLD_LINK, root))
+        return Model(self.name, root, list(self._links.values()), self._with_mimics(ordered), g.tolist(), source)
+
+    def _checked_ends(self, joint: Joint) -> Joint:
+        for end, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in self._links:
+                raise ModelError(
+                    f"{self._where}, joint {joint.name!r}, {end}: {unknown_name('link', link, self._links)}"
+                )
+        if joint.parent == joint.child:
+            raise ModelError(f"{self._where}: joint {joint.name!r} joins link {joint.parent!r} to itself.")
+        return joint
+
+    def _root(self, joints: dict[str, Joint]) -> str:
+        carriers: dict[str, str] = {}
+        for joint in joints.values():
+            if joint.child in carriers:
+                raise ModelError(
+                    f"{self._where}: link {joint.child!r} is the child of two joints, {carriers[joint.child]!r} and "
+                    f"{joint.name!r}. In a tree each link has one parent; describe a closed loop as a loop joint."
+                )
+            carriers[joint.child] = joint.name
+        roots = [name for name in self._links if name not in carriers]
+        if not roots:
+            chain = " -> ".join(list(carriers)[:8])
+            raise ModelError(f"{self._where}: no link is a root, the joints form a cycle through {chain}.")
+        if len(roots) > 1:
+            shown = ", ".join(repr(r) for r in roots[:8]) + (", ..." if len(roots) > 8 else "")
+            raise ModelError(
+                f"{self._where}: {len(roots)} links have no parent: {shown}. A model has one root: add the missing "
+                "joints, or remove the links that belong to nothing."
+            )
+        return roots[0]
+
+    def _depth_first(self, root: str, joints: dict[str, Joint]) -> list[Joint]:
+        children: dict[str, list[Joint]] = {name: [] for name in self._links}
+        for joint in joints.values():
+            children[joint.parent].append(joint)
+        ordered: list[Joint] = []
+        pending = list(reversed(children[root]))
+        while pending:
+            joint = pending.pop()
+            ordered.append(joint)
+            pending.extend(reversed(children[joint.child]))
+        if len(ordered) != len(joints):
+            reached = {j.name for j in ordered}
+            lost = ", ".join(repr(n) for n in joints if n not in reached)
+            raise ModelError(f"{self._where}: joints {lost} are in a cycle that the root {root!r} does not reach.")
+        return ordered
+
+    def _with_mimics(self, ordered: list[Joint]) -> list[Joint]:
+        """Mimic chains resolved to the joint that has the coordinates."""
+        by_name = {j.name: j for j in ordered}
+        resolved = []
+        for joint in ordered:
+            mimic, seen = joint.mimic, {joint.name}
+            while mimic is not None:
+                if mimic.joint not in by_name:
+                    raise ModelError(
+                        f"{self._where}, joint {joint.name!r}, mimic: {unknown_name('joint', mimic.joint, by_name)}"
+                    )
+                if mimic.joint in seen:
+                    raise ModelError(f"{self._where}: joint {joint.name!r} mimics itself through {sorted(seen)}.")
+                seen.add(mimic.joint)
+                source = by_name[mimic.joint]
+                if JOINT_TYPES[source.kind].nv != 1 or JOINT_TYPES[joint.kind].nv != 1:
+                    raise ModelError(
+                        f"{self._where}: joint {joint.name!r} mimics {source.name!r}, but only joints with one degree "
+                        "of freedom can mimic or be mimicked."
+                    )
+                if source.mimic is None:
+                    break
+                inner = source.mimic
+                mimic = Mimic(
+                    inner.joint,
+                    mimic.multiplier * inner.multiplier,
+                    mimic.multiplier * inner.offset + mimic.offset,
+                )
+            resolved.append(replace(joint, mimic=mimic))
+        return resolved
+
+
+def planar_chain(
+    n: int,
+    length: float = 1.0,
+    mass: float = 1.0,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Model:
+    """A chain of n equal thin rods in the x-z plane, joints about +y, links along +z at zero angle.
+
+    The thesis' planar manipulators (Takahashi 2012): the rods' inertia is diag(ml²/12, ml²/12, 0).
+    """
+    rod = mass * length**2 / 12.0
+    builder = Builder(f"planar_{n}r").link("base")
+    for i in range(1, n + 1):
+        builder.link(f"link_{i}", mass, (0.0, 0.0, length / 2.0), (rod, rod, 0.0))
+        parent, height = ("base", 0.0) if i == 1 else (f"link_{i - 1}", length)
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=(0.0, 1.0, 0.0))
+    return builder.build(gravity=gravity)
+
+
+def chain_3d(
+    n: int,
+    length: float = 0.1,
+    mass: float = 1.0,
+    base: str = "fixed",
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Model:
+    """A chain of n equal rods with joints about x, y, z in turn and all inertial parameters non-zero."""
+    r = length * np.array([0.1, 0.2, 0.5])
+    I = mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]])
+    builder = Builder(f"chain_{n}").link("base", mass, (0.0, 0.0, 0.0), np.eye(3) * mass * length**2)
+    for i in range(1, n + 1):
+        builder.link(f"link_{i}", mass, r, I)
+        parent, height = ("base", 0.0) if i == 1 else (f"link_{i - 1}", length)
+        axis = np.eye(3)[(i - 1) % 3]
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=axis)
+    return builder.build(base=base, gravity=gravity)

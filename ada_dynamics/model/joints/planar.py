@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The planar joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics import expr
+from ada_dynamics.model import manifold
+from ada_dynamics.model.joints.base import Array, JointType, force, moment, sliding, turning, unit
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.rotation import AxisRotation
+from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+
+
+class Planar(JointType):
+    """Free in the plane across coordinate axis k: q = [x, y, angle], v = [vx, vy, ω] in the child's frame.
+
+    x and y run along the axes that follow k in cyclic order.
+    """
+
+    kind, nq, nv = "planar", 3, 3
+
+    def __init__(self, k: int) -> None:
+        self.k, self.a, self.b = k, (k + 1) % 3, (k + 2) % 3
+
+    def _in_plane(self, x: Scalar, y: Scalar) -> Vec3:
+        out: list[Scalar] = [0.0, 0.0, 0.0]
+        out[self.a], out[self.b] = x, y
+        return (out[0], out[1], out[2])
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rot(e_k, angle), moved in the plane."""
+        return Transform(AxisRotation(self.k, expr.cos(q[2]), expr.sin(q[2])), self._in_plane(q[0], q[1]))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """Both axes of the plane and its normal, all fixed in the child."""
+        return (sliding(unit(self.a)), sliding(unit(self.b)), turning(unit(self.k)))
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """The moments about both axes of the plane, the force along its normal."""
+        return (moment(unit(self.a)), moment(unit(self.b)), force(unit(self.k)))
+
+    def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The velocity turned into the parent's axes."""
+        c, s = expr.cos(q[2]), expr.sin(q[2])
+        return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
+
+    def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """[ω n x p; v x p] in the plane."""
+        px, py, _ = momentum
+        return (-(v[2] * py), v[2] * px, v[0] * py - v[1] * px)
+
+    def integrate(self, q: Array, step: Array) -> Array:
+        """Motion at constant body velocity."""
+        return manifold.plane_integrate(q, step)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The constant body velocity from q0 to q1 in unit time."""
+        return manifold.plane_difference(q0, q1)
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        """Within a metre, any angle."""
+        return np.asarray(rng.uniform([-1.0, -1.0, -np.pi], [1.0, 1.0, np.pi]))

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joints whose orientation is a unit quaternion (x, y, z, w) (Takahashi 2012, sec. 3.4.2, eqs. 3.31-3.34)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.model import manifold
+from ada_dynamics.model.joints.base import Array, JointType, force, sliding, turning, unit
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+
+NORM_TOLERANCE = 1e-6  # a quaternion this near to unit length is normalised, farther off it is refused
+
+
+def quaternion_rate(p: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """ṗ = ½ p ∘ (ω, 0) with ω in the child's frame (eq. 3.34)."""
+    x, y, z, s = p
+    a, b, c = w
+    return (
+        0.5 * (s * a - z * b + y * c),
+        0.5 * (z * a + s * b - x * c),
+        0.5 * (-y * a + x * b + s * c),
+        0.5 * (-x * a - y * b - z * c),
+    )
+
+
+def norm_guards(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """|p|² must be 1 within twice the tolerance of |p|."""
+    excess = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3] - 1.0
+    return (2.0 * NORM_TOLERANCE - excess, 2.0 * NORM_TOLERANCE + excess)
+
+
+def norm_problem(p: Array) -> str | None:
+    """What is wrong with the length of a quaternion."""
+    norm = float(np.linalg.norm(p))
+    if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
+        return None
+    return f"its quaternion (x, y, z, w) = {p.tolist()} has length {norm:.9g}, allowed 1 +- {NORM_TOLERANCE:g}"
+
+
+class Spherical(JointType):
+    """A ball joint: q = unit quaternion (x, y, z, w), v = angular velocity in the child's frame."""
+
+    kind, nq, nv = "spherical", 4, 3
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """The quaternion's rotation."""
+        return Transform(MatrixRotation(from_quaternion(*q)))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [U; 0]."""
+        return tuple(turning(unit(i)) for i in range(3))
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """All forces."""
+        return tuple(force(unit(i)) for i in range(3))
+
+    def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """eq. 3.34."""
+        return quaternion_rate(q, v)
+
+    def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """ω x L."""
+        return v3.cross((v[0], v[1], v[2]), (momentum[0], momentum[1], momentum[2]))
+
+    def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Unit length."""
+        return norm_guards(q)
+
+    def neutral(self) -> Array:
+        """No rotation."""
+        return np.array([0.0, 0.0, 0.0, 1.0])
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        """Uniform over all rotations."""
+        p = rng.normal(size=4)
+        return np.asarray(p / np.linalg.norm(p))
+
+    def integrate(self, q: Array, step: Array) -> Array:
+        """q ∘ exp(step)."""
+        return manifold.normalized(manifold.quaternion_product(q, manifold.quaternion_exp(step)))
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """log(q0⁻¹ ∘ q1)."""
+        return manifold.quaternion_log(manifold.quaternion_product(manifold.conjugate(q0), q1))
+
+    def problem(self, q: Array) -> str | None:
+        """Length."""
+        return norm_problem(q)
+
+
+class Floating(JointType):
+    """A free body: q = [x, y, z, qx, qy, qz, qw], v = [linear, angular] in the child's frame (as in pinocchio)."""
+
+    kind, nq, nv = "floating", 7, 6
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Position and the quaternion's rotation."""
+        return Transform(MatrixRotation(from_quaternion(*q[3:])), (q[0], q[1], q[2]))
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = U, with the linear columns first (table 2.2, 6DOF-joint)."""
+        return (*(sliding(unit(i)) for i in range(3)), *(turning(unit(i)) for i in range(3)))
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """Empty."""
+        return ()
+
+    def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """ṙ = R v, and eq. 3.34."""
+        rate = MatrixRotation(from_quaternion(*q[3:])).up((v[0], v[1], v[2]))
+        return (*rate, *quaternion_rate(q[3:], v[3:]))
+
+    def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """[ω x p; ω x L + v x p]."""
+        own = Motion((v[3], v[4], v[5]), (v[0], v[1], v[2]))
+        turned = own.cross_force(Force((momentum[3], momentum[4], momentum[5]), (momentum[0], momentum[1], momentum[2])))
+        return (*turned.force, *turned.moment)
+
+    def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Unit length."""
+        return norm_guards(q[3:])
+
+    def neutral(self) -> Array:
+        """At the origin, not turned."""
+        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
+        """Within a metre of the origin, any rotation."""
+        p = rng.normal(size=4)
+        return np.concatenate([rng.uniform(-1.0, 1.0, 3), p / np.linalg.norm(p)])
+
+    def integrate(self, q: Array, step: Array) -> Array:
+        """q ⊕ step on SE(3): the motion at constant body velocity."""
+        return manifold.pose_integrate(q, step)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The constant body velocity that leads from q0 to q1 in unit time."""
+        return manifold.pose_difference(q0, q1)
+
+    def problem(self, q: Array) -> str | None:
+        """Length of the quaternion."""
+        return norm_problem(q[3:])
+
+

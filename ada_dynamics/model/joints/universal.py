@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The universal (Hooke) joint (Takahashi 2012, table 2.1, U-joint)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics import expr
+from ada_dynamics.model.joints.base import JointType, force, moment, successive_turns_bias, turning, unit
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.rotation import AxisRotation, Product
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+
+
+class Universal(JointType):
+    """A turn about z, fixed in the parent, then about y, fixed in the child: q = both angles [rad]."""
+
+    kind, nq, nv = "universal", 2, 2
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rz(q1) Ry(q2)."""
+        first = AxisRotation(2, expr.cos(q[0]), expr.sin(q[0]))
+        return Transform(Product(first, AxisRotation(1, expr.cos(q[1]), expr.sin(q[1]))))
+
+    def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3]:
+        s2, c2 = expr.sin(q[1]), expr.cos(q[1])
+        return (-s2, 0.0, c2), unit(1)
+
+    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+        """S = [(-s2, 0, c2), (0, 1, 0)]: orthonormal, so T_a = S."""
+        first, second = self._axes(q)
+        return (turning(first), turning(second))
+
+    def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+        """The first axis moves in the child's frame."""
+        return Motion(successive_turns_bias(self._axes(q), v), ZERO3)
+
+    def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
+        """The moment about both axes' normal (c2, 0, s2) and all forces."""
+        s2, c2 = expr.sin(q[1]), expr.cos(q[1])
+        return (moment((c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a robot: links, joints, their order in the coordinate vectors, and its configuration space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree_builder import build_tree
+
+Array = NDArray[np.float64]
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
+
+
+class Model:
+    """A mechanism of links and joints. Read-only; make one with `load`, a `Builder` or the catalogue.
+
+    Joints are in depth-first order, children in the order of the description. Where the base floats, the first joint
+    is `root_joint`. q and v stack the joints' own variables in that order.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: str,
+        links: Sequence[Link],
+        joints: Sequence[Joint],
+        gravity: Sequence[float] = STANDARD_GRAVITY,
+        source: str | None = None,
+    ) -> None:
+        """Args are taken as they are; `Builder.build` is the checked way.
+
+        Args:
+            name: name of the robot.
+            root: name of the root link.
+            links: all links.
+            joints: all joints in depth-first order, fixed ones too.
+            gravity: gravity vector in the world's axes [m/s²].
+            source: text of the description that it was read from.
+        """
+        self.name = name
+        self.root = root
+        self.links = {link.name: link for link in links}
+        self.joints = {joint.name: joint for joint in joints}
+        self.gravity = tuple(float(g) for g in gravity)
+        self.source = source
+        self._q: dict[str, slice] = {}
+        self._v: dict[str, slice] = {}
+        nq = nv = 0
+        for joint in joints:
+            if joint.nv:
+                self._q[joint.name] = slice(nq, nq + joint.nq)
+                self._v[joint.name] = slice(nv, nv + joint.nv)
+                nq, nv = nq + joint.nq, nv + joint.nv
+        self.nq, self.nv = nq, nv
+
+    # --- names --------------------------------------------------------------------------------------------------
+    @property
+    def link_names(self) -> list[str]:
+        """All links."""
+        return list(self.links)
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Joints that have coordinates of their own, in their order in q and v."""
+        return list(self._v)
+
+    @property
+    def loop_names(self) -> list[str]:
+        """Joints that close loops."""
+        return []
+
+    def q_index(self, joint: str) -> slice:
+        """Where a joint's position variables are in q."""
+        return self._lookup(self._q, joint)
+
+    def v_index(self, joint: str) -> slice:
+        """Where a joint's velocities are in v."""
+        return self._lookup(self._v, joint)
+
+    def _lookup(self, table: dict[str, slice], joint: str) -> slice:
+        if joint in table:
+            return table[joint]
+        found = self.joints.get(joint)
+        if found is not None and found.mimic is not None:
+            raise InputError(f"joint {joint!r} has no coordinates of its own: it mimics {found.mimic.joint!r}.")
+        if found is not None:
+            raise InputError(f"joint {joint!r} is fixed and has no coordinates.")
+        raise unknown_name("joint", joint, table)
+
+    # --- properties per coordinate ------------------------------------------------------------------------------
+    def _per_velocity(self, value: Callable[[Joint], float]) -> Array:
+        return np.array([value(self.joints[n]) for n in self._v for _ in range(self.joints[n].nv)], dtype=float)
+
+    def _per_position(self, value: Callable[[Joint], float]) -> Array:
+        return np.array([value(self.joints[n]) for n in self._q for _ in range(self.joints[n].nq)], dtype=float)
+
+    @cached_property
+    def lower(self) -> Array:
+        """Lower position limits (length nq; -inf where there are none)."""
+        return self._per_position(lambda j: j.limits.lower)
+
+    @cached_property
+    def upper(self) -> Array:
+        """Upper position limits (length nq)."""
+        return self._per_position(lambda j: j.limits.upper)
+
+    @cached_property
+    def velocity_limit(self) -> Array:
+        """Velocity limits (length nv)."""
+        return self._per_velocity(lambda j: j.limits.velocity)
+
+    @cached_property
+    def effort_limit(self) -> Array:
+        """Effort limits (length nv)."""
+        return self._per_velocity(lambda j: j.limits.effort)
+
+    @cached_property
+    def armature(self) -> Array:
+        """Reflected rotor inertia (length nv)."""
+        return self._per_velocity(lambda j: j.armature)
+
+    @cached_property
+    def damping(self) -> Array:
+        """Viscous damping (length nv)."""
+        return self._per_velocity(lambda j: j.damping)
+
+    @cached_property
+    def friction(self) -> Array:
+        """Coulomb friction (length nv)."""
+        return self._per_velocity(lambda j: j.friction)
+
+    # --- configuration space ------------------------------------------------------------------------------------
+    def _own_joints(self) -> list[tuple[JointType, slice, slice]]:
+        kinds = [self._joint_type(name) for name in self._q]
+        return list(zip(kinds, self._q.values(), self._v.values(), strict=True))
+
+    def _joint_type(self, name: str) -> JointType:
+        return next(b.joint for b in self.tree.bodies if b.name == name)
+
+    @cached_property
+    def _space(self) -> list[tuple[JointType, slice, slice]]:
+        return self._own_joints()
+
+    def neutral(self) -> Array:
+        """The zero configuration."""
+        return np.concatenate([np.zeros(0), *(t.neutral() for t, _, _ in self._space)])
+
+    def random_state(self, rng: np.random.Generator | None = None) -> tuple[Array, Array]:
+        """Random q within the limits (where they are finite) and v with normally distributed entries."""
+        rng = rng or np.random.default_rng()
+        parts = [t.random(rng, self.lower[q], self.upper[q]) for t, q, _ in self._space]
+        return np.concatenate([np.zeros(0), *parts]), rng.normal(size=self.nv)
+
+    def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
+        """q moved along v for the time dt, on the configuration manifold; rows of a 2-D q and v one by one."""
+        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        if q.ndim == 2:
+            return np.array([self.integrate(a, b, dt) for a, b in zip(q, v, strict=True)])
+        self._check_lengths(q=q, v=v)
+        return np.concatenate([np.zeros(0), *(t.integrate(q[i], v[j] * dt) for t, i, j in self._space)])
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The velocity that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
+        q0, q1 = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
+        if q0.ndim == 2:
+            return np.array([self.difference(a, b) for a, b in zip(q0, q1, strict=True)])
+        self._check_lengths(q=q0)
+        self._check_lengths(q=q1)
+        return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
+
+    def _check_lengths(self, **vectors: Array) -> None:
+        for name, x in vectors.items():
+            wanted = self.nq if name == "q" else self.nv
+            if x.shape != (wanted,):
+                raise InputError(f"{name} has shape {x.shape}, model {self.name!r} needs ({wanted},).")
+
+    def position_problems(self, q: Array) -> list[str]:
+        """What makes q unusable, joint by joint (quaternions off unit length, Euler angles at their singularity)."""
+        found = []
+        for (kind, own, _), name in zip(self._space, self._q, strict=True):
+            problem = kind.problem(q[own])
+            if problem:
+                found.append(f"joint {name!r}: {problem}")
+        return found
+
+    # --- what the algorithms work on ----------------------------------------------------------------------------
+    @cached_property
+    def tree(self) -> Tree:
+        """The mechanism as moving bodies with axes on the nearest coordinate axes."""
+        return build_tree(self.root, self.links, list(self.joints.values()), self.gravity, self._q, self._v)
+
+    @cached_property
+    def uniform_tree(self) -> Tree:
+        """The same with every axis on z, as the generic loop kernels want it."""
+        joints = list(self.joints.values())
+        return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto=2)
+
+    @property
+    def total_mass(self) -> float:
+        """Mass of all links [kg]."""
+        return float(sum(link.mass for link in self.links.values()))
+
+    def __repr__(self) -> str:
+        kinds = sorted({JOINT_TYPES[j.kind].kind for j in self.joints.values()})
+        return f"<Model {self.name!r}: {len(self.links)} links, nq={self.nq}, nv={self.nv}, joints: {', '.join(kinds)}>"

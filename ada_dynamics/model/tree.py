@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mechanism as the algorithms see it: moving bodies only, joint axes on coordinate axes, constants as floats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ada_dynamics.model.joints import JointType
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+
+WORLD = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One moving rigid body (a link and all that is fixed to it) with the joint that carries it.
+
+    `placement`, `inertia` and the dissipation terms are constants in a robot's own kernel and expression nodes in the
+    generic loop kernels: the algorithms cannot tell.
+    """
+
+    name: str  # of the joint
+    index: int
+    parent: int  # index of the parent body, or WORLD
+    joint: JointType
+    placement: Transform  # of the joint's frame in the parent body's frame
+    inertia: RigidInertia  # about the origin of the body's frame
+    q: slice  # where the joint's variables are in the model's vectors
+    v: slice
+    armature: Scalar = 0.0
+    damping: Scalar = 0.0
+    friction: Scalar = 0.0
+    multiplier: float = 1.0  # of a joint that mimics another: its q = multiplier * q[self.q] + offset
+    offset: float = 0.0
+
+    def positions(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The joint's position variables out of the model's."""
+        own = q[self.q]
+        if self.is_independent:
+            return own
+        return tuple(self.multiplier * x + self.offset for x in own)
+
+    def velocities(self, v: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The joint's velocities (or accelerations) out of the model's."""
+        own = v[self.v]
+        return own if self.multiplier == 1.0 else tuple(self.multiplier * x for x in own)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether the joint has its own coordinates."""
+        return self.multiplier == 1.0 and self.offset == 0.0
+
+    def transform(self, q: Sequence[Scalar]) -> Transform:
+        """Pose of the body's frame in its parent's, for the joint's own position variables."""
+        return self.placement.then(self.joint.pose(q))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where a link of the description sits: constant pose in a body's frame, or in the world's."""
+
+    link: str
+    body: int
+    pose: Transform
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Bodies in depth-first order; a parent comes before its children."""
+
+    bodies: tuple[Body, ...]
+    frames: Mapping[str, Frame]
+    gravity: Vec3
+    nq: int
+    nv: int
+
+    @cached_property
+    def has_mimics(self) -> bool:
+        """Whether some coordinates drive more than one joint."""
+        owners = [b.v.start for b in self.bodies if b.joint.nv]
+        return len(owners) != len(set(owners))
+
+    def ancestry(self, body: int) -> list[int]:
+        """The body and its ancestors, outermost first."""
+        path = []
+        while body != WORLD:
+            path.append(body)
+            body = self.bodies[body].parent
+        return path
+
+    def with_inertias(self, inertias: Sequence[RigidInertia]) -> Tree:
+        """The same tree with other body inertias."""
+        bodies = tuple(replace(b, inertia=i) for b, i in zip(self.bodies, inertias, strict=True))
+        return replace(self, bodies=bodies)
