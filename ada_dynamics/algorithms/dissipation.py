@@ -6,21 +6,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics import expr
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import is_zero, plus, product
 
 
-def passive_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
-    """damping v + friction sign(v), joint by joint; sign(0) = 0.
+def passive_effort(body: Body, rate: Scalar) -> Scalar:
+    """damping v + friction sign(v) of one velocity of a joint; sign(0) = 0.
 
     A resting joint is not held: sticking is a matter of the simulator, which sees time.
     """
+    effort = product(body.damping, rate)
+    if is_zero(body.friction) or is_zero(rate):
+        return effort
+    return plus(effort, product(body.friction, expr.sign(rate)))
+
+
+def passive_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+    """`passive_effort` of all joints in the model's order."""
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            effort = product(body.damping, rate)
-            if not is_zero(body.friction) and not is_zero(rate):
-                effort = plus(effort, product(body.friction, expr.sign(rate)))
-            result[i] = plus(result[i], product(body.multiplier, effort))
+            result[i] = plus(result[i], product(body.multiplier, passive_effort(body, rate)))
     return result

@@ -14,9 +14,7 @@ from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
 
-def columns_at(
-    tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3
-) -> list[Motion]:
+def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3) -> list[Motion]:
     """Jacobian of a body at a point of the world, world's axes: one motion per velocity of the model (eq. A.1)."""
     columns = [NO_MOTION] * tree.nv
     for i in tree.ancestry(body):

@@ -146,19 +146,14 @@ def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
     return Motion(R.up(local.angular), R.up(local.linear))
 
 
-def link_acceleration(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str
-) -> Motion:
+def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str) -> Motion:
     """Angular acceleration of a link and acceleration of its origin, in the world's axes."""
     frame = tree.frames[link]
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
     body = motions(tree, transforms(tree, q), q, v, a, at_rest())[frame.body]
     point = v3.add(body.a, v3.mat_vec(body.spin, frame.pose.position))
-    R = link_pose(tree, q, tree_body_link(tree, frame.body)).rotation
-    return Motion(R.up(body.wd), R.up(point))
-
-
-def tree_body_link(tree: Tree, body: int) -> str:
-    """The link whose frame has the same origin as the body (the one its joint carries)."""
-    return next(f.link for f in tree.frames.values() if f.body == body)
+    # The link's axes need not be the body's, whose joint axis was brought onto a coordinate axis.
+    local = frame.pose.rotation
+    R = link_pose(tree, q, link).rotation
+    return Motion(R.up(local.down(body.wd)), R.up(local.down(point)))

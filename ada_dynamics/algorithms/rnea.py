@@ -120,5 +120,3 @@ def no_velocity(tree: Tree) -> tuple[float, ...]:
 def gravity_efforts(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Efforts that hold the mechanism still against its weight."""
     return gather_efforts(tree, q, joint_wrenches(tree, q, no_velocity(tree), None))
-
-

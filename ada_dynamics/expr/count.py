@@ -87,6 +87,6 @@ def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -
     return max(ready.values(), default=0)
 
 
-def floors(of: Cost, machine: Machine = Machine()) -> Floors:  # noqa: B008 - frozen
+def floors(of: Cost, machine: Machine = Machine()) -> Floors:
     """The least time that a machine needs for a cost."""
     return Floors(of.work / machine.scalar, of.critical_path / machine.clock, of.work / machine.vector)

@@ -34,9 +34,12 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
     k = int(np.argmax(np.abs(axis))) if onto is None else onto
     e = np.eye(3)[k]
     cosine = float(axis @ e)
-    if cosine >= 1.0 - ROUNDING:
+    w = np.cross(e, axis)
+    # By the sine: the cosine of an axis that is off by 4e-8 rad still rounds to one.
+    aligned = bool(np.max(np.abs(w)) < ROUNDING)
+    if aligned and cosine > 0.0:
         return np.eye(3), k
-    if cosine <= -1.0 + ROUNDING:
+    if aligned:
         half_turn = -np.eye(3)
         half_turn[(k + 1) % 3, (k + 1) % 3] = 1.0
         return half_turn, k
@@ -45,7 +48,6 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
         Q, _ = align(-axis, k)
         half_turn, _ = align(-e, k)
         return clean_rotation(Q @ half_turn), k
-    w = np.cross(e, axis)
     K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine)), k
 

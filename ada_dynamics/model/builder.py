@@ -84,6 +84,7 @@ class Builder:
         axis: ArrayLike | None = None,
         axis2: ArrayLike | None = None,
         *,
+        rotation: ArrayLike | None = None,
         limits: Limits | None = None,
         damping: float = 0.0,
         friction: float = 0.0,
@@ -102,6 +103,7 @@ class Builder:
             rpy: orientation of the joint in the parent's frame, roll-pitch-yaw [rad].
             axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default as in URDF.
             axis2: second axis of a universal joint, perpendicular to the first.
+            rotation: orientation of the joint in the parent's frame as a 3x3 matrix, instead of rpy.
             limits: bounds.
             damping: viscous damping, on each velocity of the joint.
             friction: Coulomb friction.
@@ -116,7 +118,6 @@ class Builder:
         for value, what in ((damping, "damping"), (friction, "friction"), (armature, "armature")):
             if self._finite(float(value), f"{what} of {where}") < 0.0:
                 raise ModelError(f"{self._where}: {what} of {where} is {value}; it must not be negative.")
-        angles = self._vector(rpy, 3, f"rpy of {where}")
         first, second = self._axes(kind, axis, axis2, where)
         self._joints[name] = Joint(
             name,
@@ -124,7 +125,7 @@ class Builder:
             parent,
             child,
             self._vector(xyz, 3, f"xyz of {where}"),
-            np.array(from_rpy(*(float(a) for a in angles))),
+            self._orientation(rpy, rotation, where),
             first,
             second,
             limits or Limits(),
@@ -146,9 +147,19 @@ class Builder:
             x = np.asarray(value, dtype=float)
         except (TypeError, ValueError):
             raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} numbers.") from None
-        if x.shape != (size,) or not np.all(np.isfinite(x)):
+        if x.shape != (size,) or not np.isfinite(x).all():
             raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} finite numbers.")
         return x
+
+    def _orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
+        angles = self._vector(rpy, 3, f"rpy of {where}")
+        if rotation is None:
+            return np.array(from_rpy(*angles.tolist()))
+        R = np.asarray(rotation, dtype=float)
+        proper = R.shape == (3, 3) and float(np.max(np.abs(R @ R.T - np.eye(3)))) < 1e-9 and np.linalg.det(R) > 0.0
+        if not proper or np.any(angles):
+            raise ModelError(f"{self._where}: rotation of {where} must be a 3x3 rotation matrix, given without rpy.")
+        return R
 
     def _inertia(self, value: ArrayLike, what: str) -> Array:
         x = np.asarray(value, dtype=float)
@@ -156,9 +167,9 @@ class Builder:
             x = np.diag(x)
         elif x.shape == (6,):
             x = np.array([[x[0], x[3], x[4]], [x[3], x[1], x[5]], [x[4], x[5], x[2]]])
-        if x.shape != (3, 3) or not np.all(np.isfinite(x)):
+        if x.shape != (3, 3) or not np.isfinite(x).all():
             raise ModelError(f"{self._where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
-        if not np.allclose(x, x.T, rtol=1e-9, atol=0.0):
+        if (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
             raise ModelError(f"{self._where}: {what} is not symmetric: {x.tolist()}.")
         return x
 
@@ -263,33 +274,36 @@ class Builder:
     def _with_mimics(self, ordered: list[Joint]) -> list[Joint]:
         """Mimic chains resolved to the joint that has the coordinates."""
         by_name = {j.name: j for j in ordered}
-        resolved = []
+        final: dict[str, Mimic | None] = {}  # by joint; each chain is followed once
         for joint in ordered:
-            mimic, seen = joint.mimic, {joint.name}
-            while mimic is not None:
-                if mimic.joint not in by_name:
-                    raise ModelError(
-                        f"{self._where}, joint {joint.name!r}, mimic: {unknown_name('joint', mimic.joint, by_name)}"
-                    )
-                if mimic.joint in seen:
-                    raise ModelError(f"{self._where}: joint {joint.name!r} mimics itself through {sorted(seen)}.")
-                seen.add(mimic.joint)
-                source = by_name[mimic.joint]
-                if JOINT_TYPES[source.kind].nv != 1 or JOINT_TYPES[joint.kind].nv != 1:
-                    raise ModelError(
-                        f"{self._where}: joint {joint.name!r} mimics {source.name!r}, but only joints with one degree "
-                        "of freedom can mimic or be mimicked."
-                    )
-                if source.mimic is None:
-                    break
-                inner = source.mimic
-                mimic = Mimic(
-                    inner.joint,
-                    mimic.multiplier * inner.multiplier,
-                    mimic.multiplier * inner.offset + mimic.offset,
-                )
-            resolved.append(replace(joint, mimic=mimic))
-        return resolved
+            chain: list[Joint] = []
+            on_chain: set[str] = set()
+            current = joint
+            while current.name not in final and current.mimic is not None:
+                if current.name in on_chain:
+                    raise ModelError(f"{self._where}: joint {current.name!r} mimics itself through {sorted(on_chain)}.")
+                chain.append(current)
+                on_chain.add(current.name)
+                current = self._mimicked(current, current.mimic.joint, by_name)
+            final.setdefault(current.name, None)
+            for follower in reversed(chain):
+                own = follower.mimic
+                inner = final[own.joint] if own else None
+                if own and inner:
+                    factor = own.multiplier
+                    own = Mimic(inner.joint, factor * inner.multiplier, factor * inner.offset + own.offset)
+                final[follower.name] = own
+        return [replace(joint, mimic=final[joint.name]) for joint in ordered]
+
+    def _mimicked(self, joint: Joint, source: str, by_name: dict[str, Joint]) -> Joint:
+        if source not in by_name:
+            raise ModelError(f"{self._where}, joint {joint.name!r}, mimic: {unknown_name('joint', source, by_name)}")
+        if JOINT_TYPES[by_name[source].kind].nv != 1 or JOINT_TYPES[joint.kind].nv != 1:
+            raise ModelError(
+                f"{self._where}: joint {joint.name!r} mimics {source!r}, but only joints with one degree "
+                "of freedom can mimic or be mimicked."
+            )
+        return by_name[source]
 
 
 def planar_chain(

@@ -140,11 +140,8 @@ class Model:
 
     # --- configuration space ------------------------------------------------------------------------------------
     def _own_joints(self) -> list[tuple[JointType, slice, slice]]:
-        kinds = [self._joint_type(name) for name in self._q]
-        return list(zip(kinds, self._q.values(), self._v.values(), strict=True))
-
-    def _joint_type(self, name: str) -> JointType:
-        return next(b.joint for b in self.tree.bodies if b.name == name)
+        kinds = {body.name: body.joint for body in self.tree.bodies}
+        return [(kinds[name], self._q[name], self._v[name]) for name in self._q]
 
     @cached_property
     def _space(self) -> list[tuple[JointType, slice, slice]]:
@@ -182,6 +179,11 @@ class Model:
             wanted = self.nq if name == "q" else self.nv
             if x.shape != (wanted,):
                 raise InputError(f"{name} has shape {x.shape}, model {self.name!r} needs ({wanted},).")
+
+    @cached_property
+    def has_manifold_coordinates(self) -> bool:
+        """Whether some positions are not free numbers (quaternions, Euler angles with a singularity)."""
+        return any(JOINT_TYPES[self.joints[n].kind].problem is not JointType.problem for n in self._q)
 
     def position_problems(self, q: Array) -> list[str]:
         """What makes q unusable, joint by joint (quaternions off unit length, Euler angles at their singularity)."""

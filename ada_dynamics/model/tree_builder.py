@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ada_dynamics.model.align import align, clean_relative, clean_rotation, to_mat3, to_vec3
 from ada_dynamics.model.elements import Joint, Link
 from ada_dynamics.model.joints import (
+    JOINT_TYPES,
     Continuous,
     Cylindrical,
     Fixed,
@@ -19,7 +20,6 @@ from ada_dynamics.model.joints import (
     Prismatic,
     Revolute,
 )
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import WORLD, Body, Frame, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
@@ -28,8 +28,8 @@ from ada_dynamics.spatial.transform import Transform
 Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # rotation 3x3 and position of a frame in a body's frame
 
-_AXIS_TYPES: dict[str, type[Revolute] | type[Prismatic] | type[Cylindrical] | type[Planar]] = {
-    cls.kind: cls for cls in (Revolute, Continuous, Prismatic, Cylindrical, Planar)
+_AXIS_TYPES: dict[str, type[Revolute] | type[Prismatic] | type[Cylindrical]] = {
+    cls.kind: cls for cls in (Revolute, Continuous, Prismatic, Cylindrical)
 }
 
 
@@ -86,6 +86,8 @@ def _aligned_type(joint: Joint, onto: int | None) -> tuple[JointType, Array]:
         Q, k = align(joint.axis, onto)
         return _AXIS_TYPES[joint.kind](k), Q
     kind = JOINT_TYPES[joint.kind]()
+    if joint.kind == Planar.kind:
+        return kind, align(joint.axis, 2)[0]
     if joint.axis2 is not None:
         second = joint.axis2
         return kind, clean_rotation(np.column_stack([np.cross(second, joint.axis), second, joint.axis]))

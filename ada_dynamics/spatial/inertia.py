@@ -57,7 +57,7 @@ class RigidInertia(NamedTuple):
             cross = plus(product(p[i], g[j]), product(g[i], p[j]))
             shifted[i][j] = shifted[j][i] = minus(turned[i][j], product(0.5, cross))
         about = (tuple(shifted[0]), tuple(shifted[1]), tuple(shifted[2]))
-        return RigidInertia(m, v3.add(h, v3.scale(m, p)), about)  # type: ignore[arg-type]
+        return RigidInertia(m, v3.add(h, v3.scale(m, p)), about)
 
     def matrix(self) -> list[list[Scalar]]:
         """The 6x6 matrix of eq. A.29, [angular; linear]."""
@@ -100,9 +100,7 @@ class ArticulatedInertia(NamedTuple):
     def __add__(self, other: object) -> ArticulatedInertia:
         if not isinstance(other, ArticulatedInertia):
             return NotImplemented
-        return ArticulatedInertia(
-            v3.mat_add(self.H, other.H), v3.mat_add(self.B, other.B), v3.mat_add(self.A, other.A)
-        )
+        return ArticulatedInertia(v3.mat_add(self.H, other.H), v3.mat_add(self.B, other.B), v3.mat_add(self.A, other.A))
 
     def times(self, m: Motion) -> Force:
         """I^A V̇."""

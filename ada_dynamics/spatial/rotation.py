@@ -183,7 +183,9 @@ def constant_rotation(R: Mat3) -> Rotation:
         return IDENTITY
     for k in range(3):
         a, b = (k + 1) % 3, (k + 2) % 3
-        if R[k][k] == 1.0 and R[a][a] == R[b][b] and R[a][b] == -R[b][a]:
+        # The zeros count too: 1 - ε²/2 is rounded to one long before the angle ε is.
+        on_axis = R[k][k] == 1.0 and R[k][a] == R[k][b] == R[a][k] == R[b][k] == 0.0
+        if on_axis and R[a][a] == R[b][b] and R[a][b] == -R[b][a]:
             return AxisRotation(k, R[a][a], R[b][a])
     return MatrixRotation(R)
 

@@ -12,37 +12,29 @@ from ada_dynamics.model import manifold
 from ada_dynamics.model.joints.base import Array, JointType, force, moment, sliding, turning, unit
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
 
 class Planar(JointType):
-    """Free in the plane across coordinate axis k: q = [x, y, angle], v = [vx, vy, ω] in the child's frame.
+    """Free in the x-y plane: q = [x, y, angle], v = [vx, vy, ω] in the child's frame.
 
-    x and y run along the axes that follow k in cyclic order.
+    Another normal is brought onto z by the shortest rotation, which turns x and y along.
     """
 
     kind, nq, nv = "planar", 3, 3
 
-    def __init__(self, k: int) -> None:
-        self.k, self.a, self.b = k, (k + 1) % 3, (k + 2) % 3
-
-    def _in_plane(self, x: Scalar, y: Scalar) -> Vec3:
-        out: list[Scalar] = [0.0, 0.0, 0.0]
-        out[self.a], out[self.b] = x, y
-        return (out[0], out[1], out[2])
-
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Rot(e_k, angle), moved in the plane."""
-        return Transform(AxisRotation(self.k, expr.cos(q[2]), expr.sin(q[2])), self._in_plane(q[0], q[1]))
+        """Rot(z, angle), moved in the plane."""
+        return Transform(AxisRotation(2, expr.cos(q[2]), expr.sin(q[2])), (q[0], q[1], 0.0))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """Both axes of the plane and its normal, all fixed in the child."""
-        return (sliding(unit(self.a)), sliding(unit(self.b)), turning(unit(self.k)))
+        return (sliding(unit(0)), sliding(unit(1)), turning(unit(2)))
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moments about both axes of the plane, the force along its normal."""
-        return (moment(unit(self.a)), moment(unit(self.b)), force(unit(self.k)))
+        return (moment(unit(0)), moment(unit(1)), force(unit(2)))
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """The velocity turned into the parent's axes."""

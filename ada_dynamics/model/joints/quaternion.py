@@ -120,7 +120,9 @@ class Floating(JointType):
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """[ω x p; ω x L + v x p]."""
         own = Motion((v[3], v[4], v[5]), (v[0], v[1], v[2]))
-        turned = own.cross_force(Force((momentum[3], momentum[4], momentum[5]), (momentum[0], momentum[1], momentum[2])))
+        turned = own.cross_force(
+            Force((momentum[3], momentum[4], momentum[5]), (momentum[0], momentum[1], momentum[2]))
+        )
         return (*turned.force, *turned.moment)
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -147,5 +149,3 @@ class Floating(JointType):
     def problem(self, q: Array) -> str | None:
         """Length of the quaternion."""
         return norm_problem(q[3:])
-
-

@@ -1,0 +1,78 @@
+# Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
+# On the command line: ARGS (for sim, bench, test, fuzz and soak), PYTHON, EXTRAS, JOBS.
+
+PYTHON ?= python3
+JOBS ?= auto
+# A ROS that is sourced must stay the only one in the process: its libraries and those of the wheels do not mix.
+EXTRAS ?= test,tools,xacro,docs,dev$(if $(ROS_DISTRO),,$(comma)ros)
+
+comma := ,
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+# Errors only: what pip and the packages that it builds have to say otherwise helps nobody here.
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# Packages that exist: a checkout of the library alone is a checkout, too.
+PACKAGES := $(wildcard ada_dynamics ada_controllers ada_hardware)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format sim bench fuzz soak docs clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
+
+test: $(READY) ## lint, then every test but fuzz and soak; ARGS go to pytest
+	@failed=; \
+	$(MAKE) --no-print-directory lint || failed=lint; \
+	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 $(ARGS) || failed="$$failed pytest"; \
+	if [ -n "$$failed" ]; then echo "make test: failed:" $$failed >&2; exit 1; fi
+
+lint: $(READY) ## ruff (rules and layout) and mypy --strict
+	@failed=; \
+	$(BIN)/ruff check . || failed=1; \
+	$(BIN)/ruff format --check . || failed=1; \
+	$(BIN)/mypy $(PACKAGES) || failed=1; \
+	test -z "$$failed"
+
+format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff can mend
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+sim: $(READY) ## simulate the PA-10 in a browser view; ARGS="--headless --duration 10" ends by itself
+	@$(BIN)/ada sim pa10 $(ARGS)
+
+bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(READY) ## property tests on many random inputs: minutes to hours
+	@$(BIN)/python -m pytest -m fuzz --hypothesis-profile fuzz -n $(JOBS) --maxprocesses 8 $(ARGS)
+
+soak: $(READY) ## long runs that watch drift, memory and deadlines
+	@$(BIN)/python -m pytest -m soak $(ARGS)
+
+docs: $(READY) ## the documentation as pages, docs/_build/index.html; a warning is an error
+	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
+	@echo docs/_build/index.html
+
+clean: ## remove everything that these targets made, .venv too
+	@rm -rf $(VENV) build install log dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A .venv left by another Python, or by one that is gone, is made anew. colcon must not look for packages in it.
+$(READY): setup.py setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "make: ada_dynamics needs Python 3.10 or newer, but PYTHON=$(PYTHON) is" \
+	    "$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: $(PYTHON) lacks the modules venv and ensurepip." \
+	    "On Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
+	@version='import sys; print(sys.version_info[:2], sys.base_prefix)'; \
+	if [ "$$($(BIN)/python -c "$$version" 2>/dev/null)" != "$$($(PYTHON) -c "$$version")" ]; then \
+	  $(PYTHON) -m venv --clear $(VENV); \
+	fi
+	@touch $(VENV)/COLCON_IGNORE
+	@echo "Setting up $(VENV) with the extras $(EXTRAS): minutes, and up to 2 GB, once."
+	@$(PIP) install --upgrade pip
+	@$(PIP) install --editable '.[$(EXTRAS)]'
+	@touch $@

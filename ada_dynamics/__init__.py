@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dynamics of robots made of chains, trees and closed loops.
+
+import ada_dynamics as ada
+
+model = ada.load("pa10")
+dyn = ada.Dynamics(model)
+a = dyn.forward(q, v, tau)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ada_dynamics._version import __version__
+from ada_dynamics.errors import AdaError, CompileError, InputError, ModelError
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
+    from ada_dynamics.model.check import check
+    from ada_dynamics.model.load import load
+
+# Loaded when first used, so that `import ada_dynamics` costs next to nothing.
+_HOMES = {
+    "Builder": "ada_dynamics.model",
+    "Dynamics": "ada_dynamics.dynamics",
+    "Model": "ada_dynamics.model",
+    "chain_3d": "ada_dynamics.model",
+    "check": "ada_dynamics.model.check",
+    "load": "ada_dynamics.model.load",
+    "planar_chain": "ada_dynamics.model",
+}
+
+__all__ = [
+    "AdaError",
+    "Builder",
+    "CompileError",
+    "Dynamics",
+    "InputError",
+    "Model",
+    "ModelError",
+    "__version__",
+    "chain_3d",
+    "check",
+    "load",
+    "planar_chain",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ada_dynamics' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: `ada COMMAND ...`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from ada_dynamics._version import __version__
+from ada_dynamics.errors import AdaError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130  # as shells count: 128 + SIGINT
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+_DESCRIPTION = """\
+Dynamics of robots made of chains, trees and closed loops.
+
+examples:
+  ada list                    robots that come with the library
+  ada info pa10               what a robot is made of
+  ada check robot.urdf        what is wrong in a description
+  ada sim pa10                watch it fall
+  ada export pa10 --out c/    its dynamics as a C file
+
+`ada COMMAND --help` explains each command.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    from ada_dynamics.commands import COMMANDS
+
+    top = argparse.ArgumentParser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for command in COMMANDS:
+        one = commands.add_parser(
+            command.NAME,
+            help=command.SUMMARY,
+            description=command.DETAILS,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(one)
+        one.set_defaults(run=command.run)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code.
+
+    Args:
+        arguments: what stands after `ada`; by default the process' own.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that lacks a character gets a replacement, not a crash
+            stream.reconfigure(errors="replace")
+    try:
+        top = parser()
+        options = top.parse_args(arguments)
+        if options.command is None:
+            top.print_help(sys.stderr)
+            return USAGE_ERROR
+        code: int = options.run(options)
+        sys.stdout.flush()
+        return code
+    except AdaError as problem:
+        print("ada: error:", " ".join(str(problem).split()), file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("ada: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has gone; Python must not complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

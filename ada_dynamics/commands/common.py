@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sub-commands share: arguments that name a robot, tables, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.readers.xml import MAX_BYTES
+
+
+def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare --base and --arg."""
+    parser.add_argument(
+        "--base", choices=list(BASES), default="fixed", help="how the root link is held (default: fixed)"
+    )
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value for a <xacro:arg> of a xacro file; may be repeated",
+    )
+
+
+def mappings(options: argparse.Namespace) -> dict[str, object] | None:
+    """The values given by --arg."""
+    found: dict[str, object] = {}
+    for text in options.arg:
+        name, sign, value = text.partition(":=" if ":=" in text else "=")
+        if not name or not sign:
+            raise InputError(f"--arg {text!r}: write it as NAME=VALUE, such as --arg lengths=7c.")
+        found[name] = value
+    return found or None
+
+
+def source_of(argument: str) -> str:
+    """A robot as named on the command line; "-" stands for URDF text on the standard input."""
+    if argument != "-":
+        return argument
+    text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8", "replace")
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise InputError("the standard input holds no URDF: it must start with '<'.")
+    return text
+
+
+def print_json(value: object) -> None:
+    """Print as JSON; what is infinite becomes null."""
+    print(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Lines of a table; numbers to the right, the rest to the left."""
+    texts = [[_cell(x) for x in row] for row in rows]
+    widths = [max([len(h), *(len(row[i]) for row in texts)]) for i, h in enumerate(head)]
+    numeric = [i > 0 and all(_is_number(row[i]) for row in texts) for i in range(len(head))]
+    lines = []
+    for row in [list(head), *texts]:
+        cells = [c.rjust(w) if right else c.ljust(w) for c, w, right in zip(row, widths, numeric, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}" if math.isfinite(value) else "-"
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == "-"
+    return True

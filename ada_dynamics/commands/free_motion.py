@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion of a robot under its own weight, for `ada sim`: Runge-Kutta steps of fourth order on the front door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """States at equal steps."""
+
+    model: Model
+    dynamics: Dynamics
+    step: float
+    t: Array
+    q: Array
+    v: Array
+    energy: Array  # kinetic, potential [J]
+
+    def energy_drift(self) -> float:
+        """Largest change of the total energy, as a share of the largest change of the potential one."""
+        total = self.energy.sum(axis=1)
+        swing = float(np.ptp(self.energy[:, 1]))
+        return float(np.max(np.abs(total - total[0]))) / (swing or 1.0)
+
+    def skeleton(self, i: int) -> list[tuple[Array, Array]]:
+        """Lines from each joint to the next ones, at state i."""
+        poses = self.dynamics.poses(self.q[i])
+        joints = self.model.joints.values()
+        return [(poses[j.parent][:3, 3], poses[j.child][:3, 3]) for j in joints if j.parent in poses]
+
+    def reach(self) -> float:
+        """Half the side of a square that holds the robot."""
+        ends = np.array([end for line in self.skeleton(0) for end in line])
+        return float(np.max(np.linalg.norm(ends, axis=1), initial=0.1)) * 1.1
+
+    def plot(self, path: Path) -> None:
+        """Joint positions and energies over time."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise InputError("plots need matplotlib: pip install 'ada_dynamics[tools]'") from None
+        figure = Figure(figsize=(8.0, 6.0), layout="constrained")
+        angles, energies = figure.subplots(2, 1, sharex=True)
+        for name in self.model.joint_names:
+            if self.model.joints[name].nq == 1:
+                angles.plot(self.t, self.q[:, self.model.q_index(name).start], label=name)
+        angles.set_ylabel("position [rad, m]")
+        angles.legend(ncols=4, fontsize="small")
+        for values, label in zip(
+            (*self.energy.T, self.energy.sum(axis=1)), ("kinetic", "potential", "total"), strict=True
+        ):
+            energies.plot(self.t, values, label=label)
+        energies.set_ylabel("energy [J]")
+        energies.set_xlabel("time [s]")
+        energies.legend(fontsize="small")
+        figure.suptitle(f"{self.model.name}: free motion")
+        try:
+            figure.savefig(path)
+        except (OSError, ValueError) as problem:
+            raise InputError(f"the plot cannot be written to {path}: {problem}") from None
+
+
+def move_freely(model: Model, q: Array, duration: float, step: float) -> Trajectory:
+    """Integrate from rest with no effort in the joints."""
+    dynamics = Dynamics(model)
+    steps = max(1, round(duration / step))
+    qs, vs = np.empty((steps + 1, model.nq)), np.empty((steps + 1, model.nv))
+    qs[0], vs[0] = q, 0.0
+    rest = np.zeros(model.nv)
+    for i in range(steps):
+        qs[i + 1], vs[i + 1] = _step(model, dynamics, qs[i], vs[i], rest, step)
+    energy = np.column_stack(dynamics.energy(qs, vs))
+    t = np.arange(steps + 1, dtype=np.float64) * step
+    return Trajectory(model, dynamics, step, t, qs, vs, energy)
+
+
+def _step(model: Model, dynamics: Dynamics, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array]:
+    """One step of the classical fourth-order rule, positions moved along the configuration manifold."""
+    a1 = dynamics.forward(q, v, tau)
+    v2 = v + 0.5 * h * a1
+    a2 = dynamics.forward(model.integrate(q, v, 0.5 * h), v2, tau)
+    v3 = v + 0.5 * h * a2
+    a3 = dynamics.forward(model.integrate(q, v2, 0.5 * h), v3, tau)
+    v4 = v + h * a3
+    a4 = dynamics.forward(model.integrate(q, v3, h), v4, tau)
+    mean = (v + 2.0 * v2 + 2.0 * v3 + v4) / 6.0
+    return model.integrate(q, mean, h), v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada info`: what a robot is made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.commands.common import add_robot_arguments, mappings, print_json, source_of, table
+from ada_dynamics.commands.cost import cost_section
+from ada_dynamics.model.check import check
+from ada_dynamics.model.elements import Joint
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+
+NAME = "info"
+SUMMARY = "show a robot: its tree, masses, limits and size"
+DETAILS = """\
+Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and how the description fares.
+
+examples:
+  ada info pa10
+  ada info robot.urdf --base floating
+  ada info robot.urdf --mimic free --json
+"""
+
+# More sections, each from a model to plain data (for --json) and lines of text.
+Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
+SECTIONS: dict[str, Section] = {"operations per call": cost_section}
+
+_DEEPEST = 60  # characters of indentation
+_MOST_ROWS = 400  # of a table or tree in text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("robot", metavar="FILE|NAME", help="URDF or xacro file, name from `ada list`, or - for stdin")
+    parser.add_argument(
+        "--mimic", choices=("keep", "free", "refuse"), default="keep", help="what <mimic> means (default: keep)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_robot_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load the robot and describe it."""
+    source, arguments = source_of(options.robot), mappings(options)
+    model = load(source, options.base, mimic=options.mimic, mappings=arguments)
+    report = check(source, options.base, arguments)
+    sections = {name: section(model) for name, section in SECTIONS.items()}
+    if options.json:
+        counts = report.to_dict()["counts"]
+        print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})
+        return 0
+    lines = [*_summary(model), "", *_shortened(tree_lines(model)), "", *_shortened(_limit_table(model))]
+    for name, (_, text) in sections.items():
+        lines += ["", name, *text]
+    lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
+    print("\n".join(lines))
+    return 0
+
+
+# --- plain data -------------------------------------------------------------------------------------------------
+def describe(model: Model) -> dict[str, Any]:
+    """The model as plain data."""
+    low, high = extents(model)
+    return {
+        "name": model.name,
+        "root": model.root,
+        "nq": model.nq,
+        "nv": model.nv,
+        "total_mass": model.total_mass,
+        "gravity": list(model.gravity),
+        "extents": {"low": low.tolist(), "high": high.tolist()},
+        "links": [
+            {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "inertia": link.inertia.tolist()}
+            for link in model.links.values()
+        ],
+        "joints": [_joint_data(model, joint) for joint in model.joints.values()],
+    }
+
+
+def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
+    has_own = joint.name in model.joint_names
+    return {
+        "name": joint.name,
+        "type": joint.kind,
+        "parent": joint.parent,
+        "child": joint.child,
+        "axis": joint.axis.tolist(),
+        "q": [model.q_index(joint.name).start, model.q_index(joint.name).stop] if has_own else None,
+        "v": [model.v_index(joint.name).start, model.v_index(joint.name).stop] if has_own else None,
+        "lower": joint.limits.lower,
+        "upper": joint.limits.upper,
+        "velocity": joint.limits.velocity,
+        "effort": joint.limits.effort,
+        "damping": joint.damping,
+        "friction": joint.friction,
+        "armature": joint.armature,
+        "mimic": None if joint.mimic is None else vars(joint.mimic),
+    }
+
+
+def extents(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest corner of the box around all link frames at the zero pose [m]."""
+    poses = {model.root: (np.eye(3), np.zeros(3))}
+    for joint in model.joints.values():
+        if joint.child not in poses:
+            R, p = poses[joint.parent]
+            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
+    points = np.array([p for _, p in poses.values()])
+    return points.min(axis=0), points.max(axis=0)
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+def _summary(model: Model) -> list[str]:
+    low, high = extents(model)
+    moving = sum(1 for joint in model.joints.values() if joint.kind != "fixed")
+    mimics = sum(1 for joint in model.joints.values() if joint.mimic is not None)
+    tied = f", {mimics} of them mimic others" if mimics else ""
+    return [
+        f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied})",
+        f"nq = {model.nq}, nv = {model.nv}, total mass {model.total_mass:.6g} kg",
+        "link frames at the zero pose within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
+    ]
+
+
+def tree_lines(model: Model) -> list[str]:
+    """The links as a tree: chains run straight down, branches are indented."""
+    children: dict[str, list[Joint]] = {}
+    for joint in model.joints.values():
+        children.setdefault(joint.parent, []).append(joint)
+    lines = [_link_text(model, model.root)]
+    pending = _branches(children.get(model.root, []), "")
+    while pending:
+        joint, lead, below = pending.pop()
+        lines.append(f"{lead}{_joint_text(joint)} -> {_link_text(model, joint.child)}")
+        pending.extend(_branches(children.get(joint.child, []), below))
+    return lines
+
+
+def _branches(joints: list[Joint], indent: str) -> list[tuple[Joint, str, str]]:
+    """Joints of a link (last first) with what stands before each and before what it carries."""
+    joints = [j for j in joints if j.parent != j.child]
+    if len(joints) == 1:
+        return [(joints[0], indent + "| ", indent)] if not indent else [(joints[0], indent, indent)]
+    indent = indent[:_DEEPEST]
+    marked = [(j, indent + "|- ", indent + "|  ") for j in joints[:-1]]
+    marked += [(j, indent + "`- ", indent + "   ") for j in joints[-1:]]
+    return marked[::-1]
+
+
+def _joint_text(joint: Joint) -> str:
+    if joint.kind == "fixed":
+        return f"{joint.name} (fixed)"
+    shown = "(" + " ".join(f"{a:.4g}" for a in joint.axis) + ")"
+    for k, letter in enumerate("xyz"):
+        if abs(joint.axis[k]) == 1.0:
+            shown = letter if joint.axis[k] > 0.0 else f"-{letter}"
+    about = "" if joint.kind in {"spherical", "floating", "floating_euler", "spherical_euler"} else f" {shown}"
+    mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
+    return f"{joint.name} ({joint.kind}{about}{mimic})"
+
+
+def _link_text(model: Model, name: str) -> str:
+    link = model.links.get(name)
+    return name if link is None or not link.mass else f"{name} [{link.mass:.4g} kg]"
+
+
+def _limit_table(model: Model) -> list[str]:
+    rows = [
+        (
+            joint.name,
+            joint.kind,
+            joint.limits.lower,
+            joint.limits.upper,
+            joint.limits.velocity,
+            joint.limits.effort,
+            joint.damping,
+            joint.friction,
+            joint.armature,
+        )
+        for joint in model.joints.values()
+        if joint.kind != "fixed"
+    ]
+    head = ("joint", "type", "lower", "upper", "velocity", "effort", "damping", "friction", "armature")
+    units = "SI units, angles in rad; - : unlimited"
+    return [*table(head, rows), units] if rows else ["no joint moves"]
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= _MOST_ROWS:
+        return lines
+    return [*lines[:_MOST_ROWS], f"... {len(lines) - _MOST_ROWS} more lines; --json has all of them"]

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Dynamics(model)`: everything that can be computed of a model, checked, for one state or for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.algorithms import aba, rnea
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain, flat_wrenches
+from ada_dynamics.dynamics.derivatives import directional_matrices
+from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
+from ada_dynamics.dynamics.preflight import refuse_unusable
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+ALGORITHMS = ("auto", "aba", "crba", "lagrange", "order_n")
+KERNELS = ("auto", "specialised", "generic")
+
+
+class Energy(NamedTuple):
+    """Mechanical energy [J]; arrays for a batch."""
+
+    kinetic: Any
+    potential: Any
+
+
+class Derivatives(NamedTuple):
+    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
+
+    dq: Array
+    dv: Array
+    du: Array
+
+
+class Dynamics:
+    """Dynamics of a model.
+
+    Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
+    counts for all states. Batches may have either order of memory; the result has that of the arguments.
+
+    The first call of a method compiles its kernel or fetches it from the cache on disk. In a hot loop, bind `forward` or
+    `inverse` to a name after one call (`fd = dyn.forward`): it is then a builtin function.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        algorithm: str = "auto",
+        *,
+        kernel: str = "auto",
+        checked: bool = True,
+        boundary: str | None = None,
+    ) -> None:
+        """Choose how to compute.
+
+        Args:
+            model: the mechanism.
+            algorithm: of forward dynamics: aba, crba (composite inertias and elimination), lagrange (symbolic
+                equations), order_n (Rosenthal and Kane), or auto: the one with the fewest operations.
+            kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
+                60 velocities.
+            checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
+            boundary: how Python calls reach compiled code: "buffer" (documented interfaces) or "struct" (faster, behind
+                a self-test); ADA_BOUNDARY or "buffer" by default.
+        """
+        choice("algorithm", algorithm, ALGORITHMS)
+        choice("kernel", kernel, KERNELS)
+        if model.nv == 0:
+            raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
+        refuse_unusable(model)
+        generic = kernel == "generic" or (kernel == "auto" and model.nv > SPECIALISE_UP_TO)
+        if model.tree.has_mimics and algorithm not in ("auto", "crba"):
+            raise InputError(
+                f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
+                "'crba', or load the model with mimic='free'."
+            )
+        if generic and algorithm not in ("auto", "aba"):
+            raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
+        self.model = model
+        self.checked = checked
+        self._kernels = Kernels(model, algorithm, generic and not model.tree.has_mimics)
+        self._boundary = boundary
+
+    def __repr__(self) -> str:
+        return f"<Dynamics of {self.model!r}>"
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm of forward dynamics in use."""
+        return self._kernels.algorithm
+
+    # --- dynamics -----------------------------------------------------------------------------------------------
+    def forward(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
+    ) -> Array:
+        """Joint accelerations.
+
+        Args:
+            q: positions.
+            v: velocities.
+            tau: joint efforts.
+            external: wrench [fx, fy, fz, nx, ny, nz] on a link, about its origin, in its axes.
+        """
+        return self._dynamics("forward", "tau", q, v, tau, external)
+
+    def inverse(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
+    ) -> Array:
+        """Joint efforts that give the accelerations a, damping and friction included; arguments as in `forward`."""
+        return self._dynamics("inverse", "a", q, v, a, external)
+
+    def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
+        """Joint-space mass matrix with armature, (nv, nv).
+
+        Args:
+            q: positions.
+            method: crba (composite rigid bodies), unit_vector (one inverse dynamics per column) or jacobian (from the
+                definition): the same result at rising cost.
+        """
+        choice("method", method, tuple(quantities.MASS_MATRIX))
+        return self._compute(f"mass_matrix_{method}", lambda: quantities.mass_matrix(self._tree, method), q=q)
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Efforts at zero acceleration: velocity terms, weight, damping and friction."""
+        if self._kernels.generic:
+            return self.inverse(q, v, np.zeros(self.model.nv))
+        return self._compute("bias", lambda: quantities.bias(self._tree), q=q, v=v)
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """Efforts that hold the mechanism at rest."""
+        if self._kernels.generic:
+            return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
+        return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
+
+    def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
+        """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv). A step of q is a velocity, so quaternions need no care."""
+        kernel = self._kernels.get(
+            "forward_along", lambda: quantities.directional(self._forward_quantity(), self._tree)
+        )
+        return Derivatives(*self._derivatives(kernel, q=q, v=v, tau=tau))
+
+    def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
+        """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
+        kernel = self._kernels.get(
+            "inverse_along", lambda: quantities.directional(quantities.inverse(self._tree, False), self._tree)
+        )
+        return Derivatives(*self._derivatives(kernel, q=q, v=v, a=a))
+
+    # --- kinematics ---------------------------------------------------------------------------------------------
+    def pose(self, link: str, q: ArrayLike) -> Array:
+        """Pose of a link in the world, 4x4."""
+        self.require_link(link)
+        return self._compute(f"pose {link}", lambda: quantities.pose(self._tree, link), q=q)
+
+    def poses(self, q: ArrayLike) -> dict[str, Array]:
+        """Poses of all links in the world, 4x4 each."""
+        stacked = self._compute("all_poses", lambda: quantities.all_poses(self._tree), q=q)
+        return {name: stacked[..., i, :, :] for i, name in enumerate(self._tree.frames)}
+
+    def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
+        """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
+        self.require_link(link)
+        return self._compute(f"velocity {link}", lambda: quantities.velocity(self._tree, link), q=q, v=v)
+
+    def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
+        self.require_link(link)
+        return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
+
+    def jacobian(self, link: str, q: ArrayLike, frame: str = "local_world_aligned") -> Array:
+        """Jacobian of a link, (6, nv), rows [linear; angular].
+
+        Args:
+            link: name of the link.
+            q: positions.
+            frame: local_world_aligned (at the link's origin, world's axes), local (there, link's axes) or world (at the
+                world's origin).
+        """
+        self.require_link(link)
+        choice("frame", frame, quantities.FRAMES)
+        return self._compute(f"jacobian {frame} {link}", lambda: self._jacobian_quantity(link, frame), q=q)
+
+    def jacobian_rate(self, link: str, q: ArrayLike, v: ArrayLike, frame: str = "local_world_aligned") -> Array:
+        """Time derivative of `jacobian` along v."""
+        self.require_link(link)
+        choice("frame", frame, quantities.FRAMES)
+        make = lambda: quantities.rate_of(self._jacobian_quantity(link, frame), self._tree)  # noqa: E731
+        return self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
+
+    # --- whole body ---------------------------------------------------------------------------------------------
+    def com(self, q: ArrayLike) -> Array:
+        """Centre of mass of all bodies that can move, in the world [m]."""
+        return self._compute("com", lambda: quantities.com(self._tree), q=q)
+
+    def com_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian of the centre of mass, (3, nv)."""
+        return self._compute("com_jacobian", lambda: quantities.com_jacobian(self._tree), q=q)
+
+    def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative of `com_jacobian` along v."""
+        make = lambda: quantities.rate_of(quantities.com_jacobian(self._tree), self._tree)  # noqa: E731
+        return self._compute("com_jacobian_rate", make, q=q, v=v)
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
+        return self._compute("momentum", lambda: quantities.centroidal_momentum(self._tree), q=q, v=v)
+
+    def momentum_matrix(self, q: ArrayLike) -> Array:
+        """Centroidal momentum per unit velocity, (6, nv)."""
+        return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
+        """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
+        both = self._compute("energy", lambda: quantities.energies(self._tree), q=q, v=v)
+        return Energy(both[..., 0], both[..., 1])
+
+    # --- how it is done -----------------------------------------------------------------------------------------
+    @property
+    def _tree(self) -> Any:
+        return self.model.tree
+
+    def kernel(self, name: str) -> Kernel | LoopKernel:
+        """The kernel of "forward" or "inverse", to measure it or to call it from other compiled code."""
+        choice("kernel", name, ("forward", "inverse"))
+        if self._kernels.generic:
+            return self._kernels.loop(name, False)
+        if name == "forward":
+            return self._kernels.forward(False)
+        return self._kernels.get("inverse", lambda: quantities.inverse(self._tree, False))
+
+    def _forward_quantity(self) -> quantities.Quantity:
+        return quantities.forward(self._tree, self.algorithm, external=False)
+
+    def _jacobian_quantity(self, link: str, frame: str) -> quantities.Quantity:
+        return quantities.link_jacobian(self._tree, link, frame)
+
+    def require_link(self, link: str) -> None:
+        """Raise for a name that no link has."""
+        if link not in self._tree.frames:
+            raise unknown_name("link", link, self._tree.frames)
+
+    def _arguments(self, given: Mapping[str, Any]) -> dict[str, Array]:
+        sizes = {"q": self.model.nq}
+        return {
+            name: value if name == "wrenches" else as_array(name, value, sizes.get(name, self.model.nv), self.model)
+            for name, value in given.items()
+        }
+
+    def _dynamics(
+        self,
+        name: str,
+        third: str,
+        q: ArrayLike,
+        v: ArrayLike,
+        u: ArrayLike,
+        external: Mapping[str, ArrayLike] | None,
+    ) -> Array:
+        given: dict[str, Any] = {"q": q, "v": v, third: u}
+        if external:
+            given["wrenches"] = flat_wrenches(self.model, external)
+        arrays = self._arguments(given)
+        if self._kernels.generic:
+            return self._run_loop(name, bool(external), arrays)
+        if name == "forward":
+            kernel = self._kernels.forward(bool(external))
+        else:
+            tag = "inverse_external" if external else "inverse"
+            kernel = self._kernels.get(tag, lambda: quantities.inverse(self._tree, bool(external)))
+        if not external and self.checked and name not in self.__dict__:
+            # From now on float64 vectors of the right length go straight to compiled code.
+            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+        return self._run(kernel, arrays)
+
+    def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
+        return self._run(self._kernels.get(name, make), self._arguments(given))
+
+    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
+        inputs, is_batch = common_batch(arrays)
+        if is_batch:
+            result, status = kernel.batch_status(*inputs)
+        else:
+            result, status = kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
+        if self.checked and (status or not np.isfinite(result).all()):
+            raise InputError(explain(self.model, arrays))
+        return np.asarray(result)
+
+    def _run_loop(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
+        inputs, is_batch = common_batch(arrays)
+        if self.checked:
+            self._check_state(arrays)
+        if not LoopKernel.available():
+            result = self._loop_in_python(name, inputs)
+        else:
+            kernel = self._kernels.loop(name, external)
+            result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
+        if self.checked and not np.isfinite(result).all():
+            raise InputError(explain(self.model, arrays))
+        return result
+
+    def _check_state(self, arrays: Mapping[str, Array]) -> None:
+        if not all(np.isfinite(x).all() for x in arrays.values()):
+            raise InputError(explain(self.model, arrays))
+        if self.model.has_manifold_coordinates:
+            for q in np.atleast_2d(arrays["q"]):
+                if self.model.position_problems(q):
+                    raise InputError(explain(self.model, arrays))
+
+    def _loop_in_python(self, name: str, inputs: Sequence[Array]) -> Array:
+        """The algorithm itself, on numbers or on columns of states, where nothing can be compiled."""
+        q, v, u = ([*x.T] if x.ndim == 2 else x.tolist() for x in inputs[:3])
+        wrenches = quantities.body_wrenches(self._tree, [*inputs[3].T]) if len(inputs) > 3 else None
+        algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics
+        return np.array(algorithm(self._tree, q, v, u, wrenches)).T
+
+    def _derivatives(self, kernel: Kernel, **given: Any) -> list[Array]:
+        if self._kernels.generic:
+            raise InputError(
+                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
+                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
+            )
+        arrays = self._arguments(given)
+        if self.checked:
+            self._check_state(arrays)
+        inputs, is_batch = common_batch(arrays)
+        return directional_matrices(kernel, inputs, self.model.nv, is_batch)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a model: which one computes a quantity, made when it is first asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from ada_dynamics import expr
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.loop_programs import loop_kernel
+from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.regroup import depth
+from ada_dynamics.model.tree import Tree
+
+# Past this many velocities a robot's own code costs more to compile, and to fetch into the processor, than it saves.
+SPECIALISE_UP_TO = 60
+# Composite inertias and joint-space elimination need fewer operations than articulated bodies on shallow trees only;
+# deeper ones are not worth tracing twice.
+COMPARE_UP_TO_DEPTH = 16
+
+
+class Kernels:
+    """Kernels of one model, by name of the quantity."""
+
+    def __init__(self, model: Model, algorithm: str, generic: bool) -> None:
+        self.model = model
+        self.generic = generic
+        self._algorithm = algorithm
+        self._kernels: dict[str, Kernel] = {}
+        self._loops: dict[tuple[str, bool], LoopKernel] = {}
+        self._chosen: str | None = None if algorithm == "auto" else algorithm
+
+    @property
+    def tree(self) -> Tree:
+        """The mechanism."""
+        return self.model.tree
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm of forward dynamics; "auto" is decided here, by counting operations."""
+        if self._chosen is None:
+            self._chosen = self._cheapest()
+        return self._chosen
+
+    def _cheapest(self) -> str:
+        if self.tree.has_mimics:
+            return "crba"
+        if self.generic or depth(self.tree) > COMPARE_UP_TO_DEPTH:
+            return "aba"
+        costs = {}
+        for name in ("aba", "crba"):
+            count = expr.cost(quantities.forward(self.tree, name, external=False).trace())
+            # a division takes as long as a few multiplications even where they overlap
+            costs[name] = count.flops + 4 * count.divisions
+        return min(costs, key=costs.__getitem__)
+
+    # --- specialised --------------------------------------------------------------------------------------------
+    def fingerprint(self) -> str:
+        """Differs for any two models whose kernels differ."""
+        if not hasattr(self, "_fingerprint"):
+            self._fingerprint = _fingerprint(self.tree)
+        return self._fingerprint
+
+    def get(self, name: str, make: Callable[[], Quantity]) -> Kernel:
+        """The kernel of a quantity."""
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            quantity = make()
+            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
+            key = f"{self.fingerprint()}|{quantity.name}"
+            kernel = self._kernels[name] = Kernel(signature, quantity.trace, key)
+        return kernel
+
+    def forward(self, external: bool) -> Kernel:
+        """Forward dynamics."""
+        # The name carries no algorithm while that is "auto": a cached object is found without counting anything.
+        name = f"forward_{self._algorithm}_{external}"
+        if name not in self._kernels and self._algorithm == "auto":
+            shapes: dict[str, tuple[int, ...]] = {"a": (self.tree.nv,)}
+            sizes = {"q": self.tree.nq, "v": self.tree.nv, "tau": self.tree.nv}
+            if external:
+                sizes["wrenches"] = 6 * len(self.tree.bodies)
+            signature = Signature("forward_auto", tuple(sizes.items()), tuple(shapes.items()))
+            key = f"{self.fingerprint()}|forward_auto|{external}"
+            trace = lambda: quantities.forward(self.tree, self.algorithm, external).trace()  # noqa: E731
+            self._kernels[name] = Kernel(signature, trace, key)
+        return self.get(name, lambda: quantities.forward(self.tree, self._algorithm, external))
+
+    # --- loops --------------------------------------------------------------------------------------------------
+    def loop(self, name: str, external: bool) -> LoopKernel:
+        """The generic kernel of "forward" or "inverse"."""
+        if self.tree.has_mimics:
+            raise InputError(
+                f"model {self.model.name!r} has mimic joints, which the generic loop kernels cannot couple; "
+                "use kernel='specialised', or load it with mimic='free'."
+            )
+        if (name, external) not in self._loops:
+            self._loops[name, external] = loop_kernel(self.model.uniform_tree, name, external)
+        return self._loops[name, external]
+
+
+def _fingerprint(tree: Tree) -> str:
+    total = hashlib.blake2b(digest_size=16)
+    total.update(repr((tree.gravity, tree.nq, tree.nv)).encode())
+    for body in tree.bodies:
+        placement = (body.placement.rotation.matrix(), body.placement.position)
+        joint = (body.joint.kind, sorted(vars(body.joint).items()), body.q, body.v, body.multiplier, body.offset)
+        loads = (body.armature, body.damping, body.friction)
+        total.update(repr((body.parent, joint, placement, tuple(body.inertia), loads)).encode())
+    for name, frame in tree.frames.items():
+        total.update(repr((name, frame.body, frame.pose.rotation.matrix(), frame.pose.position)).encode())
+    return total.hexdigest()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The call from Python into a kernel: a builtin function made at run time, so that no wrapper costs time.
+
+Mode "buffer" takes its inputs through the buffer protocol: documented interfaces only. Mode "struct" reads
+numpy's array structure, which is faster, and is refused unless a self-test finds the structure as expected.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import struct
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import compiler
+from ada_dynamics.jit.boundary_text import CONTEXT, ENTRY, SYMBOLS, Layout, boundary_module, total_size
+from ada_dynamics.jit.emit_kernel import SINGLE
+from ada_dynamics.jit.native import NativeBackend, obtain
+from ada_dynamics.jit.target import Target
+
+_log = logging.getLogger("ada_dynamics")
+
+MODES = ("buffer", "struct")
+_METH_FASTCALL_KEYWORDS = 0x0080 | 0x0002
+# Position of PyArray_New in numpy's documented table of C functions.
+_PYARRAY_NEW = 93
+_CALL_NAME = sys.intern("__call__")
+
+_lock = threading.Lock()
+_loaded: dict[object, compiler.Library] = {}
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+def make_builtin(backend: NativeBackend, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
+    """A builtin that runs a kernel on float64 vectors and hands every other call to `general`."""
+    signature = backend.signature
+    sizes = tuple(size for _, size in signature.inputs)
+    shapes = tuple(shape for _, shape in signature.outputs)
+    library = _library(sizes, shapes, choose_mode(mode))
+    addresses = {
+        "kernel": backend.address(SINGLE),
+        "array_new": _numpy_function(_PYARRAY_NEW),
+        "array_type": id(np.ndarray),
+        "double_type": id(np.dtype(np.float64)),
+        "call_name": id(_CALL_NAME),
+    }
+    context = struct.pack(f"{len(CONTEXT)}P", *(addresses[name] for name in CONTEXT))
+    arguments = ", ".join(name for name, _ in signature.inputs)
+    method = _MethodDef(
+        signature.name.encode(),
+        library.address(ENTRY),
+        _METH_FASTCALL_KEYWORDS,
+        f"{signature.name}({arguments})\n--\n\nCompiled kernel.".encode(),
+    )
+    # The tuple keeps alive whatever the code needs: the function holds it, and nothing else has to.
+    own = (context, general, (method, library, backend, np.ndarray, np.dtype(np.float64), _CALL_NAME))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
+    builtin: Callable[..., Any] = new(ctypes.byref(method), own, __name__)
+    return builtin
+
+
+def choose_mode(mode: str | None = None) -> str:
+    """The wanted mode, or "buffer" where "struct" is wanted and this interpreter is not as expected."""
+    wanted = mode or os.environ.get("ADA_BOUNDARY") or "buffer"
+    if wanted not in MODES:
+        raise InputError(f"there is no boundary mode {wanted!r}; choose one of {list(MODES)}")
+    if wanted == "struct" and not struct_is_as_expected():
+        return "buffer"
+    return wanted
+
+
+def layout() -> Layout:
+    """Offsets in an array object: its fields follow the object header, whatever the size of that is."""
+    header = object.__basicsize__
+    return Layout(header, header + 8, header + 16, header + 40, header + 48)
+
+
+@lru_cache(maxsize=1)
+def struct_is_as_expected() -> bool:
+    """Read sample arrays the way the "struct" mode does and compare with what numpy says."""
+    problem = _struct_problem()
+    if problem:
+        _log.warning("the struct call boundary is not used: %s", problem)
+    return problem is None
+
+
+def _struct_problem() -> str | None:
+    if sys.implementation.name != "cpython":
+        return f"the interpreter is {sys.implementation.name}"
+    if struct.calcsize("P") != 8:
+        return "this is not a 64-bit process"
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return "this Python has no global interpreter lock"
+    where = layout()
+    for array in (np.zeros(7), np.zeros((3, 5)), np.zeros(8)[::2], np.zeros(4, dtype=np.float32), np.zeros(0)):
+        base = id(array)
+        dims = ctypes.c_uint64.from_address(base + where.dims).value
+        shape = tuple((ctypes.c_int64 * array.ndim).from_address(dims)) if dims else ()
+        found = (
+            ctypes.c_uint64.from_address(base + 8).value,
+            ctypes.c_uint64.from_address(base + where.data).value,
+            ctypes.c_int.from_address(base + where.ndim).value,
+            shape,
+            ctypes.c_uint64.from_address(base + where.dtype).value,
+            ctypes.c_int.from_address(base + where.flags).value,
+        )
+        expected = (id(np.ndarray), array.ctypes.data, array.ndim, array.shape, id(array.dtype), array.flags.num)
+        if found != expected:
+            return f"numpy's array structure reads {found} where {expected} was expected"
+    return None
+
+
+def _library(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: str) -> compiler.Library:
+    """Code for some sizes, shared by every kernel that has them."""
+    key = (sizes, shapes, mode)
+    with _lock:
+        if key not in _loaded:
+            text = f"boundary|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
+            note = {"doubles": total_size(shapes)}
+            code, _ = obtain(
+                text, "boundary", lambda: (boundary_module(sizes, shapes, mode, layout()), note), Target.host()
+            )
+            _loaded[key] = compiler.load(code, [ENTRY], compiler.python_symbols(SYMBOLS))
+        return _loaded[key]
+
+
+@lru_cache(maxsize=4)
+def _numpy_function(index: int) -> int:
+    """Address of a function in numpy's C table (the one that `import_array` hands to extensions)."""
+    core: Any = np._core if hasattr(np, "_core") else np.core
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype = ctypes.c_void_p
+    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(core.multiarray._ARRAY_API, None)
+    assert table is not None
+    address = ctypes.c_void_p.from_address(table + index * ctypes.sizeof(ctypes.c_void_p)).value
+    assert address is not None
+    return address

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled objects on disk: found again by a digest of everything that shaped them, and never trusted blindly.
+
+An entry is MAGIC, the SHA-256 of what follows, the length of the metadata, the metadata (JSON) and the object.
+Entries are written to a temporary file and renamed, so that readers and other writers see whole files only.
+A directory or file that belongs to somebody else, or that others may write, is not read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import stat
+import struct
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger("ada_dynamics")
+
+MAGIC = b"ADAOBJ01"
+# Packages whose sources shape the generated code.
+PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "hybrid", "dynamics")
+DEFAULT_LIMIT = 256 * 2**20
+_SUFFIX = ".adaobj"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A compiled object and what was noted when it was made."""
+
+    code: bytes
+    metadata: dict[str, Any]
+
+
+class ObjectCache:
+    """A directory of entries; `directory` None stands for no cache."""
+
+    def __init__(self, directory: Path | None, limit: int = DEFAULT_LIMIT) -> None:
+        self.directory = directory
+        self.limit = limit
+
+    @staticmethod
+    def default() -> ObjectCache:
+        """The user's own cache: $ADA_CACHE_DIR, else ada_dynamics in $XDG_CACHE_HOME; none with ADA_CACHE=off."""
+        if os.environ.get("ADA_CACHE", "").lower() in ("off", "0", "no", "false"):
+            return ObjectCache(None)
+        chosen = os.environ.get("ADA_CACHE_DIR")
+        if chosen:
+            return ObjectCache(Path(chosen))
+        try:
+            base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        except RuntimeError:  # this user has no home
+            return ObjectCache(None)
+        return ObjectCache(base / "ada_dynamics" if base.is_absolute() else None)
+
+    def load(self, key: str) -> Entry | None:
+        """The entry of a key; None where there is none, or none that can be trusted."""
+        if self.directory is None or not self._is_ours():
+            return None
+        path = self.directory / (key + _SUFFIX)
+        try:
+            with open(path, "rb", opener=_open_no_link) as file:
+                if not _is_private(os.fstat(file.fileno())):
+                    _warn_once(str(path), "it is not the user's own file, or others may write it")
+                    return None
+                entry = _decode(file.read())
+                if entry is None:
+                    _log.warning("cached object %s is damaged; it is compiled again", path)
+                else:
+                    with contextlib.suppress(OSError):
+                        os.utime(file.fileno())  # the least recently used go first
+                return entry
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _warn_once(str(path), str(error))
+            return None
+
+    def store(self, key: str, code: bytes, metadata: dict[str, Any]) -> None:
+        """Keep an object; a cache that cannot be written costs one log line, nothing else."""
+        if self.directory is None:
+            return
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._is_ours():
+                return
+            handle, temporary = tempfile.mkstemp(dir=self.directory, prefix=".writing-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_encode(code, metadata))
+                Path(temporary).replace(self.directory / (key + _SUFFIX))
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+                raise
+            self.prune()
+        except OSError as error:
+            _warn_once(str(self.directory), str(error))
+
+    def prune(self) -> None:
+        """Remove the oldest entries until the rest fit the limit; other processes may do the same meanwhile."""
+        if self.directory is None:
+            return
+        found = []
+        for item in os.scandir(self.directory):
+            with contextlib.suppress(OSError):
+                if item.name.endswith(_SUFFIX):
+                    status = item.stat(follow_symlinks=False)
+                    found.append((status.st_mtime_ns, status.st_size, item.path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= self.limit:
+                break
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+            total -= size
+
+    def _is_ours(self) -> bool:
+        assert self.directory is not None
+        try:
+            status = os.lstat(self.directory)
+        except OSError:
+            return False
+        if stat.S_ISDIR(status.st_mode) and _is_private(status):
+            return True
+        _warn_once(str(self.directory), "it is not the user's own directory, or others may write it")
+        return False
+
+
+def digest(*parts: str) -> str:
+    """Name of an entry: differs where any of the parts, in order, differs."""
+    text = "\0".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def source_hash(packages: Iterable[str] = PACKAGES) -> str:
+    """Hash of the Python sources of some packages of ada_dynamics: a new version never loads old objects."""
+    root = Path(__file__).resolve().parent.parent
+    total = hashlib.blake2b(digest_size=20)
+    for package in packages:
+        for folder, subfolders, names in os.walk(root / package):
+            subfolders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    path = Path(folder, name)
+                    total.update(path.relative_to(root).as_posix().encode())
+                    total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def _encode(code: bytes, metadata: dict[str, Any]) -> bytes:
+    note = json.dumps(metadata, sort_keys=True).encode()
+    content = struct.pack("<I", len(note)) + note + code
+    return MAGIC + hashlib.sha256(content).digest() + content
+
+
+def _decode(data: bytes) -> Entry | None:
+    start = len(MAGIC) + 32
+    if len(data) < start + 4 or not data.startswith(MAGIC):
+        return None
+    content = data[start:]
+    if hashlib.sha256(content).digest() != data[len(MAGIC) : start]:
+        return None
+    (size,) = struct.unpack_from("<I", content)
+    return Entry(content[4 + size :], json.loads(content[4 : 4 + size]))
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+
+
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@lru_cache(maxsize=64)
+def _warn_once(path: str, reason: str) -> None:
+    _log.warning("object cache %s is not used: %s", path, reason)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LLVM text to machine code, and machine code into this process (through llvmlite)."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ada_dynamics.errors import CompileError
+from ada_dynamics.jit.target import Target
+
+# LLVM's text parser and pass manager share one global context.
+_lock = threading.RLock()
+_counter = itertools.count()
+
+
+class _Process:
+    """The parts of LLVM that live as long as the process, made at first use."""
+
+    _instance: _Process | None = None
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm  # here, not above: importing this package must stay cheap
+
+        self.llvm: Any = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.linker: Any = None
+
+    @classmethod
+    def get(cls) -> _Process:
+        with _lock:
+            if cls._instance is None:
+                cls._instance = cls()
+            return cls._instance
+
+    def machine(self, target: Target) -> Any:
+        """LLVM's target machine; position-independent, so that an object can be loaded anywhere."""
+        llvm = self.llvm
+        if target.triple and target.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
+            llvm.initialize_all_targets()
+            llvm.initialize_all_asmprinters()
+        chosen = llvm.Target.from_triple(target.triple) if target.triple else llvm.Target.from_default_triple()
+        return chosen.create_target_machine(
+            cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        )
+
+    def jit(self) -> Any:
+        if self.linker is None:
+            self.linker = self.llvm.create_lljit_compiler(self.machine(Target.host()))
+        return self.linker
+
+
+def llvm_version() -> str:
+    """Version of LLVM inside llvmlite."""
+    return ".".join(map(str, _Process.get().llvm.llvm_version_info))
+
+
+def _optimised(text: str, target: Target) -> tuple[Any, Any]:
+    process = _Process.get()
+    llvm = process.llvm
+    machine = process.machine(target)
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:
+        raise CompileError(f"LLVM cannot read the generated text: {error}") from error
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    # The lanes are written by hand; LLVM's own vectorisers only cost time here.
+    options.slp_vectorization = options.loop_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine
+
+
+def compile_text(text: str, target: Target) -> bytes:
+    """Machine code of a module, as a relocatable object."""
+    with _lock:
+        module, machine = _optimised(text, target)
+        return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, target: Target) -> str:
+    """Assembler source of a module: to look at, and to compile for another machine."""
+    with _lock:
+        module, machine = _optimised(text, target)
+        return str(machine.emit_assembly(module))
+
+
+class Library:
+    """Code loaded into this process; it is unmapped when this object goes away."""
+
+    def __init__(self, tracker: Any) -> None:
+        self._tracker = tracker
+
+    def address(self, name: str) -> int:
+        """Address of an exported function."""
+        return int(self._tracker[name])
+
+
+def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None = None) -> Library:
+    """Load an object.
+
+    Args:
+        code: what `compile_text` gave.
+        exports: names whose addresses are wanted.
+        symbols: addresses of the functions that the object calls; nothing else is looked up, but for those
+            of the C library that LLVM itself puts in for copies and zeros.
+    """
+    with _lock:
+        process = _Process.get()
+        builder = process.llvm.JITLibraryBuilder().add_object_img(code)
+        for name, address in {**_c_library(), **(symbols or {})}.items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        try:
+            return Library(builder.link(process.jit(), f"ada_{next(_counter)}"))
+        except (RuntimeError, OSError) as error:
+            raise CompileError(f"compiled code cannot be loaded: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> dict[str, int]:
+    library = ctypes.CDLL(None)
+    return {name: _address(getattr(library, name)) for name in ("memcpy", "memmove", "memset")}
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    if address is None:
+        raise CompileError(f"this process has no C function {function}")
+    return address
+
+
+def python_symbols(names: Iterable[str]) -> dict[str, int]:
+    """Addresses of functions of the Python C API, to be given to `load`."""
+    return {name: _address(getattr(ctypes.pythonapi, name)) for name in names}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels without a compiler: the same graph as generated Python, for floats and for numpy columns."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.expr.evaluate import python_source
+from ada_dynamics.expr.function import Function
+from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.signature import Array, Signature
+
+_log = logging.getLogger("ada_dynamics")
+
+
+def reason_for_fallback() -> str | None:
+    """Why nothing can be compiled here; None where it can."""
+    if os.environ.get("ADA_JIT", "").lower() in ("off", "0", "no", "false"):
+        return "ADA_JIT=off"
+    if importlib.util.find_spec("llvmlite") is None:
+        return "llvmlite is not installed"
+    return None
+
+
+@lru_cache(maxsize=8)
+def announce(reason: str) -> None:
+    """One log line for each reason."""
+    _log.warning("kernels run as plain Python, which is slow but gives the same answers: %s", reason)
+
+
+class PythonBackend:
+    """Runs a kernel as generated Python source."""
+
+    name = "python"
+    lanes = 1
+
+    def __init__(self, signature: Signature, trace: Callable[[], Function]) -> None:
+        self.signature = signature
+        self._trace = trace
+        self._lock = threading.RLock()
+        self._compiled: dict[str, Callable[..., Any]] = {}
+
+    def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
+        """Status of one state."""
+        if not all(map(math.isfinite, np.concatenate(inputs).tolist())):
+            return NOT_FINITE
+        try:
+            *results, guards = self._function("math")(*(array.tolist() for array in inputs))
+        except (ZeroDivisionError, ValueError, OverflowError):
+            # Python floats raise where the machine goes on with inf or NaN; numpy does as the machine.
+            columns = [array.reshape(1, -1) for array in inputs]
+            return self.batch(columns, [out.reshape(1, *out.shape) for out in outputs], 1, False)
+        for out, values in zip(outputs, results, strict=True):
+            out[...] = np.reshape(values, out.shape)
+        return 0 if all(guard >= 0.0 for guard in guards) else GUARD_FAILED
+
+    def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
+        """Status of a batch; numpy works on one column of states at a time."""
+        if not all(np.isfinite(array).all() for array in inputs):
+            return NOT_FINITE
+        with np.errstate(all="ignore"):
+            *results, guards = self._function("numpy")(*(list(array.T) for array in inputs))
+        for (_, shape), out, values in zip(self.signature.outputs, outputs, results, strict=True):
+            for position, value in zip(_positions(shape), values, strict=True):
+                out[(slice(None), *position)] = value
+        return 0 if all(np.all(guard >= 0.0) for guard in guards) else GUARD_FAILED
+
+    def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
+        """Run `single` over all rows, again and again."""
+        status = 0
+        for _ in range(repeats):
+            for row in range(count):
+                status |= self.single([array[row] for array in inputs], [array[row, ...] for array in outputs])
+        return status
+
+    def _function(self, namespace: str) -> Callable[..., Any]:
+        with self._lock:
+            if namespace not in self._compiled:
+                function = self._trace()
+                scope: dict[str, Any] = {}
+                module: Any = math if namespace == "math" else np
+                scope.update({name: getattr(module, name) for name in ("sin", "cos", "sqrt")}, where=np.where)
+                source = python_source(function, namespace)
+                exec(compile(source, f"<kernel {function.name}>", "exec"), scope)
+                self._compiled[namespace] = scope[function.name]
+            return self._compiled[namespace]
+
+
+def _positions(shape: tuple[int, ...]) -> Iterable[tuple[Any, ...]]:
+    return np.ndindex(*shape)

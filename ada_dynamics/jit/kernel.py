@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel: a traced function that is compiled when it is first called, for one state or for a batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import AdaError, CompileError, InputError
+from ada_dynamics.expr.count import cost
+from ada_dynamics.expr.function import Function
+from ada_dynamics.jit import boundary
+from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
+from ada_dynamics.jit.native import NativeBackend
+from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.target import Target
+
+Result = Any  # one array for a signature of one output, else a tuple of arrays
+
+
+class GuardError(AdaError, ArithmeticError):
+    """A condition that the kernel needs does not hold for the given state."""
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """What a kernel is at the moment.
+
+    Attributes:
+        backend: "native" or "python".
+        flops: additions and multiplications of one state.
+        compile_seconds: time to compile or load each object that was needed so far.
+        cached: whether each of these objects came from the cache.
+        lanes: states that the batch code works on at once.
+    """
+
+    backend: str
+    flops: int
+    compile_seconds: dict[str, float]
+    cached: dict[str, bool]
+    lanes: int
+
+
+class Kernel:
+    """A function of some input vectors, fast.
+
+    Args:
+        signature: names and sizes, known before anything is traced.
+        trace: makes the function; not called where the cache has the object.
+        key: text that differs for any two different functions (the model's fingerprint, the algorithm, options).
+        target: processor; the machine at hand where not given.
+        checked: whether inputs that are not finite are reported (see `emit_kernel`).
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        trace: Callable[[], Function],
+        key: str,
+        target: Target | None = None,
+        checked: bool = True,
+    ) -> None:
+        self.signature = signature
+        self._make = trace
+        self._key = key
+        self._target = target
+        self._checked = checked
+        self._lock = threading.RLock()
+        self._function: Function | None = None
+        self._backend: NativeBackend | PythonBackend | None = None
+
+    @property
+    def function(self) -> Function:
+        """The traced function."""
+        with self._lock:
+            if self._function is None:
+                function = self._make()
+                self.signature.expect(function)
+                self._function = function
+            return self._function
+
+    @property
+    def backend(self) -> NativeBackend | PythonBackend:
+        """What runs the kernel: compiled code, or plain Python where nothing can be compiled."""
+        with self._lock:
+            if self._backend is None:
+                reason = reason_for_fallback()
+                if reason is None:
+                    target = self._target or Target.host()
+                    self._backend = NativeBackend(
+                        self.signature, lambda: self.function, self._key, target, self._checked
+                    )
+                else:
+                    self._use_python(reason)
+            assert self._backend is not None
+            return self._backend
+
+    def single(self, *arrays: Array, out: Any = None) -> Result:
+        """One state: float64 vectors in, new arrays (or `out`) back."""
+        result, status = self.single_status(*arrays, out=out)
+        if status:
+            self._raise(arrays, status)
+        return result
+
+    def single_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
+        """Like `single`, with the status instead of an error where a value is not finite or a guard fails."""
+        inputs = self.signature.check_single(arrays)
+        if out is None:
+            outputs = [np.empty(shape) for _, shape in self.signature.outputs]
+        else:
+            outputs = self.signature.check_out(out, ())
+            if not all(array.flags.c_contiguous for array in outputs):
+                raise InputError(f"{self.signature.name}: out must be contiguous")
+        status = self._run("single", lambda backend: backend.single(inputs, outputs))
+        return self._result(outputs), status
+
+    def batch(self, *arrays: Array, out: Any = None) -> Result:
+        """N states: arrays (N, size), rows or columns contiguous; results (N, ...) in the same order of memory."""
+        result, status = self.batch_status(*arrays, out=out)
+        if status:
+            self._raise(arrays, status)
+        return result
+
+    def batch_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
+        """Like `batch`, with the status of all states or-ed together instead of an error."""
+        inputs, count = self.signature.check_batch(arrays)
+        columns = _are_columns(inputs)
+        if not columns:
+            inputs = tuple(array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in inputs)
+        outputs = self._batch_outputs(count, columns) if out is None else self._batch_out(out, inputs, count, columns)
+        if count == 0:
+            return self._result(outputs), 0
+        lanes = self.backend.lanes
+        if count < lanes:
+            return self._padded(inputs, outputs, count, lanes)
+        return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
+
+    def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
+        """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
+        inputs, count = self.signature.check_batch(arrays)
+        inputs = tuple(map(np.ascontiguousarray, inputs))
+        if count < 1 or repeats < 1:
+            raise InputError(f"{self.signature.name}: native_repeat needs at least one row and one repeat")
+        outputs = self._batch_outputs(count, False)
+        status = self._run("single", lambda backend: backend.repeat(inputs, outputs, count, repeats))
+        if status:
+            self._raise(arrays, status)
+        return self._result(outputs)
+
+    def python_call(self, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
+        """The fastest callable for one state: anything that it cannot take at once goes to `general` unchanged.
+
+        Args:
+            general: called with the same arguments where they are not exactly float64 vectors of the right
+                length, or where the status is not 0; it checks, converts, and raises errors that explain.
+            mode: "buffer" (documented interfaces only) or "struct" (reads numpy's array structure, after a
+                self-test); the environment variable ADA_BOUNDARY, else "buffer", where not given.
+        """
+        backend = self.backend
+        if not isinstance(backend, NativeBackend):
+            return general
+        try:
+            return boundary.make_builtin(backend, general, mode)
+        except CompileError as error:
+            self._use_python(str(error))
+            return general
+
+    def info(self) -> KernelInfo:
+        """Backend, flops, and what was compiled so far."""
+        backend = self.backend
+        if isinstance(backend, NativeBackend):
+            report = backend.report
+            flops = report.flops if report.flops is not None else cost(self.function).flops
+            return KernelInfo(backend.name, flops, dict(report.seconds), dict(report.cached), backend.lanes)
+        return KernelInfo(backend.name, cost(self.function).flops, {}, {}, 1)
+
+    def native_address(self, symbol: str = "kernel") -> int:
+        """Address of compiled code for other compiled code (see `emit_kernel`); CompileError where there is none."""
+        backend = self.backend
+        if not isinstance(backend, NativeBackend):
+            raise CompileError(f"kernel {self.signature.name} is not compiled: {reason_for_fallback()}")
+        return backend.address(symbol)
+
+    def _run(self, kind: str, call: Callable[[NativeBackend | PythonBackend], int]) -> int:
+        backend = self.backend
+        if isinstance(backend, NativeBackend):
+            try:
+                backend.library(kind)
+            except CompileError as error:
+                self._use_python(str(error))
+                backend = self.backend
+        return call(backend)
+
+    def _use_python(self, reason: str) -> None:
+        with self._lock:
+            announce(reason)
+            self._backend = PythonBackend(self.signature, lambda: self.function)
+
+    def _result(self, outputs: Sequence[Array]) -> Result:
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _batch_outputs(self, count: int, columns: bool) -> list[Array]:
+        if not columns:
+            return [np.empty((count, *shape)) for _, shape in self.signature.outputs]
+        return [np.moveaxis(np.empty((*shape, count)), -1, 0) for _, shape in self.signature.outputs]
+
+    def _batch_out(self, out: Any, inputs: Sequence[Array], count: int, columns: bool) -> list[Array]:
+        outputs = self.signature.check_out(out, (count,))
+        for (name, _), array in zip(self.signature.outputs, outputs, strict=True):
+            laid_out = np.moveaxis(array, 0, -1) if columns else array
+            if not laid_out.flags.c_contiguous:
+                order = "columns" if columns else "rows"
+                raise InputError(f"{self.signature.name}: out ({name}) must have contiguous {order}, like the inputs")
+            if any(np.may_share_memory(array, other) for other in inputs):
+                raise InputError(f"{self.signature.name}: out ({name}) overlaps an input")
+        return outputs
+
+    def _padded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, lanes: int) -> tuple[Result, int]:
+        """A batch shorter than the lanes: repeat its last state, so that it runs through the same code."""
+        rows = np.minimum(np.arange(lanes), count - 1)
+        wide = self._batch_outputs(lanes, False)
+        padded = [np.ascontiguousarray(array[rows]) for array in inputs]
+        status = self._run("batch", lambda backend: backend.batch(padded, wide, lanes, False))
+        for out, values in zip(outputs, wide, strict=True):
+            out[...] = values[:count]
+        return self._result(outputs), status
+
+    def _raise(self, arrays: Sequence[Array], status: int) -> None:
+        name = self.signature.name
+        if status & NOT_FINITE:
+            for (label, _), array in zip(self.signature.inputs, arrays, strict=True):
+                bad = np.argwhere(~np.isfinite(array))
+                if len(bad):
+                    where = ", ".join(map(str, bad[0]))
+                    raise InputError(f"{name}: {label}[{where}] is {array[tuple(bad[0])]}; it must be finite")
+            raise InputError(f"{name}: an angle is larger than 1.6e9 rad; sine and cosine mean nothing there")
+        assert status & GUARD_FAILED
+        raise GuardError(f"{name}: a condition of the algorithm does not hold for this state (status {status})")
+
+
+def _are_columns(inputs: Sequence[Array]) -> bool:
+    """Whether every input holds its columns in one piece (and not every one its rows)."""
+    if all(array.flags.c_contiguous for array in inputs):
+        return False
+    return all(array.flags.f_contiguous for array in inputs)

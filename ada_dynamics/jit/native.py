@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled form of a kernel: objects made or found in the cache when they are first needed."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ada_dynamics.expr.count import cost
+from ada_dynamics.expr.function import Function
+from ada_dynamics.jit import cache, compiler, emit_kernel
+from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.target import Target
+
+
+@dataclass
+class Report:
+    """What has been compiled or loaded so far: seconds by object, whether each came from the cache, flops."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    cached: dict[str, bool] = field(default_factory=dict)
+    flops: int | None = None
+
+
+def obtain(key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], target: Target) -> tuple[bytes, Any]:
+    """The object of a key, from the cache or compiled from what `make` returns (text, metadata)."""
+    store = cache.ObjectCache.default()
+    name = ""
+    if store.directory is not None:
+        name = cache.digest(key, kind, target.identity, compiler.llvm_version(), cache.source_hash())
+        entry = store.load(name)
+        if entry is not None:
+            return entry.code, {**entry.metadata, "cached": True}
+    text, metadata = make()
+    code = compiler.compile_text(text, target)
+    store.store(name, code, metadata)
+    return code, {**metadata, "cached": False}
+
+
+class NativeBackend:
+    """Runs compiled code; single-state and batch code are separate objects, so each is paid for only when used."""
+
+    name = "native"
+
+    def __init__(
+        self, signature: Signature, trace: Callable[[], Function], key: str, target: Target, checked: bool = True
+    ) -> None:
+        self.signature = signature
+        self.target = target
+        self.report = Report()
+        self._trace = trace
+        self._key = f"{key}|{signature}|{checked}"
+        self._checked = checked
+        self._lock = threading.RLock()
+        self._libraries: dict[str, compiler.Library] = {}
+        self._functions: dict[str, Callable[..., int]] = {}
+
+    @property
+    def lanes(self) -> int:
+        """The smallest batch that the batch code takes."""
+        return self.target.lanes
+
+    def library(self, kind: str) -> compiler.Library:
+        """The loaded object "single" or "batch"."""
+        with self._lock:
+            if kind not in self._libraries:
+                start = time.perf_counter()
+                code, metadata = obtain(self._key, kind, lambda: self._text(kind), self.target)
+                self._libraries[kind] = compiler.load(code, _EXPORTS[kind])
+                self.report.seconds[kind] = time.perf_counter() - start
+                self.report.cached[kind] = metadata["cached"]
+                self.report.flops = metadata["flops"]
+            return self._libraries[kind]
+
+    def address(self, symbol: str) -> int:
+        """Address of a compiled function, for other compiled code; valid while this object lives."""
+        kind = next(kind for kind, exports in _EXPORTS.items() if symbol in exports)
+        return self.library(kind).address(symbol)
+
+    def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
+        """Status of one state."""
+        return self._call(emit_kernel.SINGLE, inputs, outputs)
+
+    def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
+        """Status of a batch of at least `lanes` states; the GIL is released meanwhile."""
+        return self._call(emit_kernel.COLUMNS if columns else emit_kernel.ROWS, inputs, outputs, count)
+
+    def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
+        """Run the single-state code over all rows, again and again."""
+        return self._call(emit_kernel.REPEAT, inputs, outputs, count, repeats)
+
+    def _call(self, symbol: str, inputs: Sequence[Array], outputs: Sequence[Array], *numbers: int) -> int:
+        function = self._functions.get(symbol)
+        if function is None:
+            pointers = (ctypes.c_void_p,) * (len(inputs) + len(outputs))
+            kind = ctypes.CFUNCTYPE(ctypes.c_int, *pointers, *(ctypes.c_int64,) * len(numbers))
+            function = self._functions[symbol] = kind(self.address(symbol))
+        return function(*map(_address, inputs), *map(_address, outputs), *numbers)
+
+    def _text(self, kind: str) -> tuple[str, dict[str, Any]]:
+        function = self._trace()
+        module = emit_kernel.single_module if kind == "single" else emit_kernel.batch_module
+        return module(function, self.target, self._checked), {"kernel": function.name, "flops": cost(function).flops}
+
+
+def _address(array: Array) -> int:
+    """Where the data of an array is; the first way is four times faster than `ndarray.ctypes`."""
+    if array.flags.carray:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return array.ctypes.data
+
+
+_EXPORTS = {
+    "single": (emit_kernel.SINGLE, emit_kernel.REPEAT),
+    "batch": (emit_kernel.ROWS, emit_kernel.COLUMNS),
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names and sizes of a kernel's inputs and outputs: known without tracing or compiling anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from ada_dynamics.errors import CompileError, InputError
+from ada_dynamics.expr.function import Function
+
+Array = npt.NDArray[np.float64]
+_FLOAT64 = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A kernel from the outside.
+
+    Attributes:
+        name: name of the kernel (an identifier).
+        inputs: (name, size) of each input vector, in calling order.
+        outputs: (name, shape) of each output, in order of return.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @staticmethod
+    def of(function: Function) -> Signature:
+        """The signature of a traced function."""
+        return Signature(function.name, tuple(function.inputs.items()), tuple(function.shapes.items()))
+
+    @cached_property
+    def output_sizes(self) -> tuple[int, ...]:
+        """Number of elements of each output."""
+        return tuple(prod(shape) for _, shape in self.outputs)
+
+    def expect(self, function: Function) -> None:
+        """Refuse a function that is not what this signature says."""
+        found = Signature.of(function)
+        if (found.inputs, found.outputs) != (self.inputs, self.outputs):
+            raise CompileError(f"kernel {self.name} was declared as {self}, but its trace gave {found}")
+
+    @cached_property
+    def input_shapes(self) -> tuple[tuple[int], ...]:
+        """Shape of each input."""
+        return tuple((size,) for _, size in self.inputs)
+
+    def check_single(self, arrays: tuple[Any, ...]) -> tuple[Array, ...]:
+        """The inputs of one state, or an InputError that names the first wrong one."""
+        if len(arrays) != len(self.inputs):
+            self._refuse_count(len(arrays))
+        for position, (array, shape) in enumerate(zip(arrays, self.input_shapes, strict=True)):
+            if type(array) is not np.ndarray or array.dtype is not _FLOAT64 or array.shape != shape:
+                self._check_array(self.inputs[position][0], array, shape)
+            if not array.flags.c_contiguous:
+                name = self.inputs[position][0]
+                raise InputError(f"{self.name}: {name} must be contiguous; pass numpy.ascontiguousarray({name})")
+        return arrays
+
+    def check_batch(self, arrays: tuple[Any, ...]) -> tuple[tuple[Array, ...], int]:
+        """The inputs of a batch and the number of its states, or an InputError."""
+        if len(arrays) != len(self.inputs):
+            self._refuse_count(len(arrays))
+        first = arrays[0]
+        count = first.shape[0] if isinstance(first, np.ndarray) and first.ndim == 2 else None
+        for (name, size), array in zip(self.inputs, arrays, strict=True):
+            if type(array) is not np.ndarray or array.dtype is not _FLOAT64 or array.shape != (count, size):
+                self._check_array(name, array, (count, size))
+        assert count is not None  # _check_array refused it
+        return arrays, count
+
+    def check_out(self, out: Any, leading: tuple[int, ...]) -> list[Array]:
+        """Outputs given by the caller."""
+        outs = (out,) if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else tuple(out)
+        if len(outs) != len(self.outputs):
+            raise InputError(f"{self.name}: out must hold {len(self.outputs)} arrays, not {len(outs)}")
+        for (name, shape), array in zip(self.outputs, outs, strict=True):
+            self._check_array(f"out ({name})", array, leading + shape)
+            if not array.flags.writeable:
+                raise InputError(f"{self.name}: out ({name}) is read-only")
+        return list(outs)
+
+    def _refuse_count(self, count: int) -> NoReturn:
+        wanted = ", ".join(f"{name}[{size}]" for name, size in self.inputs)
+        raise InputError(f"{self.name} takes {len(self.inputs)} arrays ({wanted}), not {count}")
+
+    def _check_array(self, name: str, array: Any, shape: tuple[int | None, ...]) -> None:
+        wanted = "(" + ", ".join("N" if size is None else str(size) for size in shape) + ")"
+        if not isinstance(array, np.ndarray):
+            raise InputError(
+                f"{self.name}: {name} must be a float64 array of shape {wanted}, not {type(array).__name__}"
+            )
+        fits = len(array.shape) == len(shape) and all(
+            size in (None, own) for own, size in zip(array.shape, shape, strict=True)
+        )
+        if not fits:
+            raise InputError(f"{self.name}: {name} has shape {array.shape}; it must be {wanted}")
+        if array.dtype != np.float64 or not array.dtype.isnative:
+            raise InputError(f"{self.name}: {name} has dtype {array.dtype}; it must be float64")
+        if not array.flags.aligned:
+            raise InputError(f"{self.name}: {name} is not aligned in memory; pass a copy")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processor that code is made for, and the number of states it works on at once."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ada_dynamics.errors import InputError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor in LLVM's words.
+
+    Attributes:
+        cpu: LLVM name of the processor.
+        features: LLVM feature string, "" for what `cpu` implies.
+        triple: LLVM target triple, "" for the machine at hand.
+        lanes: doubles in one vector of the batch kernels.
+        fma: whether a fused multiply-add is one instruction.
+        vector_bits: width of the widest vector register.
+    """
+
+    cpu: str
+    features: str
+    triple: str
+    lanes: int
+    fma: bool
+    vector_bits: int
+
+    @staticmethod
+    def host() -> Target:
+        """The machine at hand."""
+        return _host()
+
+    @staticmethod
+    def named(name: str) -> Target:
+        """One of the documented variants: "host", "avx512", "avx2", "sse2" or "aarch64"."""
+        if name == "host":
+            return Target.host()
+        if name not in VARIANTS:
+            raise InputError(f"there is no target {name!r}; choose one of {['host', *VARIANTS]}")
+        return VARIANTS[name]
+
+    @property
+    def function_attributes(self) -> str:
+        """Attributes of every function: without them LLVM avoids the widest registers on some processors."""
+        width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
+        return f"nounwind {width}"
+
+    @property
+    def contract(self) -> str:
+        """Flag that lets a multiplication and an addition become one instruction, where there is one."""
+        return "contract " if self.fma else ""
+
+    @property
+    def identity(self) -> str:
+        """Text that differs for any two targets whose code differs."""
+        return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
+
+
+VARIANTS = {
+    "avx512": Target("x86-64-v4", "", "x86_64-unknown-linux-gnu", 8, True, 512),
+    "avx2": Target("x86-64-v3", "", "x86_64-unknown-linux-gnu", 4, True, 256),
+    "sse2": Target("x86-64", "", "x86_64-unknown-linux-gnu", 2, False, 128),
+    "aarch64": Target("generic", "", "aarch64-unknown-linux-gnu", 2, True, 128),
+}
+
+
+@lru_cache(maxsize=1)
+def _host() -> Target:
+    import llvmlite.binding as llvm  # here, not above: importing this package must stay cheap
+
+    features = llvm.get_host_cpu_features()
+    has = {name for name, present in features.items() if present}
+    bits = 512 if {"avx512f", "avx512vl", "avx512dq"} <= has else 256 if "avx2" in has else 128
+    fma = "fma" in has or platform.machine().lower() in ("aarch64", "arm64")
+    return Target(llvm.get_host_cpu_name(), features.flatten(), "", bits // 64, fma, bits)

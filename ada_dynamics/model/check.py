@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a robot description: everything that is wrong or odd in it, not only the first thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.lint.bodies import lumps
+from ada_dynamics.model.lint.inertias import check_inertias
+from ada_dynamics.model.lint.joints import check_joints
+from ada_dynamics.model.lint.report import Collector, Finding, Report
+from ada_dynamics.model.lint.shapes import mesh_exists, mesh_names
+from ada_dynamics.model.lint.singular import check_singular
+from ada_dynamics.model.lint.spelling import check_spelling
+from ada_dynamics.model.load import Source, find_document
+from ada_dynamics.model.readers.description import Description
+from ada_dynamics.model.readers.problems import Problem
+from ada_dynamics.model.readers.structure import structure_problems
+from ada_dynamics.model.readers.urdf import describe_urdf, to_builder
+from ada_dynamics.model.readers.xml import parse_xml
+
+__all__ = ["Finding", "Report", "check"]
+
+_MANY_BODIES = 20_000  # beyond these the search for joints without inertia takes too long
+
+
+def check(source: Source, base: str = "fixed", mappings: Mapping[str, object] | None = None) -> Report:
+    """Report what is wrong or odd in a robot description.
+
+    Errors are what makes the results wrong or impossible, warnings what is probably a mistake. A description without
+    errors can be loaded.
+
+    Args:
+        source: as for `load`: name in the catalogue, path of a file, or URDF text.
+        base: "fixed", or "floating" where the root link moves as well.
+        mappings: values for the <xacro:arg>s of a xacro file.
+
+    Raises:
+        InputError: an argument is unusable.
+        ModelError: there is no such file. What is wrong inside a file is in the report.
+    """
+    if base not in BASES:
+        raise unknown_name("base", base, BASES)
+    out = Collector()
+    name = ""
+    shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
+    try:
+        document = find_document(source, mappings)
+        shown = document.name
+        robot = describe_urdf(parse_xml(document.data, shown), shown, _to(out))
+        name = robot.name
+        _check_robot(robot, base, document.path, out)
+    except ModelError as problem:
+        if shown != "URDF text" and not Path(shown).is_file():
+            raise
+        out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
+    return out.report(shown, name)
+
+
+def _to(out: Collector) -> _Sink:
+    return _Sink(out)
+
+
+class _Sink:
+    """Problems of reading as errors of the report."""
+
+    def __init__(self, out: Collector) -> None:
+        self._out = out
+
+    def __call__(self, problem: Problem) -> None:
+        self._out.add(problem.code, "error", problem.where, problem.message, problem.fix, problem.line)
+
+
+def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
+    for problem in structure_problems(robot):
+        _to(out)(problem)
+    if not robot.root.attributes.get("name", "").strip():
+        message = "it has no name, which URDF requires."
+        out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)
+    bodies = lumps(robot)
+    floats = base != "fixed"
+    check_inertias(robot, bodies, floats, out)
+    check_joints(robot, out)
+    if len(bodies) <= _MANY_BODIES:
+        check_singular(bodies, floats, out)
+    check_spelling(robot, out)
+    _check_meshes(robot, path, out)
+    if not out.has_errors:
+        try:
+            to_builder(robot).build(base)
+        except ModelError as problem:  # pragma: no cover - the rules above name everything that the builder refuses
+            out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
+
+
+def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
+    """Meshes that are not there matter to views only; they are counted in one note."""
+    if path is None:
+        return
+    first: dict[str, tuple[str, int]] = {}
+    for link in robot.links:
+        for mesh in mesh_names(link):
+            first.setdefault(mesh, (link.where, link.line))
+    missing = [mesh for mesh in first if not mesh_exists(mesh, path)]
+    if missing:
+        where, line = first[missing[0]]
+        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        message = f"{len(missing)} of {len(first)} meshes are not found: {shown}. The dynamics does not need them."
+        out.add("mesh-missing", "note", where, message, "", line)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings and the report made of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+SEVERITIES = ("error", "warning", "note")
+MOST_OF_A_KIND = 100  # findings of one code that are kept
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong or odd."""
+
+    code: str  # short name of the rule
+    severity: str  # error: the results will be wrong or there are none; warning: probably a mistake; note: good to know
+    where: str  # link, joint or element
+    message: str
+    fix: str = ""
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "line": self.line,
+            "where": self.where,
+            "message": self.message,
+            "fix": self.fix,
+        }
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f"line {self.line}: "
+        return f"{self.severity}: {line}{self.where}: {self.message} {self.fix}".rstrip() + f" [{self.code}]"
+
+
+@dataclass
+class Report:
+    """What `check` found in a description, in the order of its lines."""
+
+    source: str
+    robot: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)  # by code, findings beyond the first MOST_OF_A_KIND
+
+    def of(self, severity: str) -> list[Finding]:
+        """Findings of one severity."""
+        return [f for f in self.findings if f.severity == severity]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """What makes the results wrong or impossible."""
+        return self.of("error")
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """What is probably a mistake."""
+        return self.of("warning")
+
+    @property
+    def notes(self) -> list[Finding]:
+        """What is good to know."""
+        return self.of("note")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return not self.errors
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, ready for JSON."""
+        return {
+            "source": self.source,
+            "robot": self.robot,
+            "ok": self.ok,
+            "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
+            "findings": [f.to_dict() for f in self.findings],
+            "left_out": dict(self.left_out),
+        }
+
+    def __str__(self) -> str:
+        counts = ", ".join(_counted(len(self.of(s)), s) for s in SEVERITIES)
+        robot = f" (robot {self.robot!r})" if self.robot else ""
+        lines = [f"{self.source}{robot}: {counts}"]
+        lines += [f"  {f}" for severity in SEVERITIES for f in self.of(severity)]
+        lines += [f"  ... and {n} more of [{code}]" for code, n in self.left_out.items()]
+        return "\n".join(lines)
+
+
+class Collector:
+    """Takes findings, of each kind only so many."""
+
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._seen: Counter[str] = Counter()
+
+    def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
+        """Take one finding."""
+        self._seen[code] += 1
+        if self._seen[code] <= MOST_OF_A_KIND:
+            self._findings.append(Finding(code, severity, where, message, fix, line))
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether one of them is an error."""
+        return any(f.severity == "error" for f in self._findings)
+
+    def report(self, source: str, robot: str) -> Report:
+        """All findings by line."""
+        ordered = sorted(self._findings, key=lambda f: (f.line is None, f.line or 0))
+        left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
+        return Report(source, robot, ordered, left_out)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" + ("" if n == 1 else "s")

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XML into a light element tree with line numbers; hostile input is refused early, by name, within bounded work.
+
+A document type declaration is never accepted, so there are no entities to expand and nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.parsers import expat
+
+from ada_dynamics.errors import ModelError
+
+# A description of 10^5 links has about 10^6 elements and 40 MB; real robots stay a hundred times below.
+MAX_BYTES = 64 * 1024 * 1024
+MAX_ELEMENTS = 2_000_000
+MAX_DEPTH = 200
+
+_BLOCK = 1 << 16  # bytes given to the parser at a time
+_MARKS = {  # byte order marks of encodings that XML may have and expat does not read
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+}
+
+
+class Element:
+    """An XML element: tag as written (with its prefix), attributes, child elements, own text, line in the file."""
+
+    __slots__ = ("attributes", "children", "line", "tag", "text")
+
+    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+        self.tag, self.attributes, self.line = tag, attributes, line
+        self.children: list[Element] = []
+        self.text = ""
+
+    def all(self, tag: str) -> list[Element]:
+        """Child elements with this tag."""
+        return [c for c in self.children if c.tag == tag]
+
+    def first(self, tag: str) -> Element | None:
+        """The first child element with this tag."""
+        return next((c for c in self.children if c.tag == tag), None)
+
+    def walk(self) -> Iterator[Element]:
+        """This element and all below it, in document order."""
+        pending = [self]
+        while pending:
+            element = pending.pop()
+            yield element
+            pending.extend(reversed(element.children))
+
+    def __repr__(self) -> str:
+        return f"<{self.tag}> in line {self.line}"
+
+
+def parse_xml(data: bytes | str, where: str) -> Element:
+    """The root element of an XML document.
+
+    Args:
+        data: the document; text is taken as it is, bytes are decoded as the document says (UTF-8 by default).
+        where: name of the file, for messages.
+
+    Raises:
+        ModelError: it is empty, too big, nested too deeply, not well-formed, in an unknown encoding, or has a document
+            type declaration.
+    """
+    raw = _checked(data, where)
+    return _Parser(where, "utf-8" if isinstance(data, str) else None).parse(raw)
+
+
+def _checked(data: bytes | str, where: str) -> bytes:
+    """The document as bytes, unless a glance at it shows that it cannot be one."""
+    try:
+        raw = data.encode("utf-8") if isinstance(data, str) else data
+    except UnicodeEncodeError as problem:
+        raise ModelError(f"{where}: the text cannot be encoded as UTF-8 ({problem.reason}).") from None
+    if isinstance(data, str):
+        raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if len(raw) > MAX_BYTES:
+        raise ModelError(f"{where}: it has {len(raw)} bytes; a robot description may have at most {MAX_BYTES}.")
+    if not raw.strip():
+        raise ModelError(f"{where}: it is empty; a robot description starts with <robot name=...>.")
+    for mark, encoding in _MARKS.items():
+        if raw.startswith(mark):
+            raise ModelError(f"{where}: it is encoded as {encoding}; save it as UTF-8.")
+    is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+    if b"\x00" in raw and not is_utf16:
+        line = raw.count(b"\n", 0, raw.index(b"\x00")) + 1
+        raise ModelError(f"{where}, line {line}: it contains NUL bytes, so it is a binary file and not XML text.")
+    start = raw[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not is_utf16 and not start.startswith(b"<"):
+        shown = start[:24].decode("utf-8", "replace")
+        raise ModelError(f"{where}: it is not XML: it starts with {shown!r} and not with '<'.")
+    return raw
+
+
+class _Parser:
+    """One run of expat."""
+
+    def __init__(self, where: str, encoding: str | None) -> None:
+        self._where = where
+        self._open: list[Element] = []
+        self._root: Element | None = None
+        self._count = 0
+        self._texts: list[list[str]] = []
+        parser = expat.ParserCreate(encoding)
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._entity
+        self._expat = parser
+
+    def parse(self, raw: bytes) -> Element:
+        try:
+            for start in range(0, len(raw), _BLOCK):
+                self._expat.Parse(raw[start : start + _BLOCK], False)
+            self._expat.Parse(b"", True)
+        except expat.ExpatError as problem:
+            raise self._not_well_formed(problem) from None
+        except (ValueError, LookupError) as problem:
+            if isinstance(problem, ModelError):
+                raise
+            raise ModelError(f"{self._where}: its encoding cannot be read ({problem}); save it as UTF-8.") from None
+        if self._root is None:
+            raise ModelError(f"{self._where}: it has no element; a robot description starts with <robot name=...>.")
+        return self._root
+
+    def _not_well_formed(self, problem: expat.ExpatError) -> ModelError:
+        reason = expat.ErrorString(problem.code)
+        inside = f", inside <{self._open[-1].tag}> of line {self._open[-1].line}" if self._open else ""
+        fix = {
+            "not well-formed (invalid token)": "Look for a stray <, & or quotation mark, or a wrong encoding.",
+            "mismatched tag": "Close every element with its own name.",
+            "no element found": "The file ends too early: is it truncated?",
+            "unclosed token": "The file ends too early: is it truncated?",
+            "unknown encoding": "Save it as UTF-8.",
+        }.get(reason, "")
+        place = f"{self._where}, line {problem.lineno}, column {problem.offset + 1}"
+        return ModelError(f"{place}: not well-formed XML: {reason}{inside}. {fix}".rstrip())
+
+    # --- what expat calls ---------------------------------------------------------------------------------------
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self._expat.CurrentLineNumber
+        self._count += 1
+        if self._count > MAX_ELEMENTS:
+            raise ModelError(
+                f"{self._where}, line {line}: it has more than {MAX_ELEMENTS} elements, the most that are read."
+            )
+        if len(self._open) >= MAX_DEPTH:
+            raise ModelError(
+                f"{self._where}, line {line}: elements are nested more than {MAX_DEPTH} deep, the most that is read."
+            )
+        element = Element(tag, attributes, line)
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self._root = element
+        self._open.append(element)
+        self._texts.append([])
+
+    def _end(self, tag: str) -> None:
+        element = self._open.pop()
+        element.text = "".join(self._texts.pop()).strip()
+
+    def _text(self, text: str) -> None:
+        if self._texts and not text.isspace():
+            self._texts[-1].append(text)
+
+    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        raise self._refused(f"a document type declaration (<!DOCTYPE {name[:40]} ...>)")
+
+    def _entity(self, name: str, *rest: object) -> None:
+        raise self._refused(f"an entity declaration ({name[:40]})")
+
+    def _refused(self, what: str) -> ModelError:
+        return ModelError(
+            f"{self._where}, line {self._expat.CurrentLineNumber}: it has {what}. Robot descriptions need none, and "
+            "entities can fill the memory or read other files, so they are refused: remove it."
+        )

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's data files (robots, parameters, launch files), found alike in every layout.
+
+A layout is a folder that holds `package.xml` beside `urdf/`, `config/` and `launch/`:
+
+- a checkout, an editable install, `colcon build --symlink-install`: the repository's root;
+- pip and plain colcon: `share/ada_dynamics` below the prefix that the package is installed in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias, get_args
+
+from ada_dynamics.errors import AdaError, InputError, unknown_name
+
+Kind: TypeAlias = Literal["urdf", "config", "launch"]
+
+_PACKAGE = Path(__file__).parent
+# From <prefix>/lib/python3.x/site-packages, which holds the package, up to <prefix>; after `pip install --target` it is
+# fewer. No further, lest the files of another installation be taken for this one's.
+_STEPS_TO_PREFIX = 4
+
+
+def find(kind: Kind, name: str) -> Path:
+    """Path of one data file.
+
+    Args:
+        kind: "urdf", "config" or "launch".
+        name: The file's name below that folder, with "/" between folders, such as "pa10/pa10.urdf".
+
+    Raises:
+        InputError: No such kind or no such file; the message says where it looked and which names are near.
+        AdaError: The installation lacks its data files.
+    """
+    folder = _folder(kind)
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts or not (folder / path).is_file():
+        raise unknown_name(f"{kind} file below {folder}", name, names(kind))
+    return folder / path
+
+
+def names(kind: Kind) -> list[str]:
+    """Names of all data files of one kind, sorted, as `find` takes them."""
+    folder = _folder(kind)
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in files if not _is_litter(path))
+
+
+def _is_litter(path: Path) -> bool:
+    """Byte code, hidden files and editors' backups: setup.py does not install them either."""
+    return path.name.endswith("~") or any(part == "__pycache__" or part.startswith(".") for part in path.parts)
+
+
+def _folder(kind: Kind) -> Path:
+    if kind not in get_args(Kind):
+        raise InputError(f"no kind of data file is named {kind!r}. Known: {', '.join(get_args(Kind))}.")
+    return _root() / kind
+
+
+def _root() -> Path:
+    searched = _candidates(_PACKAGE)
+    for root in searched:
+        if (root / "package.xml").is_file():
+            return root
+    raise AdaError(
+        "the data files of ada_dynamics (urdf, config, launch) are missing: package.xml, which lies beside them, is in "
+        f"none of {', '.join(map(str, searched))}. Install the package again, with pip or with colcon."
+    )
+
+
+def _candidates(package: Path) -> list[Path]:
+    """Folders in which the data of the package at this path may lie, best first."""
+    found: list[Path] = []
+    # The path as imported comes first: where an installer links single files out of a cache, only that one leads to
+    # share/. Where it is the checkout that is linked, the real path leads to the checkout.
+    for above in (package.absolute().parents, package.resolve().parents):
+        found.append(above[0])
+        found.extend(prefix / "share" / "ada_dynamics" for prefix in above[:_STEPS_TO_PREFIX])
+    return list(dict.fromkeys(found))

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: how hard hypothesis tries."""
+
+from hypothesis import settings
+
+# No deadlines: the first example of a property compiles a kernel, the next ones take microseconds.
+settings.register_profile("everyday", deadline=None, print_blob=True)
+settings.register_profile("fuzz", deadline=None, print_blob=True, max_examples=20_000)
+settings.load_profile("everyday")  # `make fuzz` chooses the other one on pytest's command line

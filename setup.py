@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packaging for pip and for colcon (build type ament_python).
+
+All metadata stays here: colcon's `--symlink-install` fails on a `[project]` table in pyproject.toml.
+"""
+
+import os
+import runpy
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "ada_dynamics"
+DATA_FOLDERS = ("urdf", "config", "launch")
+
+
+def data_files() -> list[tuple[str, list[str]]]:
+    """Everything that lands in share/, below the prefix of pip and of colcon alike.
+
+    One copy serves `ada_dynamics.resources`, `$(find-pkg-share ada_dynamics)` and `package://` addresses of meshes.
+    """
+    found = [
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+    ]
+    for top in DATA_FOLDERS:
+        for folder, folders, files in os.walk(top):
+            # Launch files leave byte code beside themselves, editors leave backups.
+            folders[:] = sorted(name for name in folders if name != "__pycache__" and not name.startswith("."))
+            kept = sorted(name for name in files if not name.startswith(".") and not name.endswith("~"))
+            if kept:
+                found.append((f"share/{NAME}/{Path(folder).as_posix()}", [f"{folder}/{name}" for name in kept]))
+    return found
+
+
+# Why each of these is here, and what happens without it: docs/dependencies.md.
+# MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
+ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
+# The wheels of ROS 2 exist for this platform only; elsewhere the extra is empty and ROS comes from its own installer.
+ROS_WHEELS = "; platform_system == 'Linux' and platform_machine == 'x86_64' and python_version < '3.15'"
+ROS = [
+    # Jazzy, the oldest supported distribution; this one bound makes pip take every other wheel from it, too.
+    "ros-rclpy[fastrtps]>=7.1.6,<8",
+    "ros-diagnostic-msgs",
+    "ros-geometry-msgs",
+    "ros-lifecycle-msgs",
+    "ros-rosgraph-msgs",
+    "ros-sensor-msgs",
+    "ros-std-msgs",
+    "ros-std-srvs",
+    "ros-trajectory-msgs",
+    "ros-visualization-msgs",
+]
+EXTRAS = {
+    "oracle": ORACLE,
+    "ros": [requirement + ROS_WHEELS for requirement in ROS],
+    "xacro": ["xacro>=2.1,<3"],
+    "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4"],
+    "test": [
+        # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
+        "pytest>=8,<9",
+        "pytest-xdist>=3.5,<4",
+        "hypothesis>=6.100,<7",
+        "example-robot-data>=6,<7",
+        *ORACLE,
+    ],
+    "dev": [
+        "ruff>=0.15,<0.18",
+        "mypy>=1.15,<3",
+        # The packaging test builds with these; from 80 on setuptools lacks what `colcon build --symlink-install` calls,
+        # before 70.1 it needs the package wheel to build a wheel.
+        "setuptools>=70.1,<80",
+        "colcon-common-extensions>=0.3,<1",
+        "colcon-ros>=0.5,<1",
+    ],
+    "docs": ["sphinx>=7.4,<10", "myst-parser>=4,<6", "furo>=2024.8"],
+}
+
+README = Path("README.md")
+
+setup(
+    name=NAME,
+    version=runpy.run_path(f"{NAME}/_version.py")["__version__"],
+    description="Dynamics of robots with chains, trees and closed loops: assembly-disassembly algorithm, ROS 2 nodes",
+    long_description=README.read_text(encoding="utf-8") if README.is_file() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    author="The ada_dynamics developers",
+    keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
+    python_requires=">=3.10",
+    packages=find_packages(include=["ada_dynamics*", "ada_controllers*", "ada_hardware*"]),
+    package_data={"": ["py.typed"]},
+    data_files=data_files(),
+    zip_safe=False,
+    install_requires=[
+        "numpy>=1.26,<3",
+        # LLVM 20 is the first whose text form has `splat` constants; llvmlite 0.44 still carries LLVM 15.
+        # The upper bound: each minor release may carry another LLVM, so a new one is let in after the tests ran on it.
+        "llvmlite>=0.45,<0.51",
+    ],
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main"]},
+)

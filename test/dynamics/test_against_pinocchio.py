@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every robot of PyPI's `example-robot-data` gives what pinocchio gives, with a fixed and with a floating base.
+
+Errors are relative to the size of what was added up to get a number: a torque is compared against the weight and inertia
+of the whole robot where these cancel, never against an entry that is zero by chance.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import centre_of_mass, centroidal, crba, energy, jacobian, kinematics, rnea
+
+pin = pytest.importorskip("pinocchio")
+if not hasattr(pin, "buildModelFromUrdf"):
+    pytest.skip("the package named pinocchio is not the dynamics library", allow_module_level=True)
+
+Array = NDArray[np.float64]
+
+# Both sides run in double precision through different sums over up to 100 links: 1e-13 to 1e-12 is seen, 1e-10 allowed.
+RELATIVE = 1e-10
+STATES = 3
+# pinocchio refuses this one too: its file has a <robot> without a name and no links (it includes others by xacro).
+UNREADABLE = {"ur_description/urdf/ur3.urdf"}
+# Fixed to the ground these have no joint that moves.
+NO_FIXED_BASE = {"hector_description/robots/quadrotor_base.urdf", "iris_description/robots/iris_simple.urdf"}
+# In these a joint carries a link without mass: the mass matrix is singular.
+SINGULAR = {"romeo_description/urdf/romeo.urdf", "romeo_description/urdf/romeo_laas_small.urdf"}
+# Compiled as their own code, not only as a table for the loop kernel.
+SPECIALISED = [
+    ("panda_description/urdf/panda.urdf", "fixed"),
+    ("ur_description/urdf/ur5_robot.urdf", "fixed"),
+    ("kinova_description/robots/kinova.urdf", "fixed"),
+    ("talos_data/robots/talos_reduced.urdf", "floating"),
+    ("solo_description/robots/solo12.urdf", "floating"),
+    ("hyq_description/robots/hyq_no_sensors.urdf", "floating"),
+    ("romeo_description/urdf/romeo_small.urdf", "floating"),
+    ("pr2_description/urdf/pr2.urdf", "fixed"),
+]
+
+
+def _files() -> dict[str, Path]:
+    try:
+        listed = importlib.metadata.distribution("example-robot-data").files or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    found = (Path(str(file.locate())).resolve() for file in listed if str(file).endswith(".urdf"))
+    return {str(f).split("/example-robot-data/robots/")[1]: f for f in found if "/example-robot-data/robots/" in str(f)}
+
+
+FILES = _files()
+if not FILES:
+    pytest.skip("example-robot-data is not installed", allow_module_level=True)
+CASES = [
+    (name, base)
+    for name in sorted(set(FILES) - UNREADABLE)
+    for base in ("fixed", "floating")
+    if not (base == "fixed" and name in NO_FIXED_BASE)
+]
+
+
+@dataclass
+class Pair:
+    """One robot on both sides, and how their coordinates correspond."""
+
+    ours: ada.Model
+    theirs: Any
+    data: Any
+    columns: Array  # our v[i] is their v[columns[i]]
+
+    def their_q(self, q: Array) -> Array:
+        """Our positions as theirs: continuous joints are (cos, sin) there."""
+        out = pin.neutral(self.theirs)
+        for name in self.ours.joint_names:
+            own, joint = q[self.ours.q_index(name)], self.theirs.joints[self.theirs.getJointId(name)]
+            at = slice(joint.idx_q, joint.idx_q + joint.nq)
+            out[at] = [np.cos(own[0]), np.sin(own[0])] if (joint.nq, len(own)) == (2, 1) else own
+        return out
+
+    def their_v(self, v: Array) -> Array:
+        out = np.zeros(self.theirs.nv)
+        out[self.columns] = v
+        return out
+
+    def states(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Random q, v and a third vector."""
+        rng = np.random.default_rng(7)
+        for _ in range(STATES):
+            q, v = self.ours.random_state(rng)
+            # Some files give a rotor the limits +-1e16 rad, where neighbouring doubles are more than a radian apart.
+            yield np.clip(q, -np.pi, np.pi), v, rng.normal(size=self.ours.nv)
+
+
+_PAIRS: dict[tuple[str, str], Pair] = {}
+
+
+def pair(name: str, base: str) -> Pair:
+    """Both models of a file, without damping and friction (pinocchio's aba knows neither)."""
+    if (name, base) not in _PAIRS:
+        read = ada.load(FILES[name], base=base, mimic="free")
+        joints = [replace(joint, damping=0.0, friction=0.0) for joint in read.joints.values()]
+        ours = ada.Model(read.name, read.root, list(read.links.values()), joints, read.gravity)
+        root = [pin.JointModelFreeFlyer()] if base == "floating" else []
+        theirs = pin.buildModelFromUrdf(str(FILES[name]), *root)
+        columns = np.full(ours.nv, -1)
+        for joint_name in ours.joint_names:
+            joint = theirs.joints[theirs.getJointId(joint_name)]
+            columns[ours.v_index(joint_name)] = np.arange(joint.idx_v, joint.idx_v + joint.nv)
+        assert sorted(columns) == list(range(theirs.nv)), "both sides must have the same joints"
+        _PAIRS[name, base] = Pair(ours, theirs, theirs.createData(), columns)
+    return _PAIRS[name, base]
+
+
+def their_mass_matrix(both: Pair, q: Array) -> Array:
+    """In our order."""
+    M = np.triu(pin.crba(both.theirs, both.data, both.their_q(q)))
+    M = M + np.triu(M, 1).T
+    return np.asarray(M[np.ix_(both.columns, both.columns)])
+
+
+def assert_near(ours: Any, theirs: Any, what: str, scale: Any = None) -> None:
+    """Equal within RELATIVE of `scale`, by default the largest entry of their result."""
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    size = np.max(np.abs(theirs), initial=1e-300) if scale is None else scale
+    error = float(np.max(np.abs(ours - theirs) / size, initial=0.0))
+    assert error < RELATIVE, f"{what}: error {error:.1e} of the scale"
+
+
+def effort_scale(both: Pair, M: Array, a: Array, rest: Array) -> Array:
+    """Per coordinate: what is added up in M a + h, so that entries which cancel are not asked for more digits."""
+    return np.abs(M) @ np.abs(a) + np.abs(rest) + 1e-6 * np.max(np.abs(M) @ np.abs(a) + np.abs(rest))
+
+
+def assert_same_forward(both: Pair, q: Array, v: Array, tau: Array, a: Array) -> None:
+    """Accelerations agree as far as the condition of the mass matrix lets two double-precision solvers agree.
+
+    The bound is RELATIVE on M (a - a'), in the efforts' units, and also 1e-15 times the scaled condition number on a.
+    """
+    theirs = pin.aba(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(tau))[both.columns]
+    M = their_mass_matrix(both, q)
+    h = pin.nonLinearEffects(both.theirs, both.data, both.their_q(q), both.their_v(v))[both.columns]
+    assert_near(M @ (a - theirs), 0.0 * a, "forward dynamics, as efforts", effort_scale(both, M, theirs, tau - h))
+    d = 1.0 / np.sqrt(np.diag(M))
+    condition = float(np.linalg.cond(d[:, None] * M * d))
+    error = np.max(np.abs((a - theirs) / d)) / np.max(np.abs(theirs / d))
+    assert error < max(RELATIVE, 1e-14 * condition), f"forward dynamics: error {error:.1e}, condition {condition:.1e}"
+
+
+@pytest.mark.parametrize("name", sorted(UNREADABLE))
+def test_what_pinocchio_cannot_read_is_refused_here_too(name: str) -> None:
+    with pytest.raises(ValueError):
+        pin.buildModelFromUrdf(str(FILES[name]))
+    with pytest.raises(ada.ModelError, match="no links"):
+        ada.load(FILES[name])
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
+def test_mass_matrix_efforts_and_energies_agree(name: str, base: str) -> None:
+    both = pair(name, base)
+    tree = both.ours.tree
+    for q, v, a in both.states():
+        q_list, v_list = q.tolist(), v.tolist()
+        their_q, their_v = both.their_q(q), both.their_v(v)
+        M = their_mass_matrix(both, q)
+        d = np.sqrt(np.diag(M)) + 1e-9 * np.sqrt(np.max(np.diag(M)))
+        assert_near(crba.mass_matrix(tree, q_list).dense(), M, "mass matrix", np.outer(d, d))
+
+        ours = rnea.inverse_dynamics(tree, q_list, v_list, a.tolist())
+        theirs = pin.rnea(both.theirs, both.data, their_q, their_v, both.their_v(a))[both.columns]
+        assert_near(ours, theirs, "inverse dynamics", effort_scale(both, M, a, theirs))
+        bias = pin.nonLinearEffects(both.theirs, both.data, their_q, their_v)[both.columns]
+        assert_near(rnea.inverse_dynamics(tree, q_list, v_list, None), bias, "bias")
+        gravity = pin.computeGeneralizedGravity(both.theirs, both.data, their_q)[both.columns]
+        assert_near(rnea.gravity_efforts(tree, q_list), gravity, "gravity", np.max(np.abs(gravity)) + 1e-6)
+
+        kinetic = pin.computeKineticEnergy(both.theirs, both.data, their_q, their_v)
+        assert_near(energy.kinetic(tree, q_list, v_list), kinetic, "kinetic energy")
+        potential = pin.computePotentialEnergy(both.theirs, both.data, their_q)
+        assert_near(energy.potential(tree, q_list), potential, "potential energy", 9.81 * both.ours.total_mass)
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
+def test_centre_of_mass_and_momentum_agree(name: str, base: str) -> None:
+    both = pair(name, base)
+    tree = both.ours.tree
+    for q, v, _ in both.states():
+        q_list = q.tolist()
+        their_q, their_v = both.their_q(q), both.their_v(v)
+        com = pin.centerOfMass(both.theirs, both.data, their_q).copy()
+        assert_near(centre_of_mass.position(tree, q_list), com, "CoM", 1.0)  # within 1e-10 m
+        J = pin.jacobianCenterOfMass(both.theirs, both.data, their_q)[:, both.columns]
+        assert_near(np.array(centre_of_mass.jacobian(tree, q_list)).T, J, "CoM Jacobian")
+        A = pin.computeCentroidalMap(both.theirs, both.data, their_q)[:, both.columns]
+        columns = np.array([[*c.force, *c.moment] for c in centroidal.momentum_columns(tree, q_list)]).T
+        assert_near(columns, A, "centroidal momentum matrix")
+        h = pin.computeCentroidalMomentum(both.theirs, both.data, their_q, their_v).vector
+        ours = centroidal.momentum(tree, q_list, v.tolist())
+        assert_near([*ours.force, *ours.moment], h, "centroidal momentum", np.max(np.abs(A) @ np.abs(v[:, None])))
+
+
+def chosen_links(both: Pair) -> list[str]:
+    """Up to four links: some that a joint carries, some behind a fixed joint."""
+    frames = [n for n, f in both.ours.tree.frames.items() if f.body >= 0 and n in both.ours.links]
+    fixed = [j.child for j in both.ours.joints.values() if j.kind == "fixed" and j.child in frames]
+    moved = [n for n in frames if n not in fixed]
+    return [*moved[-1:], *moved[len(moved) // 2 :][:1], *fixed[-1:], *fixed[: len(fixed) // 2][-1:]]
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
+def test_poses_jacobians_velocities_and_accelerations_of_links_agree(name: str, base: str) -> None:
+    both = pair(name, base)
+    tree = both.ours.tree
+    references = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
+    for q, v, a in list(both.states())[:1]:
+        args = (both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(a))
+        pin.forwardKinematics(*args)
+        pin.computeJointJacobians(*args[:3])
+        pin.updateFramePlacements(*args[:2])
+        for link in chosen_links(both):
+            frame = both.theirs.getFrameId(link, pin.FrameType.BODY)
+            pose = kinematics.link_pose(tree, q.tolist(), link)
+            assert_near(pose.rotation.matrix(), both.data.oMf[frame].rotation, f"orientation of {link}", 1.0)
+            assert_near(pose.position, both.data.oMf[frame].translation, f"position of {link}", 1.0)
+            for kind, reference in references.items():
+                J = pin.getFrameJacobian(*args[:2], frame, reference)[:, both.columns]
+                ours = np.array([[*c.linear, *c.angular] for c in jacobian.link_jacobian(tree, q.tolist(), link, kind)])
+                assert_near(ours.T, J, f"{kind} Jacobian of {link}")
+            V = kinematics.link_velocity(tree, q.tolist(), v.tolist(), link)
+            theirs = pin.getFrameVelocity(*args[:2], frame, pin.LOCAL_WORLD_ALIGNED)
+            assert_near([*V.linear, *V.angular], theirs.vector, f"velocity of {link}")
+            A = kinematics.link_acceleration(tree, q.tolist(), v.tolist(), a.tolist(), link)
+            theirs = pin.getFrameClassicalAcceleration(*args[:2], frame, pin.LOCAL_WORLD_ALIGNED)
+            assert_near([*A.linear, *A.angular], theirs.vector, f"acceleration of {link}")
+
+
+@pytest.mark.parametrize(("name", "base"), [case for case in CASES if case[0] not in SINGULAR])
+def test_the_generic_kernel_agrees_for_every_robot(name: str, base: str) -> None:
+    both = pair(name, base)
+    dynamics = ada.Dynamics(both.ours, kernel="generic")
+    for q, v, u in both.states():
+        assert_same_forward(both, q, v, u, dynamics.forward(q, v, u))
+        theirs = pin.rnea(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(u))[both.columns]
+        scale = effort_scale(both, their_mass_matrix(both, q), u, theirs)
+        assert_near(dynamics.inverse(q, v, u), theirs, "inverse dynamics", scale)
+
+
+@pytest.mark.parametrize(("name", "base"), SPECIALISED)
+def test_compiled_code_of_a_robot_agrees(name: str, base: str) -> None:
+    both = pair(name, base)
+    dynamics = ada.Dynamics(both.ours)
+    for q, v, u in both.states():
+        M = their_mass_matrix(both, q)
+        assert_near(dynamics.mass_matrix(q), M, "mass matrix")
+        assert_same_forward(both, q, v, u, dynamics.forward(q, v, u))
+        theirs = pin.rnea(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(u))[both.columns]
+        assert_near(dynamics.inverse(q, v, u), theirs, "inverse dynamics", effort_scale(both, M, u, theirs))
+
+
+@pytest.mark.parametrize("name", ["panda_description/urdf/panda.urdf", "solo_description/robots/solo12.urdf"])
+def test_the_front_door_agrees_in_every_quantity(name: str) -> None:
+    both = pair(name, "floating")
+    dynamics = ada.Dynamics(both.ours)
+    link = chosen_links(both)[-1]
+    q, v, a = next(both.states())
+    args = (both.theirs, both.data, both.their_q(q), both.their_v(v))
+    frame = both.theirs.getFrameId(link, pin.FrameType.BODY)
+    pin.forwardKinematics(*args, both.their_v(a))
+    pin.computeJointJacobiansTimeVariation(*args)
+    pin.updateFramePlacements(*args[:2])
+    assert_near(dynamics.pose(link, q), both.data.oMf[frame].homogeneous, "pose", 1.0)
+    assert_near(dynamics.poses(q)[link], both.data.oMf[frame].homogeneous, "poses", 1.0)
+    for kind, reference in (
+        ("local", pin.LOCAL),
+        ("world", pin.WORLD),
+        ("local_world_aligned", pin.LOCAL_WORLD_ALIGNED),
+    ):
+        J = pin.getFrameJacobian(*args[:2], frame, reference)[:, both.columns]
+        assert_near(dynamics.jacobian(link, q, kind), J, f"{kind} Jacobian")
+        rate = pin.getFrameJacobianTimeVariation(*args[:2], frame, reference)[:, both.columns]
+        assert_near(dynamics.jacobian_rate(link, q, v, kind), rate, f"rate of the {kind} Jacobian")
+    velocity = pin.getFrameVelocity(*args[:2], frame, pin.LOCAL_WORLD_ALIGNED).vector
+    assert_near(dynamics.velocity(link, q, v), velocity, "velocity")
+    acceleration = pin.getFrameClassicalAcceleration(*args[:2], frame, pin.LOCAL_WORLD_ALIGNED).vector
+    assert_near(dynamics.acceleration(link, q, v, a), acceleration, "acceleration")
+    bias = pin.nonLinearEffects(*args)[both.columns]
+    assert_near(dynamics.bias(q, v), bias, "bias")
+    assert_near(dynamics.gravity(q), pin.computeGeneralizedGravity(*args[:3])[both.columns], "gravity")
+    assert_near(dynamics.com(q), pin.centerOfMass(*args[:3]), "CoM", 1.0)
+    J = pin.jacobianCenterOfMass(*args[:3])[:, both.columns]
+    assert_near(dynamics.com_jacobian(q), J, "CoM Jacobian")
+    A = pin.computeCentroidalMap(*args[:3])[:, both.columns]
+    assert_near(dynamics.momentum_matrix(q), A, "centroidal momentum matrix")
+    assert_near(dynamics.momentum(q, v), pin.computeCentroidalMomentum(*args).vector, "centroidal momentum")
+    kinetic, potential = dynamics.energy(q, v)
+    assert_near(kinetic, pin.computeKineticEnergy(*args), "kinetic energy")
+    assert_near(potential, pin.computePotentialEnergy(*args[:3]), "potential energy")
+
+
+@pytest.mark.parametrize("name", sorted(SINGULAR))
+def test_a_robot_with_massless_fingers_is_refused_where_pinocchio_gives_no_number(name: str) -> None:
+    both = pair(name, "fixed")
+    with pytest.raises(ada.ModelError, match=r"no mass or inertia that resists it \(link '"):
+        ada.Dynamics(both.ours)
+    q, v, u = next(both.states())
+    theirs = pin.aba(both.theirs, both.data, both.their_q(q), both.their_v(v), both.their_v(u))
+    M = their_mass_matrix(both, q)
+    assert not np.isfinite(theirs).all() or np.linalg.matrix_rank(M) < both.ours.nv

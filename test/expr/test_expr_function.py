@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracing: names, shapes, guards, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Traced, cost, evaluate, floors, sin, trace
+from ada_dynamics.expr.count import Machine
+
+
+def test_outputs_keep_their_shape_and_order():
+    function = trace(
+        "f",
+        {"q": 2, "v": 1},
+        lambda q, v: {"m": ((q[0], 1.0, 0.0), (v[0], q[1], 2)), "s": q[0] * v[0], "w": [q[1]]},
+        order=("w", "m", "s"),
+    )
+    assert list(function.outputs) == ["w", "m", "s"]
+    assert function.shapes == {"w": (1,), "m": (2, 3), "s": ()}
+    values = evaluate(function, q=[3.0, 4.0], v=[5.0])
+    assert values["m"].tolist() == [[3.0, 1.0, 0.0], [5.0, 4.0, 2.0]]
+    assert values["s"] == 15.0
+
+
+def test_arrays_of_states_run_through_a_function_at_once():
+    function = trace("f", {"q": 2}, lambda q: {"y": (q[0] * q[1], 2.0 * q[0])})
+    assert evaluate(function, q=[np.arange(3.0), np.ones(3)])["y"].tolist() == [[0.0, 1.0, 2.0], [0.0, 2.0, 4.0]]
+
+
+def test_extended_precision_runs_through_a_function():
+    function = trace("f", {"q": 1}, lambda q: {"y": (sin(q[0]) / q[0],)})
+    third = np.longdouble(1) / 3
+    assert evaluate(function, q=[third])["y"][0] == np.sin(third) * (1 / third)
+
+
+def test_guards_are_kept_once_and_constant_ones_are_decided():
+    function = trace("f", {"q": 1}, lambda q: Traced({"y": q}, (q[0] - 1.0, q[0] - 1.0, 3.0)))
+    assert len(function.guards) == 1
+    with pytest.raises(InputError, match="fails for every input"):
+        trace("f", {"q": 1}, lambda q: Traced({"y": q}, (-1.0,)))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "body", "message"),
+    [
+        ({"q": 0}, lambda q: {"y": 1.0}, "size 0"),
+        ({"q": 1}, lambda q: {"y": ((q[0],), (1.0, 2.0))}, "ragged"),
+        ({"q": 1}, lambda q: {"y": ("text",)}, "neither a number nor an Expr"),
+        ({"q": 1}, lambda q: {"q": q}, "both an input and an output"),
+        ({"q": 1}, lambda q: {"y z": q}, "identifier"),
+        ({"q": 1}, lambda q: {"y": ()}, "empty"),
+    ],
+)
+def test_wrong_functions_are_refused_with_the_reason(inputs, body, message):
+    with pytest.raises(InputError, match=message):
+        trace("f", inputs, body)
+
+
+def test_evaluating_with_wrong_inputs_is_refused():
+    function = trace("f", {"q": 2}, lambda q: {"y": q})
+    with pytest.raises(InputError, match="takes"):
+        evaluate(function, v=[1.0])
+    with pytest.raises(InputError, match="3 elements"):
+        evaluate(function, q=[1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match="no input 'v'"):
+        function.variables("v")
+
+
+def test_costs_count_each_live_operation_once():
+    def body(q):
+        shared = q[0] * q[1]
+        return {"y": (shared + 1.0, shared - q[1], -shared, 1.0 / shared, sin(q[0]) + sin(q[0]))}
+
+    of = cost(trace("f", {"q": 2}, body))
+    assert (of.additions, of.multiplications, of.divisions, of.sincos_pairs) == (2, 2, 1, 1)
+    assert of.flops == 4
+    assert of.critical_path == 45 + 3
+    assert floors(of, Machine(scalar=1.0, vector=10.0, clock=2.0)).scalar == of.work == 40
+    assert floors(of, Machine(scalar=1.0, vector=10.0, clock=2.0)).latency == 24.0

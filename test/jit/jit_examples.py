@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that the tests of kernels share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.expr import Function, Traced, absolute, cos, evaluate, select, sin, sqrt, trace
+from ada_dynamics.jit import Kernel, Signature, Target
+
+
+def host_runs(name: str) -> bool:
+    """Whether this machine can run code made for a named target."""
+    needs = {"sse2": {"sse2"}, "avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512vl", "avx512dq"}}
+    if name == "host":
+        return True
+    flags = Path("/proc/cpuinfo")
+    return name in needs and flags.exists() and needs[name] <= set(flags.read_text().split())
+
+
+def mixed_body(q, v, tau):
+    """Every operation, several shapes, an angle that depends on other sines, and a guard."""
+    twist = sin(q[0]) * cos(q[1]) + v[0] / (3.0 + q[2] * q[2])
+    wave = sin(q[0] + q[1]) - cos(-q[2]) * sqrt(1.0 + tau[0] * tau[0])
+    rows = ((twist, 0.0, wave), (select(q[0], v[1], twist, -wave), 1.5, sin(twist)))
+    return Traced({"m": rows, "s": absolute(wave) * v[1] - tau[1], "w": (q[1], v[0])}, (v[1] + 50.0, q[0] + 60.0))
+
+
+def mixed() -> Function:
+    """The function of `mixed_body`."""
+    return trace("mixed", {"q": 3, "v": 2, "tau": 2}, mixed_body)
+
+
+def square(name: str = "square", size: int = 7) -> Function:
+    """q, v, tau of one size to one output of that size, as forward dynamics has it."""
+
+    def body(q, v, tau):
+        return {"a": tuple(tau[i] - v[i] * v[i - 1] * sin(q[i]) + cos(q[i - 1]) for i in range(size))}
+
+    return trace(name, {"q": size, "v": size, "tau": size}, body)
+
+
+def kernel_of(function: Function, target: str = "host", key: str = "test", **options) -> Kernel:
+    """A kernel of a function that is traced already."""
+    return Kernel(Signature.of(function), lambda: function, key, target=Target.named(target), **options)
+
+
+def states(function: Function, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Random batches for each input."""
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(count, size)) for size in function.inputs.values()]
+
+
+def reference(function: Function, batch: list[np.ndarray]) -> list[np.ndarray]:
+    """Outputs for a batch, state by state, in 80-bit arithmetic where there is any."""
+    wide = [array.astype(np.longdouble) for array in batch]
+    rows = [evaluate(function, **dict(zip(function.inputs, row, strict=True))) for row in zip(*wide, strict=True)]
+    return [np.array([row[name] for row in rows]).astype(float) for name in function.outputs]

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The builtin function in front of a kernel: what it takes itself, what it hands on, and that it leaks nothing."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+from jit_examples import kernel_of, mixed, square, states
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import trace
+from ada_dynamics.jit import boundary
+
+MODES = ("buffer", "struct")
+
+
+class Recorder:
+    """A general function that remembers how it was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, *args, **kwargs):
+        self.calls.append((args, kwargs))
+        return "general"
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    if request.param == "struct" and not boundary.struct_is_as_expected():
+        pytest.skip("this interpreter has no struct boundary")
+    return request.param
+
+
+@pytest.fixture
+def setup(mode):
+    function = square()
+    kernel = kernel_of(function)
+    general = Recorder()
+    return kernel, kernel.python_call(general, mode), general, [array[0] for array in states(function, 1)]
+
+
+def test_float64_vectors_are_answered_without_the_general_function(setup):
+    kernel, call, general, arrays = setup
+    for _ in range(3):
+        result = call(*arrays)
+        assert np.array_equal(result, kernel.single(*arrays))
+        assert type(result) is np.ndarray
+        assert result.flags.owndata
+        assert result.flags.writeable
+    assert general.calls == []
+    assert call(*arrays) is not call(*arrays)
+
+
+def test_read_only_and_offset_vectors_are_taken(setup):
+    kernel, call, general, arrays = setup
+    frozen = arrays[0].copy()
+    frozen.flags.writeable = False
+    wide = np.concatenate([[0.0], arrays[1]])
+    assert np.array_equal(call(frozen, wide[1:], arrays[2]), kernel.single(*arrays))
+    assert general.calls == []
+
+
+def _wrong(q):
+    class Sub(np.ndarray):
+        pass
+
+    record = np.zeros(7, dtype=[("x", float)])
+    return {
+        "too short": q[:6],
+        "too long": np.append(q, 0.0),
+        "float32": q.astype(np.float32),
+        "float32 of the same bytes": np.zeros(14, dtype=np.float32),
+        "int64": q.astype(np.int64),
+        "complex of the same bytes": np.zeros(7, dtype=complex)[:4],
+        "big endian": q.astype(">f8"),
+        "matrix of one row": q[None],
+        "matrix of one column": q[:, None],
+        "scalar": np.float64(1.0),
+        "zero dimensions": np.array(1.0),
+        "strided": np.repeat(q, 2)[::2],
+        "reversed": q[::-1],
+        "list": q.tolist(),
+        "None": None,
+        "number": 1.0,
+        "text": "abcdefg",
+        "bytes of the same size": bytes(56),
+        "bytearray": bytearray(56),
+        "objects": q.astype(object),
+        "empty": np.zeros(0),
+        "record": record,
+        "bool": np.zeros(56, dtype=bool),
+        "not a number": np.full(7, np.nan),
+    }
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("kind", _wrong(np.zeros(7)))
+def test_anything_else_goes_to_the_general_function_unchanged(setup, position, kind):
+    _, call, general, arrays = setup
+    arrays[position] = _wrong(arrays[position])[kind]
+    counts = [sys.getrefcount(array) for array in arrays]
+    assert call(*arrays) == "general"
+    ((args, kwargs),) = general.calls
+    assert all(given is taken for given, taken in zip(arrays, args, strict=True))
+    assert kwargs == {}
+    del args
+    general.calls.clear()
+    assert [sys.getrefcount(array) for array in arrays] == counts
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 9])
+def test_a_wrong_number_of_arguments_goes_to_the_general_function(setup, count):
+    _, call, general, arrays = setup
+    given = (arrays * 3)[:count]
+    assert call(*given) == "general"
+    assert len(general.calls[0][0]) == count
+
+
+def test_keywords_go_to_the_general_function(setup):
+    _, call, general, (q, v, tau) = setup
+    assert call(q, v, tau=tau) == "general"
+    assert call(q, v, tau, external={"hand": 1}) == "general"
+    assert call(tau=tau, q=q, v=v) == "general"
+    assert general.calls[0][1].keys() == {"tau"}
+    assert general.calls[0][1]["tau"] is tau
+    assert general.calls[1] == ((q, v, tau), {"external": {"hand": 1}})
+    assert list(general.calls[2][1]) == ["tau", "q", "v"]
+
+
+def test_errors_of_the_general_function_pass_through(mode):
+    def general(*_):
+        raise InputError("explained")
+
+    call = kernel_of(square()).python_call(general, mode)
+    with pytest.raises(InputError, match="explained") as caught:
+        call(1, 2, 3)
+    assert caught.value.__context__ is None, "no trace of the failed attempt is left"
+
+
+def test_a_failing_guard_goes_to_the_general_function(mode):
+    general = Recorder()
+    function = mixed()
+    kernel = kernel_of(function)
+    call = kernel.python_call(general, mode)
+    q, v, tau = (array[0] for array in states(function, 1))
+    m, s, w = call(q, v, tau)
+    for found, expected in zip((m, s, w), kernel.single(q, v, tau), strict=True):
+        assert np.array_equal(found, expected)
+        assert found.shape == expected.shape
+    assert general.calls == []
+    v[1] = -50.5
+    assert call(q, v, tau) == "general"
+
+
+def test_nothing_leaks(setup):
+    _, call, general, arrays = setup
+    bad = [arrays[0], arrays[1][:6], arrays[2]]
+    worse = [arrays[0], np.full(7, np.nan), arrays[2]]
+    none = None
+
+    def run(times):
+        for _ in range(times):
+            call(*arrays)
+            call(*bad)
+            call(*worse)
+            call(1, none, arrays[0], key=2)
+            general.calls.clear()
+
+    run(10)
+    objects = (*arrays, bad[1], worse[1], general, call)
+    counts = [sys.getrefcount(x) for x in objects]
+    tracemalloc.start()
+    run(10)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    run(2000)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert [sys.getrefcount(x) for x in objects] == counts
+    assert after - before < 2000
+
+
+def test_several_outputs_leak_nothing(mode):
+    function = mixed()
+    call = kernel_of(function).python_call(Recorder(), mode)
+    arrays = [array[0] for array in states(function, 1)]
+    call(*arrays)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(2000):
+        result = call(*arrays)
+    assert sys.getrefcount(result[0]) == 2
+    del result
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 2000
+
+
+def test_the_function_outlives_its_kernel(mode):
+    function = square()
+    arrays = [array[0] for array in states(function, 1)]
+    kernel = kernel_of(function)
+    expected = kernel.single(*arrays)
+    call = kernel.python_call(Recorder(), mode)
+    del kernel
+    gc.collect()
+    assert np.array_equal(call(*arrays), expected)
+
+
+def test_a_cycle_through_the_general_function_is_collected(mode):
+    class Owner:
+        def __init__(self):
+            self.call = kernel_of(square()).python_call(self.general, mode)
+
+        def general(self, *args):
+            return args
+
+    owner = Owner()
+    gone = weakref.ref(owner)
+    assert owner.call(1) == (1,)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_function_says_what_it_is(setup):
+    call = setup[1]
+    assert call.__name__ == "square"
+    assert str(inspect.signature(call)) in ("(q, v, tau)", "($self, q, v, tau)")
+    assert call.__module__ == "ada_dynamics.jit.boundary"
+
+
+def test_a_scalar_output_is_an_array_without_dimensions(mode):
+    call = kernel_of(trace("f", {"q": 2}, lambda q: {"y": q[0] * q[1]})).python_call(Recorder(), mode)
+    result = call(np.array([2.0, 3.0]))
+    assert result.shape == ()
+    assert result == 6.0
+
+
+def test_the_mode_comes_from_the_environment_and_unknown_ones_are_refused(monkeypatch):
+    assert boundary.choose_mode() == "buffer"
+    monkeypatch.setenv("ADA_BOUNDARY", "struct")
+    assert boundary.choose_mode() in MODES
+    monkeypatch.setenv("ADA_BOUNDARY", "telepathy")
+    with pytest.raises(InputError, match="telepathy"):
+        boundary.choose_mode()
+
+
+def test_struct_falls_back_to_buffer_where_the_self_test_fails(monkeypatch):
+    monkeypatch.setattr(boundary, "layout", lambda: boundary.Layout(data=24))
+    boundary.struct_is_as_expected.cache_clear()
+    try:
+        assert boundary.choose_mode("struct") == "buffer"
+    finally:
+        boundary.struct_is_as_expected.cache_clear()

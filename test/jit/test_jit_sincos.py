@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy of the sine and cosine that are compiled into kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from jit_examples import host_runs, kernel_of
+
+from ada_dynamics.expr import cos, sin, trace
+from ada_dynamics.jit.sincos import LIMIT
+
+FUNCTION = trace("pair", {"x": 1}, lambda x: {"s": (sin(x[0]),), "c": (cos(x[0]),)})
+
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="the reference needs wider floats")
+
+
+def _pair(target, x):
+    x = np.ascontiguousarray(x).reshape(-1, 1)
+    (s, c), _ = kernel_of(FUNCTION, target).batch_status(x)
+    return s[:, 0], c[:, 0]
+
+
+def _ulps(found, x, reference):
+    expected = reference(x.astype(np.longdouble))
+    unit = np.spacing(np.maximum(np.abs(expected.astype(float)), np.finfo(float).tiny))
+    return float(np.max(np.abs(found - expected) / unit))
+
+
+def _near_multiples(count, rng):
+    """The doubles next to multiples of pi/2, where a reduction loses most."""
+    turns = np.unique(np.concatenate([np.arange(1, 2000), rng.integers(1, int(1e9 * 2 / np.pi), count)]))
+    # pi/2 in two doubles: the product with `turns` is then as close to the multiple as a double can be.
+    near = turns * np.longdouble(1.57079632679489655800) + turns * np.longdouble(6.12323399573676603587e-17)
+    near = near.astype(float)
+    return np.concatenate([near, np.nextafter(near, 0.0), np.nextafter(near, np.inf), -near])
+
+
+@pytest.mark.parametrize("target", [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)])
+@pytest.mark.parametrize("span", [1.0, np.pi, 100.0, 1e5, 1e9])
+def test_random_angles_are_right_to_about_one_unit_in_the_last_place(target, span):
+    x = np.random.default_rng(1).uniform(-span, span, 40_000)
+    s, c = _pair(target, x)
+    # Half a unit from the last rounding, half from the reduced angle, and the polynomial's own error.
+    assert _ulps(s, x, np.sin) < 1.2
+    assert _ulps(c, x, np.cos) < 1.2
+
+
+@pytest.mark.parametrize("target", [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)])
+def test_angles_next_to_multiples_of_a_quarter_turn_keep_their_relative_accuracy(target):
+    x = _near_multiples(20_000, np.random.default_rng(2))
+    s, c = _pair(target, x)
+    assert _ulps(s, x, np.sin) < 1.8
+    assert _ulps(c, x, np.cos) < 1.8
+
+
+@pytest.mark.parametrize("target", [t for t in ("host", "sse2") if host_runs(t)])
+def test_special_angles(target):
+    x = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 5e-324, -1e-300, 1.01 * LIMIT, -1e300])
+    s, c = _pair(target, x)
+    assert s[:2].tolist() == [0.0, 0.0]
+    assert c[:2].tolist() == [1.0, 1.0]
+    assert s[5:7].tolist() == [5e-324, -1e-300]
+    for bad in (2, 3, 4, 7, 8):
+        assert np.isnan(s[bad])
+        assert np.isnan(c[bad])
+
+
+def test_an_angle_out_of_range_or_not_finite_is_reported():
+    kernel = kernel_of(FUNCTION)
+    for bad in (np.nan, np.inf, 2.0 * LIMIT):
+        assert kernel.single_status(np.array([bad]))[1] == 1
+        column = np.zeros((20, 1))
+        column[13] = bad
+        assert kernel.batch_status(column)[1] == 1
+    assert kernel.single_status(np.array([LIMIT]))[1] == 0

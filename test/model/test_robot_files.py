@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Descriptions of real robots are read as pinocchio reads them, and checked without false alarms."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ada_dynamics import ModelError
+from ada_dynamics.model import Model
+from ada_dynamics.model.check import check
+from ada_dynamics.model.load import load
+
+pin = pytest.importorskip("pinocchio")
+
+
+def _robots() -> dict[str, Path]:
+    """URDF files of the package example-robot-data, which lie beside pinocchio's in cmeel's prefix."""
+    folder = next(
+        (p / "share/example-robot-data/robots" for p in Path(pin.__file__).parents if p.name == "cmeel.prefix"), None
+    )
+    if folder is None or not folder.is_dir():
+        return {}
+    return {
+        path.stem if path.stem != "anymal" else path.parent.parent.name: path for path in sorted(folder.rglob("*.urdf"))
+    }
+
+
+ROBOTS = _robots()
+EMPTY = "ur3"  # a file without links
+DANGLING_MIMIC = "alex_psyonic_hands"  # fingers mimic joints that are not there
+
+pytestmark = pytest.mark.skipif(not ROBOTS, reason="needs the package example-robot-data")
+
+
+def test_there_are_robots():
+    assert len(ROBOTS) > 60
+
+
+@pytest.mark.parametrize("name", [n for n in ROBOTS if n not in {EMPTY, DANGLING_MIMIC}])
+def test_a_robot_is_read(name):
+    model = load(ROBOTS[name])
+    assert model.nq > 0
+    assert load(ROBOTS[name], base="floating").nv == model.nv + 6
+
+
+def test_a_file_without_links_is_refused():
+    with pytest.raises(ModelError, match="no links"):
+        load(ROBOTS[EMPTY])
+
+
+def test_a_robot_whose_fingers_mimic_nobody_is_refused_by_name_and_read_with_free_fingers():
+    with pytest.raises(ModelError, match="'Left_index_q2'.*<mimic>.*Did you mean 'Left_index_q1'"):
+        load(ROBOTS[DANGLING_MIMIC])
+    assert load(ROBOTS[DANGLING_MIMIC], mimic="free").nq > 40
+
+
+def poses(model: Model, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Rotation and position of every link, by the tree's own transforms."""
+    bodies: list[tuple[np.ndarray, np.ndarray]] = []
+    for body in model.tree.bodies:
+        R, p = bodies[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
+        T = body.transform([float(x) for x in body.positions(q.tolist())])
+        bodies.append((R @ np.array(T.rotation.matrix()), p + R @ np.array(T.position)))
+    found = {}
+    for link, frame in model.tree.frames.items():
+        R, p = bodies[frame.body] if frame.body >= 0 else (np.eye(3), np.zeros(3))
+        found[link] = (R @ np.array(frame.pose.rotation.matrix()), p + R @ np.array(frame.pose.position))
+    return found
+
+
+@pytest.mark.parametrize("name", [n for n in ROBOTS if n != EMPTY])
+def test_a_robot_has_the_frames_masses_and_limits_that_pinocchio_reads(name):
+    ours, theirs = load(ROBOTS[name], mimic="free"), pin.buildModelFromUrdf(str(ROBOTS[name]))
+    assert sorted(ours.joint_names) == sorted(list(theirs.names)[1:])
+    q, _ = ours.random_state(np.random.default_rng(1))
+    q = np.clip(q, -3.0, 3.0)
+    position = pin.neutral(theirs)
+    for joint in ours.joint_names:
+        own, k = theirs.joints[theirs.getJointId(joint)], ours.q_index(joint)
+        if own.nq == 1:
+            position[own.idx_q] = q[k][0]
+        elif own.nq == 2:
+            position[own.idx_q : own.idx_q + 2] = np.cos(q[k][0]), np.sin(q[k][0])
+        else:  # a free body, the same in both
+            position[own.idx_q : own.idx_q + own.nq] = ours.neutral()[k]
+            q[k] = ours.neutral()[k]
+    data = theirs.createData()
+    pin.framesForwardKinematics(theirs, data, position)
+    own_poses = poses(ours, q)
+    for index, frame in enumerate(theirs.frames):
+        if frame.type == pin.BODY and frame.name in own_poses:
+            R, p = own_poses[frame.name]
+            np.testing.assert_allclose(R, data.oMf[index].rotation, atol=1e-12)
+            np.testing.assert_allclose(p, data.oMf[index].translation, atol=1e-12)
+    moving = sum(float(b.inertia.mass) for b in ours.tree.bodies)
+    assert moving == pytest.approx(sum(i.mass for i in list(theirs.inertias)[1:]), rel=1e-12)
+    at_zero = Counter({j: round(float(b.inertia.mass), 9) for j, b in zip([b.name for b in ours.tree.bodies], ours.tree.bodies, strict=True)})  # fmt: skip  # noqa: E501
+    for joint, mass in at_zero.items():
+        assert theirs.inertias[theirs.getJointId(joint)].mass == pytest.approx(mass, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", list(ROBOTS))
+def test_checking_a_robot_never_fails(name):
+    report = check(ROBOTS[name])
+    assert str(report)
+    assert report.to_dict()["ok"] == report.ok
+    if report.ok:
+        load(ROBOTS[name])
+
+
+# Robots whose makers took care; every finding in one of them is a false alarm, or nearly so.
+CLEAN = [
+    "panda",
+    "ur5_robot",
+    "ur10_robot",
+    "ur3_robot",
+    "xarm7",
+    "z1",
+    "go2",
+    "kinova",
+    "solo",
+    "solo12",
+    "laikago",
+    "tiago_pro",
+]
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_sound_robot_has_no_errors_and_no_warnings(name):
+    report = check(ROBOTS[name])
+    assert report.errors == []
+    assert report.warnings == []
+
+
+def test_the_check_finds_what_is_known_to_be_wrong():
+    found = {(f.code, f.where) for f in check(ROBOTS["romeo_laas_small"]).errors}
+    assert ("singular", "joint 'l_gripper_joint'") in found  # it carries a link without inertia
+    assert ("inertia-negative", "link 'body'") in found
+    assert any(f.code == "limit-empty" for f in check(ROBOTS["quadruped"]).warnings)  # <limit> without bounds
