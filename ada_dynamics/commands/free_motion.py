@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
+SNAPSHOTS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,30 +48,47 @@ class Trajectory:
         return float(np.max(np.linalg.norm(ends, axis=1), initial=0.1)) * 1.1
 
     def plot(self, path: Path) -> None:
-        """Joint positions and energies over time."""
+        """Snapshots of the motion from the side, joint positions and energies."""
         try:
             from matplotlib.figure import Figure
         except ImportError:
             raise InputError("plots need matplotlib: pip install 'ada_dynamics[tools]'") from None
-        figure = Figure(figsize=(8.0, 6.0), layout="constrained")
-        angles, energies = figure.subplots(2, 1, sharex=True)
-        for name in self.model.joint_names:
-            if self.model.joints[name].nq == 1:
-                angles.plot(self.t, self.q[:, self.model.q_index(name).start], label=name)
-        angles.set_ylabel("position [rad, m]")
-        angles.legend(ncols=4, fontsize="small")
-        for values, label in zip(
-            (*self.energy.T, self.energy.sum(axis=1)), ("kinetic", "potential", "total"), strict=True
-        ):
-            energies.plot(self.t, values, label=label)
-        energies.set_ylabel("energy [J]")
-        energies.set_xlabel("time [s]")
-        energies.legend(fontsize="small")
-        figure.suptitle(f"{self.model.name}: free motion")
+        figure = Figure(figsize=(11.0, 5.0), layout="constrained")
+        panels: Any = figure.subplot_mosaic([["motion", "positions"], ["motion", "energies"]], width_ratios=[1, 1.2])
+        self._plot_snapshots(panels["motion"])
+        self._plot_positions(panels["positions"])
+        self._plot_energies(panels["energies"])
+        figure.suptitle(f"{self.model.name}: motion under its own weight")
         try:
-            figure.savefig(path)
+            figure.savefig(path, dpi=110)
         except (OSError, ValueError) as problem:
             raise InputError(f"the plot cannot be written to {path}: {problem}") from None
+
+    def _plot_snapshots(self, axes: Any) -> None:
+        chosen = np.linspace(0, len(self.t) - 1, SNAPSHOTS).astype(int)
+        for i in chosen:
+            shade = 0.15 + 0.85 * i / (len(self.t) - 1)
+            for start, end in self.skeleton(i):
+                axes.plot((start[0], end[0]), (start[2], end[2]), "o-", color="C0", alpha=shade, markersize=3, lw=2)
+        axes.set_aspect("equal")
+        axes.set_xlabel("x [m]")
+        axes.set_ylabel("z [m]")
+        axes.set_title(f"{SNAPSHOTS} snapshots, the last one darkest")
+
+    def _plot_positions(self, axes: Any) -> None:
+        for name in self.model.joint_names:
+            if self.model.joints[name].nq == 1:
+                axes.plot(self.t, self.q[:, self.model.q_index(name).start], label=name)
+        axes.set_ylabel("position [rad, m]")
+        axes.legend(ncols=4, fontsize="small")
+
+    def _plot_energies(self, axes: Any) -> None:
+        curves = (*self.energy.T, self.energy.sum(axis=1))
+        for values, label in zip(curves, ("kinetic", "potential", "total"), strict=True):
+            axes.plot(self.t, values, label=label)
+        axes.set_ylabel("energy [J]")
+        axes.set_xlabel("time [s]")
+        axes.legend(fontsize="small")
 
 
 def move_freely(model: Model, q: Array, duration: float, step: float) -> Trajectory:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ada_dynamics.commands.common import add_robot_arguments, mappings, print_json, source_of, table
 from ada_dynamics.commands.cost import cost_section
+from ada_dynamics.errors import AdaError
 from ada_dynamics.model.check import check
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.load import load
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     source, arguments = source_of(options.robot), mappings(options)
     model = load(source, options.base, mimic=options.mimic, mappings=arguments)
     report = check(source, options.base, arguments)
-    sections = {name: section(model) for name, section in SECTIONS.items()}
+    sections = {name: _filled(section, model) for name, section in SECTIONS.items()}
     if options.json:
         counts = report.to_dict()["counts"]
         print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})
@@ -61,6 +62,15 @@ def run(options: argparse.Namespace) -> int:
     lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
     print("\n".join(lines))
     return 0
+
+
+def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
+    """A section, or why there is none for this model: the others are shown all the same."""
+    try:
+        return section(model)
+    except (AdaError, ArithmeticError) as problem:
+        reason = f"not available: {problem}"
+        return {"problem": reason}, [reason]
 
 
 # --- plain data -------------------------------------------------------------------------------------------------

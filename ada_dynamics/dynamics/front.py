@@ -46,8 +46,8 @@ class Dynamics:
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
     counts for all states. Batches may have either order of memory; the result has that of the arguments.
 
-    The first call of a method compiles its kernel or fetches it from the cache on disk. In a hot loop, bind `forward` or
-    `inverse` to a name after one call (`fd = dyn.forward`): it is then a builtin function.
+    The first call of a method compiles its kernel or fetches it from the cache on disk. In a hot loop, bind `forward`
+    or `inverse` to a name after one call (`fd = dyn.forward`): it is then a builtin function.
     """
 
     def __init__(
@@ -284,13 +284,14 @@ class Dynamics:
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)
+        result: Array
         if is_batch:
             result, status = kernel.batch_status(*inputs)
         else:
             result, status = kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
-        if self.checked and (status or not np.isfinite(result).all()):
+        if self.checked and status:
             raise InputError(explain(self.model, arrays))
-        return np.asarray(result)
+        return result
 
     def _run_loop(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Function as LLVM functions: for one state, for W states in lanes, and for whole batches.
 
-Status word that every kernel returns: bit 0 an input is not finite (or an angle beyond the range of sincos),
-bit 1 a guard fails. Arguments are pointers to doubles: the inputs, then the outputs.
+Status word that every kernel returns: bit 0 an input or a result is not finite (or an angle is beyond the range of
+sincos), bit 1 a guard fails. Arguments are pointers to doubles: the inputs, then the outputs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.graph import Expr
 from ada_dynamics.jit.emit import Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -120,13 +121,17 @@ def _status(function: Function, emitter: Emitter, watch: NotFinite) -> str:
     body, lanes = emitter.body, emitter.lanes
     for width, sine in emitter.sines:
         watch.watch(width, sine)
-    bad_input = either(body, watch.flags())
+    for elements in function.outputs.values():
+        for element in elements:
+            if isinstance(element, Expr):
+                watch.watch(lanes, emitter.value(element))
+    bad_value = either(body, watch.flags())
     failed = []
     for guard in function.guards:
         # "not (guard >= 0)": true for NaN as well.
         flag = body.emit(f"fcmp ult {lanes.real} {emitter.value(guard)}, {lanes.number(0.0)}")
         failed.append(body.any_lane(flag, lanes))
-    low = body.emit(f"zext i1 {bad_input} to i32")
+    low = body.emit(f"zext i1 {bad_value} to i32")
     if not failed:
         return low
     high = body.emit(f"select i1 {either(body, failed)}, i32 {GUARD_FAILED}, i32 0")

@@ -61,7 +61,7 @@ class PythonBackend:
             return self.batch(columns, [out.reshape(1, *out.shape) for out in outputs], 1, False)
         for out, values in zip(outputs, results, strict=True):
             out[...] = np.reshape(values, out.shape)
-        return 0 if all(guard >= 0.0 for guard in guards) else GUARD_FAILED
+        return _status(outputs, all(guard >= 0.0 for guard in guards))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
         """Status of a batch; numpy works on one column of states at a time."""
@@ -72,7 +72,7 @@ class PythonBackend:
         for (_, shape), out, values in zip(self.signature.outputs, outputs, results, strict=True):
             for position, value in zip(_positions(shape), values, strict=True):
                 out[(slice(None), *position)] = value
-        return 0 if all(np.all(guard >= 0.0) for guard in guards) else GUARD_FAILED
+        return _status(outputs, all(np.all(guard >= 0.0) for guard in guards))
 
     def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
         """Run `single` over all rows, again and again."""
@@ -93,6 +93,12 @@ class PythonBackend:
                 exec(compile(source, f"<kernel {function.name}>", "exec"), scope)
                 self._compiled[namespace] = scope[function.name]
             return self._compiled[namespace]
+
+
+def _status(outputs: Sequence[Array], guards_hold: bool) -> int:
+    """The status word of compiled kernels."""
+    finite = all(np.isfinite(out).all() for out in outputs)
+    return (0 if finite else NOT_FINITE) | (0 if guards_hold else GUARD_FAILED)
 
 
 def _positions(shape: tuple[int, ...]) -> Iterable[tuple[Any, ...]]:

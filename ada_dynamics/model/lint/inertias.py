@@ -31,9 +31,9 @@ def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base
         if link.inertial is not None and _is_possible(link, link.name in minor, out):
             box = extent(link)
             severity = "note" if link.name in minor else "warning"
-            if not _placeholder(link, severity, out):
+            # One cause, one finding: what stands first explains what follows.
+            if not _density(link, box, size, severity, out) and not _placeholder(link, severity, out):
                 _inertia_size(link, box, size, severity, out)
-            _density(link, box, size, severity, out)
             _centre(link, box, out)
     _repeated(robot.links, out)
     _massless(bodies, has_floating_base, out)
@@ -167,7 +167,8 @@ def _unit_hint(largest: float, mass: float, reach: float) -> str:
     return ""
 
 
-def _density(link: LinkRecord, box: Extent | None, size: float, severity: str, out: Collector) -> None:
+def _density(link: LinkRecord, box: Extent | None, size: float, severity: str, out: Collector) -> bool:
+    """The mass against the box around the link's shapes, or against the size of the robot."""
     line = link.inertial.line if link.inertial is not None else None
     if box is not None and box.complete and box.volume > 0.0:
         density = link.mass / box.volume
@@ -175,10 +176,12 @@ def _density(link: LinkRecord, box: Extent | None, size: float, severity: str, o
             message = f"{link.mass:g} kg in a box of {box.volume:.3g} m³ are denser than any metal."
             hint = " These look like grams." if density / 1000.0 < 10_000.0 and link.mass >= 10.0 else ""
             out.add("mass-too-big", severity, link.where, message, f"Masses are in kg.{hint}", line)
-            return
+            return True
     if link.mass > _HEAVY and size < _SMALL:
         message = f"{link.mass:g} kg, in a robot of {size:.2g} m."
         out.add("mass-too-big", severity, link.where, message, "Masses are in kg; are these grams?", line)
+        return True
+    return False
 
 
 def _centre(link: LinkRecord, box: Extent | None, out: Collector) -> None:

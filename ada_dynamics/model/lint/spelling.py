@@ -78,6 +78,7 @@ def _check(element: Element, where: str, out: Collector) -> None:
 def _near(name: str, known: frozenset[str]) -> str | None:
     if name in known or ":" in name or len(name) > 40:
         return None
-    found = difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.75)
+    swapped = [k for k in known if sorted(k) == sorted(name.lower())]
+    found = swapped or difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.75)
     # A word more is a vendor's own name (gear_velocity), a letter or two are a slip.
     return found[0] if found and abs(len(found[0]) - len(name)) <= 2 else None
