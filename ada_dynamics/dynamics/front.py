@@ -88,6 +88,7 @@ class Dynamics:
         self.checked = checked
         self._kernels = Kernels(model, algorithm, generic and not model.tree.has_mimics)
         self._boundary = boundary
+        self._batches: dict[str, Kernel] = {}
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.model!r}>"
@@ -263,6 +264,10 @@ class Dynamics:
         u: ArrayLike,
         external: Mapping[str, ArrayLike] | None,
     ) -> Array:
+        if not external and name in self._batches:
+            rows = self._batches[name].rows((q, v, u))
+            if rows is not None:
+                return rows
         given: dict[str, Any] = {"q": q, "v": v, third: u}
         if external:
             given["wrenches"] = flat_wrenches(self.model, external)
@@ -274,10 +279,16 @@ class Dynamics:
         else:
             tag = "inverse_external" if external else "inverse"
             kernel = self._kernels.get(tag, lambda: quantities.inverse(self._tree, bool(external)))
-        if not external and self.checked and name not in self.__dict__:
-            # From now on float64 vectors of the right length go straight to compiled code.
-            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+        if not external and self.checked:
+            self._shorten(name, kernel, any(x.ndim == 2 for x in arrays.values()))
         return self._run(kernel, arrays)
+
+    def _shorten(self, name: str, kernel: Kernel, is_batch: bool) -> None:
+        """From the second call on, plain float64 arguments of the right length go straight to compiled code."""
+        if is_batch:
+            self._batches[name] = kernel
+        elif name not in self.__dict__:
+            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
         return self._run(self._kernels.get(name, make), self._arguments(given))

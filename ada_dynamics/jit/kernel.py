@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
 from ada_dynamics.jit.native import NativeBackend
 from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
 
+_FLOAT64 = np.dtype(np.float64)
 Result = Any  # one array for a signature of one output, else a tuple of arrays
 
 
@@ -140,6 +143,32 @@ class Kernel:
             return self._padded(inputs, outputs, count, lanes)
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
+    def rows(self, arrays: tuple[Any, ...]) -> Array | None:
+        """The result for a batch of plain float64 rows, with as little Python around it as possible.
+
+        None where the arguments are anything else, where the kernel has more than one result, or where the status is
+        not 0: `batch_status` then does it all, and says what is wrong.
+        """
+        sizes = self._row_sizes
+        if sizes is None or len(arrays) != len(sizes):
+            return None
+        first = arrays[0]
+        if type(first) is not np.ndarray or first.ndim != 2 or first.shape[0] < self.backend.lanes:
+            return None
+        count = first.shape[0]
+        for array, size in zip(arrays, sizes, strict=True):
+            if type(array) is not np.ndarray or array.dtype is not _FLOAT64 or array.shape != (count, size):
+                return None
+            if not array.flags.carray:
+                return None
+        result = np.empty((count, *self.signature.outputs[0][1]))
+        return None if self._run("batch", lambda backend: backend.batch(arrays, [result], count, False)) else result
+
+    @cached_property
+    def _row_sizes(self) -> tuple[int, ...] | None:
+        one_result = len(self.signature.outputs) == 1
+        return tuple(size for _, size in self.signature.inputs) if one_result else None
+
     def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
         """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
         inputs, count = self.signature.check_batch(arrays)
@@ -238,7 +267,7 @@ class Kernel:
                 if len(bad):
                     where = ", ".join(map(str, bad[0]))
                     raise InputError(f"{name}: {label}[{where}] is {array[tuple(bad[0])]}; it must be finite")
-            raise InputError(f"{name}: an angle is larger than 1.6e9 rad; sine and cosine mean nothing there")
+            raise InputError(f"{name}: a result is not finite, or an angle is beyond {LIMIT:g} rad")
         assert status & GUARD_FAILED
         raise GuardError(f"{name}: a condition of the algorithm does not hold for this state (status {status})")
 
