@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ada_dynamics.commands.common import add_robot_arguments, mappings, source_of
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.export import NAMES, export_c
+from ada_dynamics.dynamics.export import QUANTITIES, export_c
 from ada_dynamics.model.load import load
 
 NAME = "export"
@@ -26,8 +26,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="URDF or xacro file, or a name from `ada list`")
-    parser.add_argument("--quantity", choices=NAMES, default="forward", help="what to compute (default: forward)")
+    parser.add_argument("--quantity", choices=QUANTITIES, default="forward", help="what to compute (default: forward)")
     parser.add_argument("--link", help="link of a pose or jacobian")
+    parser.add_argument("--name", help="name of the C function and its files (default: the quantity)")
     parser.add_argument("--algorithm", choices=("auto", "aba", "crba", "lagrange", "order_n"), default="auto")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="directory to write to (default: here)")
     add_robot_arguments(parser)
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the files."""
     model = load(source_of(options.robot), options.base, mappings=mappings(options))
-    for path in export_c(Dynamics(model, options.algorithm), options.out, options.quantity, options.link):
+    dynamics = Dynamics(model, options.algorithm)
+    for path in export_c(dynamics, options.quantity, options.out, options.name, options.link):
         print(path)
     return 0

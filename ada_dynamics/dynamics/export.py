@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quantity of a model as a C file that stands alone: for a microcontroller, or a controller in another language."""
+"""Quantities as C files, for machines without Python: micro-controllers, ros2_control, other languages."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.front import Dynamics
+from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Function, to_c
+from ada_dynamics.expr import to_c
 from ada_dynamics.model.tree import Tree
 
-EXPORTS: dict[str, Callable[[Tree], quantities.Quantity]] = {
+_OF_ROBOT: dict[str, Callable[[Tree], Quantity]] = {
     "inverse": lambda tree: quantities.inverse(tree, external=False),
     "mass_matrix": lambda tree: quantities.mass_matrix(tree, "crba"),
     "bias": quantities.bias,
@@ -21,41 +26,78 @@ EXPORTS: dict[str, Callable[[Tree], quantities.Quantity]] = {
     "com": quantities.com,
     "energy": quantities.energies,
 }
-NAMES = ("forward", *EXPORTS, "pose", "jacobian")
+_OF_LINK: dict[str, Callable[[Tree, str], Quantity]] = {
+    "pose": quantities.pose,
+    "jacobian": lambda tree, link: quantities.link_jacobian(tree, link, "local_world_aligned"),
+}
+QUANTITIES = ("forward", *_OF_ROBOT, *_OF_LINK)
 
 
-def traced(dynamics: Dynamics, quantity: str = "forward", link: str | None = None) -> Function:
-    """A quantity as expressions, to be exported or looked at.
+class ExportedC(NamedTuple):
+    """The written files."""
 
-    Args:
-        dynamics: whose model and algorithm.
-        quantity: forward, inverse, mass_matrix, bias, gravity, com, energy, pose or jacobian.
-        link: the link, for pose and jacobian.
-    """
-    choice("quantity", quantity, NAMES)
-    tree = dynamics.model.tree
-    if quantity in ("pose", "jacobian"):
-        if link is None:
-            raise InputError(f"{quantity} needs a link; this model has {', '.join(dynamics.model.link_names)}.")
-        dynamics.require_link(link)
-        made = quantities.pose(tree, link) if quantity == "pose" else quantities.link_jacobian(tree, link, "local")
-        return made.trace()
-    if quantity == "forward":
-        return quantities.forward(tree, dynamics.algorithm, external=False).trace()
-    return EXPORTS[quantity](tree).trace()
+    source: Path
+    header: Path
 
 
 def export_c(
-    dynamics: Dynamics, directory: str | Path, quantity: str = "forward", link: str | None = None
-) -> tuple[Path, Path]:
-    """Write NAME.c and NAME.h into a directory, which is made if need be; arguments as in `traced`."""
-    function = traced(dynamics, quantity, link)
-    code, folder = to_c(function), Path(directory)
-    paths = folder / f"{function.name}.c", folder / f"{function.name}.h"
+    dynamics: Dynamics,
+    quantity: str = "forward",
+    directory: str | os.PathLike[str] = ".",
+    name: str | None = None,
+    link: str | None = None,
+) -> ExportedC:
+    """Write a quantity of a robot as one C99 file, which needs nothing but sin, cos and sqrt, and its header.
+
+    The function is `int NAME(const double *q, const double *v, const double *tau, double *a)` for forward dynamics; the
+    header says the arguments of each. It returns 0, or 1 where q is unusable (a quaternion off unit length).
+
+    Args:
+        dynamics: of the robot, with specialised kernels.
+        quantity: forward, inverse, mass_matrix, bias, gravity, com, energy, pose or jacobian (as in `Dynamics`).
+        directory: where to write NAME.c and NAME.h; made where it does not exist, files in it are replaced.
+        name: of the function and the files; the quantity by default.
+        link: for pose and jacobian.
+
+    Raises:
+        InputError: there is no such quantity, the name is no identifier of C, the robot uses generic kernels, or the
+            files cannot be written.
+    """
+    choice("quantity", quantity, QUANTITIES)
+    chosen = quantity if name is None else name
+    if not (chosen.isidentifier() and chosen.isascii()) or chosen in _KEYWORDS:
+        raise InputError(f"name is {chosen!r}; it must be an identifier of C, such as {quantity!r}.")
+    if dynamics.is_generic:
+        raise InputError(
+            f"model {dynamics.model.name!r} uses the generic kernels, which are no C code of one robot. Ask for "
+            f"Dynamics(model, kernel='specialised'); past {SPECIALISE_UP_TO} velocities the file becomes large."
+        )
+    text = to_c(replace(_quantity(dynamics, quantity, link).trace(), name=chosen))
+    folder = Path(directory)
+    written = ExportedC(folder / f"{chosen}.c", folder / f"{chosen}.h")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(paths, (code.source, code.header), strict=True):
-            path.write_text(text, encoding="utf-8")
+        written.source.write_text(text.source, encoding="utf-8")
+        written.header.write_text(text.header, encoding="utf-8")
     except OSError as problem:
         raise InputError(f"the C files cannot be written to {folder}: {problem}") from None
-    return paths
+    return written
+
+
+def _quantity(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
+    tree = dynamics.model.tree
+    if name == "forward":
+        return quantities.forward(tree, dynamics.algorithm, external=False)
+    if name in _OF_ROBOT:
+        return _OF_ROBOT[name](tree)
+    if link is None:
+        raise InputError(f"{name} needs a link; this model has {', '.join(dynamics.model.link_names)}.")
+    dynamics.require_link(link)
+    return _OF_LINK[name](tree, link)
+
+
+_C_WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long main register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+_KEYWORDS = frozenset(_C_WORDS.split())

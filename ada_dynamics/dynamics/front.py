@@ -68,8 +68,8 @@ class Dynamics:
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
-            boundary: how Python calls reach compiled code: "buffer" (documented interfaces) or "struct" (faster, behind
-                a self-test); ADA_BOUNDARY or "buffer" by default.
+            boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
+                "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
         """
         choice("algorithm", algorithm, ALGORITHMS)
         choice("kernel", kernel, KERNELS)
@@ -88,7 +88,6 @@ class Dynamics:
         self.checked = checked
         self._kernels = Kernels(model, algorithm, generic and not model.tree.has_mimics)
         self._boundary = boundary
-        self._batches: dict[str, Kernel] = {}
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.model!r}>"
@@ -228,6 +227,11 @@ class Dynamics:
     def _tree(self) -> Any:
         return self.model.tree
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether forward and inverse dynamics run on the loop kernels that serve every robot."""
+        return self._kernels.generic
+
     def kernel(self, name: str) -> Kernel | LoopKernel:
         """The kernel of "forward" or "inverse", to measure it or to call it from other compiled code."""
         choice("kernel", name, ("forward", "inverse"))
@@ -264,10 +268,6 @@ class Dynamics:
         u: ArrayLike,
         external: Mapping[str, ArrayLike] | None,
     ) -> Array:
-        if not external and name in self._batches:
-            rows = self._batches[name].rows((q, v, u))
-            if rows is not None:
-                return rows
         given: dict[str, Any] = {"q": q, "v": v, third: u}
         if external:
             given["wrenches"] = flat_wrenches(self.model, external)
@@ -279,16 +279,10 @@ class Dynamics:
         else:
             tag = "inverse_external" if external else "inverse"
             kernel = self._kernels.get(tag, lambda: quantities.inverse(self._tree, bool(external)))
-        if not external and self.checked:
-            self._shorten(name, kernel, any(x.ndim == 2 for x in arrays.values()))
-        return self._run(kernel, arrays)
-
-    def _shorten(self, name: str, kernel: Kernel, is_batch: bool) -> None:
-        """From the second call on, plain float64 arguments of the right length go straight to compiled code."""
-        if is_batch:
-            self._batches[name] = kernel
-        elif name not in self.__dict__:
+        if not external and self.checked and name not in self.__dict__:
+            # From now on plain float64 vectors, or rows of them, go straight to compiled code.
             self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+        return self._run(kernel, arrays)
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
         return self._run(self._kernels.get(name, make), self._arguments(given))

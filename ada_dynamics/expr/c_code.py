@@ -6,12 +6,20 @@ from __future__ import annotations
 from math import isfinite, isnan
 from typing import NamedTuple
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
 
 _FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
 _FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", SELECT: "({0} < {1}) ? {2} : {3}"})
+
+
+# Words that are fine in Python and not as the name of a C function or argument.
+_RESERVED = frozenset(
+    "auto case char const default do double enum extern float goto inline int long register restrict short signed "  # noqa: SIM905
+    "sizeof static struct switch typedef union unsigned void volatile main sin cos sqrt".split()
+)
 
 
 class CExport(NamedTuple):
@@ -24,6 +32,9 @@ class CExport(NamedTuple):
 def to_c(function: Function) -> CExport:
     """C99 text of `int NAME(const double *input, ..., double *output, ...)`: 0, or 1 where a guard fails."""
     name = function.name
+    for word in (name, *function.inputs, *function.outputs):
+        if word in _RESERVED or not word.isascii():
+            raise InputError(f"{word!r} cannot be a name in C: rename it in function {name}")
     declaration = _declaration(function)
     guard = f"{name.upper()}_H"
     header = (

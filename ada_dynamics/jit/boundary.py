@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The call from Python into a kernel: a builtin function made at run time, so that no wrapper costs time.
 
-Mode "buffer" takes its inputs through the buffer protocol: documented interfaces only. Mode "struct" reads
-numpy's array structure, which is faster, and is refused unless a self-test finds the structure as expected.
+Mode "struct", the default, reads the fields of numpy's documented PyArrayObject, as the macros of its C interface do in
+every extension module; a self-test compares them with what numpy says, and without its consent mode "buffer" is used,
+which goes through the buffer protocol of Python and is slower.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.boundary_text import CONTEXT, ENTRY, SYMBOLS, Layout, boundary_module, total_size
-from ada_dynamics.jit.emit_kernel import SINGLE
+from ada_dynamics.jit.boundary_text import CONTEXT, ENTRY, SYMBOLS, Layout, boundary_module
 from ada_dynamics.jit.native import NativeBackend, obtain
 from ada_dynamics.jit.target import Target
 
@@ -49,17 +49,22 @@ class _MethodDef(ctypes.Structure):
 
 
 def make_builtin(backend: NativeBackend, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
-    """A builtin that runs a kernel on float64 vectors and hands every other call to `general`."""
+    """A builtin that runs a kernel on float64 vectors, or rows of them, and hands every other call to `general`.
+
+    Nothing is compiled here: states and batches go to `general` until it has run the kernel on one of their kind.
+    """
     signature = backend.signature
     sizes = tuple(size for _, size in signature.inputs)
     shapes = tuple(shape for _, shape in signature.outputs)
     library = _library(sizes, shapes, choose_mode(mode))
     addresses = {
-        "kernel": backend.address(SINGLE),
+        "single_at": ctypes.addressof(backend.single_address),
         "array_new": _numpy_function(_PYARRAY_NEW),
         "array_type": id(np.ndarray),
         "double_type": id(np.dtype(np.float64)),
         "call_name": id(_CALL_NAME),
+        "batch_at": ctypes.addressof(backend.batch_address),
+        "lanes": backend.lanes,
     }
     context = struct.pack(f"{len(CONTEXT)}P", *(addresses[name] for name in CONTEXT))
     arguments = ", ".join(name for name, _ in signature.inputs)
@@ -80,7 +85,7 @@ def make_builtin(backend: NativeBackend, general: Callable[..., Any], mode: str 
 
 def choose_mode(mode: str | None = None) -> str:
     """The wanted mode, or "buffer" where "struct" is wanted and this interpreter is not as expected."""
-    wanted = mode or os.environ.get("ADA_BOUNDARY") or "buffer"
+    wanted = mode or os.environ.get("ADA_BOUNDARY") or "struct"
     if wanted not in MODES:
         raise InputError(f"there is no boundary mode {wanted!r}; choose one of {list(MODES)}")
     if wanted == "struct" and not struct_is_as_expected():
@@ -135,9 +140,8 @@ def _library(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: 
     with _lock:
         if key not in _loaded:
             text = f"boundary|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
-            note = {"doubles": total_size(shapes)}
             code, _ = obtain(
-                text, "boundary", lambda: (boundary_module(sizes, shapes, mode, layout()), note), Target.host()
+                text, "boundary", lambda: (boundary_module(sizes, shapes, mode, layout()), {}), Target.host()
             )
             _loaded[key] = compiler.load(code, [ENTRY], compiler.python_symbols(SYMBOLS))
         return _loaded[key]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from ada_dynamics.jit.signature import Array, Signature
 from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
 
-_FLOAT64 = np.dtype(np.float64)
 Result = Any  # one array for a signature of one output, else a tuple of arrays
 
 
@@ -103,6 +101,12 @@ class Kernel:
             assert self._backend is not None
             return self._backend
 
+    def prepare(self, kind: str = "single") -> None:
+        """Compile now, "single" or "batch", rather than at the first call."""
+        if kind not in ("single", "batch"):
+            raise InputError(f"{self.signature.name}: there is no code {kind!r}; prepare 'single' or 'batch'")
+        self._run(kind, lambda backend: 0)
+
     def single(self, *arrays: Array, out: Any = None) -> Result:
         """One state: float64 vectors in, new arrays (or `out`) back."""
         result, status = self.single_status(*arrays, out=out)
@@ -143,32 +147,6 @@ class Kernel:
             return self._padded(inputs, outputs, count, lanes)
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
-    def rows(self, arrays: tuple[Any, ...]) -> Array | None:
-        """The result for a batch of plain float64 rows, with as little Python around it as possible.
-
-        None where the arguments are anything else, where the kernel has more than one result, or where the status is
-        not 0: `batch_status` then does it all, and says what is wrong.
-        """
-        sizes = self._row_sizes
-        if sizes is None or len(arrays) != len(sizes):
-            return None
-        first = arrays[0]
-        if type(first) is not np.ndarray or first.ndim != 2 or first.shape[0] < self.backend.lanes:
-            return None
-        count = first.shape[0]
-        for array, size in zip(arrays, sizes, strict=True):
-            if type(array) is not np.ndarray or array.dtype is not _FLOAT64 or array.shape != (count, size):
-                return None
-            if not array.flags.carray:
-                return None
-        result = np.empty((count, *self.signature.outputs[0][1]))
-        return None if self._run("batch", lambda backend: backend.batch(arrays, [result], count, False)) else result
-
-    @cached_property
-    def _row_sizes(self) -> tuple[int, ...] | None:
-        one_result = len(self.signature.outputs) == 1
-        return tuple(size for _, size in self.signature.inputs) if one_result else None
-
     def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
         """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
         inputs, count = self.signature.check_batch(arrays)
@@ -187,8 +165,8 @@ class Kernel:
         Args:
             general: called with the same arguments where they are not exactly float64 vectors of the right
                 length, or where the status is not 0; it checks, converts, and raises errors that explain.
-            mode: "buffer" (documented interfaces only) or "struct" (reads numpy's array structure, after a
-                self-test); the environment variable ADA_BOUNDARY, else "buffer", where not given.
+            mode: "struct" (reads numpy's array structure, after a self-test) or "buffer" (buffer protocol); the
+                environment variable ADA_BOUNDARY, else "struct", where not given.
         """
         backend = self.backend
         if not isinstance(backend, NativeBackend):

@@ -33,10 +33,9 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
     """
     k = int(np.argmax(np.abs(axis))) if onto is None else onto
     e = np.eye(3)[k]
-    cosine = float(axis @ e)
-    w = np.cross(e, axis)
-    # By the sine: the cosine of an axis that is off by 4e-8 rad still rounds to one.
-    aligned = bool(np.max(np.abs(w)) < ROUNDING)
+    cosine = float(axis[k])
+    # Not by the cosine: that of an axis which is off by 4e-8 rad still rounds to one.
+    aligned = max(abs(float(axis[(k + 1) % 3])), abs(float(axis[(k + 2) % 3]))) < ROUNDING
     if aligned and cosine > 0.0:
         return np.eye(3), k
     if aligned:
@@ -48,16 +47,18 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
         Q, _ = align(-axis, k)
         half_turn, _ = align(-e, k)
         return clean_rotation(Q @ half_turn), k
+    w = np.cross(e, axis)
     K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine)), k
 
 
 def to_mat3(R: Array) -> Mat3:
     """A numpy 3x3 matrix as nested tuples of Python floats."""
-    rows = [tuple(float(x) + 0.0 for x in row) for row in R]
-    return (rows[0], rows[1], rows[2])  # type: ignore[return-value]
+    a, b, c = (R + 0.0).tolist()  # + 0.0: no negative zeros
+    return (tuple(a), tuple(b), tuple(c))
 
 
 def to_vec3(x: Array) -> Vec3:
     """A numpy three-vector as a tuple of Python floats."""
-    return (float(x[0]) + 0.0, float(x[1]) + 0.0, float(x[2]) + 0.0)
+    a, b, c = (x + 0.0).tolist()
+    return (a, b, c)

@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, absolute, cos, evaluate, python_source, select, sin, sqrt, to_c, to_latex, trace
 
 
@@ -63,6 +64,12 @@ def test_exported_c_tells_sizes_and_order():
         assert line in exported.source
         assert line in exported.header
     assert "int mixed(const double *q, const double *v, const double *unused, double *y, double *m);" in exported.header
+
+
+@pytest.mark.parametrize("word", ["int", "sin", "größe"])
+def test_names_that_c_does_not_allow_are_refused(word):
+    with pytest.raises(InputError, match=word):
+        to_c(trace("f", {"q": 1}, lambda q: {word: q}))
 
 
 @pytest.mark.parametrize("namespace", ["math", "numpy"])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -167,15 +166,20 @@ def test_an_entry_that_is_used_counts_as_young(tmp_path):
     assert path.stat().st_mtime > 1000
 
 
-def _compile_and_run(_):
-    return _fill().tolist(), list(kernel_of(FUNCTION).info().cached)
-
-
 def test_processes_that_compile_the_same_kernel_at_once_all_get_it():
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(3) as pool:
-        results = pool.map(_compile_and_run, range(6), chunksize=1)
-    assert all(result == results[0] for result in results)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from jit_examples import kernel_of, square, states\n"
+        "for _ in range(5):\n"
+        "    batch = states(square(), 3)\n"
+        "    print(kernel_of(square()).batch(*batch).tolist())\n"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    results = [worker.communicate(timeout=120)[0].splitlines() for worker in workers]
+    assert all(worker.returncode == 0 for worker in workers)
+    assert len({line for lines in results for line in lines}) == 1
+    assert [len(lines) for lines in results] == [5] * 4
     assert len(_entries()) == 1
     assert not list(Path(os.environ["ADA_CACHE_DIR"]).glob(".writing-*"))
 
@@ -211,6 +215,7 @@ def test_a_cached_load_in_a_new_process_takes_milliseconds():
         "start = time.perf_counter()\n"
         "kernel = Kernel(Signature('square', sizes, (('a', (7,)),)), square, 'test')\n"
         "call = kernel.python_call(lambda *a: None)\n"
+        "kernel.prepare('single')\n"
         "took = time.perf_counter() - start\n"
         "print(took, kernel.info().cached['single'])\n"
     )

@@ -56,8 +56,11 @@ def test_status_and_errors_are_the_same(off):
 
 def test_division_by_zero_goes_on_as_on_the_machine(off):
     kernel = kernel_of(trace("f", {"q": 1}, lambda q: {"y": (1.0 / q[0], -1.0 / (q[0] * q[0]))}))
-    assert kernel.single(np.zeros(1)).tolist() == [np.inf, -np.inf]
-    assert kernel.batch(np.zeros((3, 1)))[1].tolist() == [np.inf, -np.inf]
+    for result, status in (kernel.single_status(np.zeros(1)), kernel.batch_status(np.zeros((3, 1)))):
+        assert np.atleast_2d(result)[-1].tolist() == [np.inf, -np.inf]
+        assert status == 1
+    with pytest.raises(InputError, match="result is not finite"):
+        kernel.single(np.zeros(1))
 
 
 def test_the_general_function_is_the_call(off):

@@ -13,7 +13,7 @@ import pytest
 from jit_examples import host_runs, kernel_of, mixed, reference, square, states
 
 from ada_dynamics.errors import CompileError, InputError
-from ada_dynamics.expr import Traced, sin, trace
+from ada_dynamics.expr import Traced, sin, sqrt, trace
 from ada_dynamics.jit import GuardError, Kernel, Signature
 
 FUNCTION = mixed()
@@ -195,9 +195,22 @@ def test_a_failing_guard_is_reported_for_one_state_and_for_a_batch(target):
 
 
 def test_a_guard_that_is_not_a_number_fails():
-    kernel = kernel_of(trace("f", {"q": 1}, lambda q: Traced({"y": q}, (q[0] / q[0],))))
-    assert kernel.single_status(np.ones(1))[1] == 0
-    assert kernel.single_status(np.zeros(1))[1] == 2
+    kernel = kernel_of(trace("f", {"q": 1}, lambda q: Traced({"y": q}, (sqrt(q[0]),))))
+    assert kernel.single_status(np.zeros(1))[1] == 0
+    assert kernel.single_status(-np.ones(1))[1] == 2
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_result_that_is_not_finite_is_reported(target):
+    kernel = kernel_of(trace("f", {"q": 2}, lambda q: {"y": (q[0], q[1] / q[0], 3.0)}), target)
+    batch = np.ones((11, 2))
+    assert kernel.batch_status(batch)[1] == 0
+    batch[9, 0] = 0.0
+    assert kernel.single_status(batch[9])[1] == 1
+    assert kernel.batch_status(batch)[1] == 1
+    assert kernel.batch_status(np.asfortranarray(batch))[1] == 1
+    with pytest.raises(InputError, match="result is not finite"):
+        kernel.batch(batch)
 
 
 def test_unchecked_kernels_do_not_look_at_their_inputs():

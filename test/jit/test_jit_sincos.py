@@ -41,9 +41,10 @@ def _near_multiples(count, rng):
 def test_random_angles_are_right_to_about_one_unit_in_the_last_place(target, span):
     x = np.random.default_rng(1).uniform(-span, span, 40_000)
     s, c = _pair(target, x)
-    # Half a unit from the last rounding, half from the reduced angle, and the polynomial's own error.
-    assert _ulps(s, x, np.sin) < 1.2
-    assert _ulps(c, x, np.cos) < 1.2
+    # Half a unit from the last rounding, half of one of the reduced angle (where sin(r) is just below a power of two
+    # and r just above it, that is a whole one), and a little from the polynomial.
+    assert _ulps(s, x, np.sin) < 1.5
+    assert _ulps(c, x, np.cos) < 1.5
 
 
 @pytest.mark.parametrize("target", [t for t in ("host", "sse2", "avx2", "avx512") if host_runs(t)])

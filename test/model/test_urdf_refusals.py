@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
 """Every mistake in a URDF is refused with a message that says where it is and what is allowed."""
 
 import re

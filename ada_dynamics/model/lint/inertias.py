@@ -91,25 +91,15 @@ def _is_possible(link: LinkRecord, is_minor: bool, out: Collector) -> bool:
         return False
     moments = np.linalg.eigvalsh(link.inertia)
     largest = float(np.max(np.abs(moments)))
-    if link.mass == 0.0:
-        if largest > 0.0:
-            message = "it has an inertia but no mass."
-            out.add("mass-zero", "note" if is_minor else "warning", link.where, message, "Give it a mass [kg].", line)
-        return False
+    odd = "note" if is_minor else "warning"
     if largest <= _POINT**2 * link.mass:
-        message = f"its inertia is as good as zero: {link.mass:g} kg in one point."
-        out.add(
-            "inertia-zero",
-            "note" if is_minor else "warning",
-            link.where,
-            message,
-            "Give it an inertia tensor [kg m²].",
-            line,
-        )
+        if link.mass > 0.0:
+            message = f"its inertia is as good as zero: {link.mass:g} kg in one point."
+            out.add("inertia-zero", odd, link.where, message, "Give it an inertia tensor [kg m²].", line)
         return False
-    rounding = _rounding(link) + 1e-12 * largest
+    rounding = min(_rounding(link), 0.1 * largest) + 1e-12 * largest
     shown = " ".join(f"{m:.4g}" for m in moments)
-    if moments[0] < -3.0 * rounding:  # entries that are off by r move the moments by up to 3 r
+    if moments[0] < -3.0 * rounding or moments[2] <= 0.0:  # entries that are off by r move the moments by up to 3 r
         message = f"its inertia is not positive: the principal moments are {shown} kg m²."
         severity = "warning" if is_minor else "error"
         out.add("inertia-negative", severity, link.where, message, "Check signs, units and the mixed moments.", line)
@@ -123,7 +113,9 @@ def _is_possible(link: LinkRecord, is_minor: bool, out: Collector) -> bool:
         fix = "The tensor must be about the centre of mass, in the axes of <origin>; check signs and units."
         out.add("inertia-triangle", severity, link.where, message, fix, line)
         return False
-    return True
+    if link.mass == 0.0:
+        out.add("mass-zero", odd, link.where, "it has an inertia but no mass.", "Give it a mass [kg].", line)
+    return link.mass > 0.0
 
 
 def _placeholder(link: LinkRecord, severity: str, out: Collector) -> bool:

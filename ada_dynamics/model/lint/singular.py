@@ -24,10 +24,8 @@ def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) 
     moving = [b for b in bodies if b.parent >= 0 or has_floating_base]
     articulated = {b.index: b.spatial_inertia() for b in moving}
     loaded = {b.index: b.mass > 0.0 or bool(np.any(articulated[b.index])) for b in moving}
-    # Joints tied by <mimic> move together: one of them may be free by itself.
-    tied = {j.name for b in moving if (j := b.joint) is not None and j.mimic is not None}
-    tied |= {b.joint.mimic.joint for b in moving if b.joint is not None and b.joint.mimic is not None}
     beyond: dict[int, bool] = {b.index: False for b in moving}  # whether a later body has any inertia
+    free_bodies: list[Lump] = []
     for body in reversed(moving):
         S, X = _motion(body, rng)
         I = articulated[body.index]
@@ -37,13 +35,32 @@ def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) 
         limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (_scale(I)[:, None] * S)) @ vectors)
         free = values <= np.maximum(limits, 0.0)
         is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # an impossible inertia, reported as such
-        if free.any() and not is_negative and not (body.joint is not None and body.joint.name in tied):
-            _report(body, loaded[body.index], beyond[body.index], out)
+        if free.any() and not is_negative:
+            free_bodies.append(body)
         if body.parent in articulated:
             U = I @ S @ vectors[:, ~free]
             rest = I - (U / values[~free]) @ U.T
             articulated[body.parent] += X.T @ rest @ X
             beyond[body.parent] |= loaded[body.index] or beyond[body.index]
+    for body in _independent(free_bodies, moving):
+        _report(body, loaded[body.index], beyond[body.index], out)
+
+
+def _independent(free: list[Lump], moving: list[Lump]) -> list[Lump]:
+    """Of the bodies that nothing resists, those whose joint has coordinates of its own that move nothing else.
+
+    Joints tied by <mimic> move together: only if all of them are free is the one that leads them.
+    """
+    follows = {j.name: j.mimic.joint for b in moving if (j := b.joint) is not None and j.mimic is not None}
+    leaders: dict[str, str] = {}
+    for name in follows:
+        leader, steps = name, 0
+        while leader in follows and steps <= len(follows):
+            leader, steps = follows[leader], steps + 1
+        leaders[name] = leader
+    names = {b.joint.name for b in free if b.joint is not None}
+    held = {leader for name, leader in leaders.items() if name not in names}
+    return [b for b in free if b.joint is None or (b.joint.name not in follows and b.joint.name not in held)]
 
 
 def _scale(I: Array) -> Array:

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the first use costs: import, tracing and compiling, loading from the cache. Each in fresh processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from benchmarks.report import Report
+from benchmarks.timing import Plan
+
+ROOT = Path(__file__).resolve().parent.parent
+# trace and compile one state's kernel [s]
+COMPILE = {"pa10": (7, 0.15), "humanoid": (30, 0.8)}
+CACHED = 5e-3  # [s]
+IMPORT = 0.3  # [s]
+
+Steps = dict[str, float]
+
+
+def run(report: Report, plan: Plan, quick: bool) -> None:
+    """Print a table per robot."""
+    report.begin("compile", "processor seconds until the first result, medians of fresh processes")
+    imports: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="ada-bench-") as folder:
+        fresh = _Fresh(Path(folder), 1 if quick else 5)
+        for robot in ["pa10"] if quick else list(COMPILE):
+            imports += _one(robot, fresh, report)
+    report.aim("import ada_dynamics", median(imports), IMPORT, "s")
+
+
+def _one(robot: str, fresh: _Fresh, report: Report) -> tuple[float, float]:
+    joints, goal = COMPILE[robot]
+    compiled, cold = (fresh(robot, how, keep=False) for how in ("warm", "cold"))
+    fresh(robot, "warm", keep=True)
+    loaded, found = (fresh(robot, how, keep=True) for how in ("warm", "cold"))
+    if loaded["cached"] != 1.0:
+        report.note(f"{robot}: the cache did not give the objects back")
+    rows = [
+        ["first call of the kernel, one state (traces and compiles, or loads)", compiled["single"], loaded["single"]],
+        ["first call of the kernel, batch (the same)", compiled["batch"], loaded["batch"]],
+        ["model to first result, LLVM in use before", compiled["first result"], loaded["first result"]],
+        ["model to first result, LLVM not in use before", cold["first result"], found["first result"]],
+        ["import to the first result, all in", cold["import to result"], found["import to result"]],
+    ]
+    report.table(f"{robot}, {joints} velocities", ["s", "compiled", "from the cache"], rows)
+    report.aim(f"{robot}: trace and compile one state's kernel", compiled["single"], goal, "s")
+    report.aim(f"{robot}: load one state's kernel from the cache", loaded["single"], CACHED, "s")
+    return cold["import"], found["import"]
+
+
+class _Fresh:
+    """Runs `benchmarks.fresh`."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        self._objects = folder / "objects"
+        self._times = times
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        left_out = ("ADA_CACHE", "ADA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE")
+        self._environment = {key: value for key, value in os.environ.items() if key not in left_out}
+        # Byte code is kept, as it is of an installed package, but not in the checkout.
+        self._environment |= {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+        self._run("pa10", "warm", {"ADA_CACHE": "off"})
+
+    def __call__(self, robot: str, how: str, keep: bool) -> Steps:
+        """Medians of several fresh processes, with or without the cache of compiled objects."""
+        cache = {"ADA_CACHE_DIR": str(self._objects)} if keep else {"ADA_CACHE": "off"}
+        runs = [self._run(robot, how, cache) for _ in range(self._times)]
+        return {key: median(run[key] for run in runs) for key in runs[0]}
+
+    def _run(self, robot: str, how: str, cache: dict[str, str]) -> Steps:
+        command = [sys.executable, "-m", "benchmarks.fresh", robot, how]
+        environment = {**self._environment, **cache}
+        done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True)
+        steps: Steps = json.loads(done.stdout)
+        return steps

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything but forward dynamics, against pinocchio: no targets, only the figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from benchmarks import peers, robots
+from benchmarks.peers import PINOCCHIO, Pinocchio
+from benchmarks.report import Report
+from benchmarks.timing import Contender, Plan, measure
+
+Array = NDArray[np.float64]
+OWN = "ada"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same quantity in both, as Python text over the names q, v, u (effort or acceleration)."""
+
+    name: str
+    ours: str
+    theirs: str
+    value: str = "{}"  # how the peer's result becomes ours, to compare
+
+
+PAIRS = (
+    Pair("inverse dynamics", "f.inverse(q, v, u)", "pin.rnea(m, d, q, v, u)"),
+    Pair("mass matrix", "f.mass_matrix(q)", "pin.crba(m, d, q)", "full({})"),
+    Pair("bias efforts", "f.bias(q, v)", "pin.nonLinearEffects(m, d, q, v)"),
+    Pair("gravity efforts", "f.gravity(q)", "pin.computeGeneralizedGravity(m, d, q)"),
+    Pair("Jacobian", "f.jacobian(tip, q)", "pin.computeFrameJacobian(m, d, q, frame, aligned)"),
+    Pair("centre of mass", "f.com(q)", "pin.centerOfMass(m, d, q, False)"),
+    Pair("energies", "f.energy(q, v)", "pin.computeKineticEnergy(m, d, q, v), pin.computePotentialEnergy(m, d, q)"),
+    Pair("centroidal momentum", "f.momentum(q, v)", "pin.computeCentroidalMomentum(m, d, q, v)", "{}.vector"),
+    Pair("derivatives of forward", "f.forward_derivatives(q, v, u)", "pin.computeABADerivatives(m, d, q, v, u)"),
+    Pair("derivatives of inverse", "f.inverse_derivatives(q, v, u)", "pin.computeRNEADerivatives(m, d, q, v, u)"),
+)
+
+
+def run(report: Report, plan: Plan, quick: bool) -> None:
+    """A table per robot."""
+    report.begin("other", "other quantities, one call from Python each, against pinocchio")
+    if PINOCCHIO not in peers.available():
+        return
+    for robot in [robots.pa10()] if quick else [robots.pa10(), robots.humanoid()]:
+        _one(robot, report, plan)
+
+
+def _one(robot: robots.Robot, report: Report, plan: Plan) -> None:
+    model = robot.model()
+    pinocchio = Pinocchio(robot)
+    q, v, u = (x[0].copy() for x in robots.random_states(model, 1))
+    tip = model.link_names[-1]
+    pin = pinocchio.pin
+    names: dict[str, Any] = {"q": q, "v": v, "u": u, "pin": pin, "m": pinocchio.model, "d": pinocchio.data, "tip": tip}
+    names |= {"f": ada.Dynamics(model), "frame": pinocchio.model.getFrameId(tip), "full": _symmetric}
+    names["aligned"] = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    rows: list[list[object]] = []
+    for pair in PAIRS:
+        worst = _difference(pair, names)
+        timings = measure([Contender(OWN, pair.ours, names), Contender(PINOCCHIO, pair.theirs, names)], plan)
+        ratio = timings.ratio(PINOCCHIO, OWN)
+        rows.append([pair.name, timings.median(OWN) * 1e6, timings.median(PINOCCHIO) * 1e6, ratio, f"{worst:.0e}"])
+    _batches(names, model, pinocchio, rows, plan)
+    columns = ["us", "ada", "pinocchio", "pinocchio / ada", "difference"]
+    report.table(f"{robot.name}, {model.nv} velocities", columns, rows)
+
+
+def _batches(
+    names: dict[str, Any], model: ada.Model, pinocchio: Pinocchio, rows: list[list[object]], plan: Plan
+) -> None:
+    """Inverse dynamics of many states: the one other thing that pinocchio does in bulk from Python."""
+    count = 1024
+    columns = [np.asfortranarray(x) for x in robots.random_states(model, count)]
+    own = {**names, **dict(zip(("q", "v", "u"), columns, strict=True))}
+    theirs = {"f": pinocchio.pin.rneaInParallel, "pool": pinocchio.pin.ModelPool(pinocchio.model, 1)}
+    theirs |= dict(zip(("q", "v", "u"), (np.asfortranarray(x.T) for x in columns), strict=True))
+    theirs["out"] = np.asfortranarray(np.zeros((model.nv, count)))
+    contenders = [
+        Contender(OWN, "f.inverse(q, v, u)", own, count),
+        Contender(PINOCCHIO, "f(1, pool, q, v, u, out)", theirs, count),
+    ]
+    timings = measure(contenders, plan)
+    worst = peers.disagreement(own["f"].inverse(*columns), theirs["out"].T)
+    ratio = timings.ratio(PINOCCHIO, OWN)
+    label = f"inverse dynamics, batch of {count}"
+    rows.append([label, timings.median(OWN) * 1e6, timings.median(PINOCCHIO) * 1e6, ratio, f"{worst:.0e}"])
+
+
+def _difference(pair: Pair, names: dict[str, Any]) -> float:
+    """Largest difference relative to the largest element; stops where it is large."""
+    ours = eval(pair.ours, names)
+    theirs = eval(pair.value.format(f"({pair.theirs})"), names)
+    return peers.insist(pair.name, _flat(ours), _flat(theirs), 1e-8)
+
+
+def _flat(value: Any) -> Array:
+    parts = value if isinstance(value, tuple) else (value,)
+    return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])[np.newaxis]
+
+
+def _symmetric(M: Array) -> Array:
+    """The upper half is all that some versions of pinocchio fill."""
+    return np.triu(M) + np.triu(M, 1).T

@@ -1,0 +1,666 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All algorithms agree on random trees, keep the invariants of mechanics, and reproduce closed forms.
+
+Trees are drawn by hypothesis: any topology, every joint type, oblique axes, rotor inertia, damping, friction, fixed joints
+and every kind of base. Accelerations are compared as efforts, M (a - a'), relative to what is added up there: two right
+solvers differ by rounding times the condition of the mass matrix, which this takes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import (
+    aba,
+    centroidal,
+    crba,
+    energy,
+    jacobian,
+    jacobian_method,
+    kinematics,
+    lagrange,
+    order_n,
+    rnea,
+    unit_vector,
+    zmp,
+)
+from ada_dynamics.expr import evaluate, trace
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.spatial.motion import Force
+
+linalg = pytest.importorskip("scipy.linalg")
+
+Array = NDArray[np.float64]
+KINDS = [kind for kind in JOINT_TYPES if kind not in ("floating", "floating_euler")]  # these two as bases, mostly
+BASES = ["fixed", "floating", "floating_euler"]
+g = 9.81
+
+# Sums of some hundred products in double precision on both sides.
+RELATIVE = 1e-11
+
+
+# --- random mechanisms ----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Recipe:
+    """What hypothesis draws; the numbers come from the seed."""
+
+    joints: tuple[tuple[str, int, bool, bool], ...]  # type, parent, oblique axis, armature and dissipation
+    base: str
+    seed: int
+    gravity: bool = True
+
+    def build(self, order: Sequence[int] | None = None) -> ada.Model:
+        """The model; with `order`, the same one described in another order."""
+        rng = np.random.default_rng(self.seed)
+        links, joints = [("root", *body(rng))], []
+        for i, (kind, parent, oblique, loaded) in enumerate(self.joints):
+            axis, second = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2] if oblique else np.eye(3)[[i % 3, (i + 1) % 3]]
+            place, turn, loads = rng.uniform(-0.5, 0.5, 3), rng.uniform(-3, 3, 3), rng.uniform(0.05, 0.5, 3)
+            links.append((f"link_{i}", *body(rng)))
+            options: dict[str, Any] = {"axis": axis, "axis2": second} if kind == "universal" else {"axis": axis}
+            if loaded:
+                options.update(zip(("armature", "damping", "friction"), loads, strict=True))
+            if kind == "fixed":
+                options = {}
+            above = "root" if parent == 0 else f"link_{parent - 1}"
+            joints.append(((f"joint_{i}", kind, above, f"link_{i}", place, turn if oblique else (0, 0, 0)), options))
+        builder = ada.Builder("random")
+        for k in range(len(links)) if order is None else [*np.add(order, 1), 0]:
+            builder.link(*links[k])
+        for k in range(len(joints)) if order is None else order:
+            builder.joint(*joints[k][0], **joints[k][1])
+        return builder.build(self.base, (0.3, -0.5, -g) if self.gravity else (0, 0, 0))
+
+
+def body(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    """Mass, CoM and an inertia that a body can have."""
+    A = rng.normal(size=(3, 3)) * 0.3
+    spread = A @ A.T + 0.02 * np.eye(3)
+    mass = float(rng.uniform(0.5, 2.0))
+    return mass, rng.uniform(-0.3, 0.3, 3), mass * (np.trace(spread) * np.eye(3) - spread)
+
+
+def recipes(most: int = 10, kinds: Sequence[str] = (), gravity: bool = True, bases: Sequence[str] = BASES) -> Any:
+    """Trees that have at least one joint that moves."""
+
+    @st.composite
+    def drawn(draw: Any) -> Recipe:
+        n = draw(st.integers(1, most))
+        joints = tuple(
+            (draw(st.sampled_from(kinds or KINDS)), draw(st.integers(0, i)), draw(st.booleans()), draw(st.booleans()))
+            for i in range(n)
+        )
+        base = draw(st.sampled_from(bases))
+        return Recipe(joints, base, draw(st.integers(0, 10**6)), gravity)
+
+    return drawn().filter(lambda r: r.base != "fixed" or any(j[0] != "fixed" for j in r.joints))
+
+
+def state_of(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
+    """Random q, v, τ, with Euler angles clear of their singularity."""
+    rng = np.random.default_rng(seed)
+    q = model.neutral()
+    for name in model.joint_names:
+        kind, at = model.joints[name].kind, model.q_index(name)
+        if kind == "spherical_euler":
+            q[at] = [rng.uniform(-3, 3), rng.uniform(0.6, 2.5), rng.uniform(-3, 3)]
+        elif kind == "floating_euler":
+            q[at] = [*rng.uniform(-1, 1, 3), rng.uniform(-3, 3), rng.uniform(-1, 1), rng.uniform(-3, 3)]
+        else:
+            q[at] = JOINT_TYPES[kind].random(
+                next(b.joint for b in model.tree.bodies if b.name == name), rng, np.full(1, -np.inf), np.full(1, np.inf)
+            )[: at.stop - at.start]
+    return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
+
+
+def floats(*vectors: Array) -> list[list[float]]:
+    return [x.tolist() for x in vectors]
+
+
+def dense_mass(model: ada.Model, q: Array) -> Array:
+    return np.array(crba.mass_matrix(model.tree, q.tolist()).dense(), dtype=float)
+
+
+def same_accelerations(model: ada.Model, q: Array, v: Array, tau: Array, first: Any, second: Any) -> None:
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    M, h = dense_mass(model, q), np.array(rnea.inverse_dynamics(model.tree, *floats(q, v), None))
+    size = np.max(np.abs(M) @ np.abs(second)) + np.max(np.abs(tau)) + np.max(np.abs(h))
+    assert np.max(np.abs(M @ (first - second))) < RELATIVE * size
+
+
+def derivative(f: Callable[[float], Any], h: float = 1e-3) -> Array:
+    """At 0, by five points: truncation h⁴ = 1e-12 times the fifth derivative, rounding 1e-16/h = 1e-13."""
+    far, near = np.asarray(f(-2 * h)) - np.asarray(f(2 * h)), np.asarray(f(h)) - np.asarray(f(-h))
+    return np.asarray((8.0 * near + far) / (12.0 * h))
+
+
+several = settings(max_examples=40)
+few = settings(max_examples=15)
+
+
+# --- algorithms agree -----------------------------------------------------------------------------------------------
+@several
+@given(recipe=recipes())
+def test_aba_crba_and_order_n_give_one_acceleration(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    arguments = (model.tree, *floats(q, v, tau))
+    reference = crba.forward_dynamics(*arguments)
+    same_accelerations(model, q, v, tau, aba.forward_dynamics(*arguments), reference)
+    same_accelerations(model, q, v, tau, order_n.forward_dynamics(*arguments), reference)
+    # numpy's own solver on the dense matrix
+    h = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v), None))
+    same_accelerations(model, q, v, tau, np.linalg.solve(dense_mass(model, q), tau - h), reference)
+    # and on the tree with all axes on z
+    same_accelerations(model, q, v, tau, aba.forward_dynamics(model.uniform_tree, *floats(q, v, tau)), reference)
+
+
+@few
+@given(recipe=recipes(most=3))
+def test_lagranges_equations_give_the_same_acceleration(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    sizes = {"q": model.nq, "v": model.nv, "tau": model.nv}
+    traced = trace("lagrange", sizes, lambda q, v, tau: {"a": lagrange.forward_dynamics(model.tree, q, v, tau)})
+    a = evaluate(traced, q=q.tolist(), v=v.tolist(), tau=tau.tolist())["a"]
+    same_accelerations(model, q, v, tau, a, aba.forward_dynamics(model.tree, *floats(q, v, tau)))
+
+
+EVERY_TYPE = [*KINDS, "revolute", "prismatic"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_generic_loop_kernel_gives_the_same_on_trees_of_every_joint_type(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(EVERY_TYPE)
+    joints = tuple((str(k), int(rng.integers(0, i + 1)), bool(i % 2), str(k) > "m") for i, k in enumerate(kinds))
+    model = Recipe(joints, BASES[seed % 3], seed).build()
+    q, v, u = state_of(model)
+    dynamics = ada.Dynamics(model, kernel="generic")
+    same_accelerations(model, q, v, u, dynamics.forward(q, v, u), crba.forward_dynamics(model.tree, *floats(q, v, u)))
+    expected = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v, u)))
+    assert np.max(np.abs(dynamics.inverse(q, v, u) - expected)) < RELATIVE * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "aba", "crba", "order_n", "lagrange"])
+def test_compiled_algorithms_give_the_same(algorithm: str) -> None:
+    joints = (("revolute", 0, True, True), ("universal", 1, False, False), ("spherical", 0, True, False))
+    model = Recipe(joints, "floating", 5).build()
+    dynamics = ada.Dynamics(model, algorithm)
+    for seed in range(3):
+        q, v, tau = state_of(model, seed)
+        expected = aba.forward_dynamics(model.tree, *floats(q, v, tau))
+        same_accelerations(model, q, v, tau, dynamics.forward(q, v, tau), expected)
+
+
+@several
+@given(recipe=recipes())
+def test_three_ways_give_one_mass_matrix_and_it_is_positive_definite(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, _ = state_of(model)
+    M = dense_mass(model, q)
+    d = np.sqrt(np.diag(M))
+    for method in (unit_vector.mass_matrix, jacobian_method.mass_matrix):
+        assert np.max(np.abs(np.array(method(model.tree, q.tolist())) - M) / np.outer(d, d)) < 1e-12
+    assert np.array_equal(M, M.T)
+    assert np.min(np.linalg.eigvalsh(M / np.outer(d, d))) > 0.0
+    # and the quadratic form is twice the kinetic energy
+    T = energy.kinetic(model.tree, *floats(q, v))
+    assert abs(0.5 * v @ M @ v - T) < 1e-12 * (np.abs(v) @ np.abs(M) @ np.abs(v))
+
+
+@several
+@given(recipe=recipes())
+def test_inverse_dynamics_undoes_forward_dynamics(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    a = np.array(aba.forward_dynamics(model.tree, *floats(q, v, tau)))
+    back = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v, a)))
+    size = np.max(np.abs(dense_mass(model, q)) @ np.abs(a)) + np.max(np.abs(tau))
+    assert np.max(np.abs(back - tau)) < RELATIVE * size
+
+
+@several
+@given(recipe=recipes(), order_seed=st.integers(0, 1000))
+def test_the_order_of_the_description_does_not_matter(recipe: Recipe, order_seed: int) -> None:
+    order = np.random.default_rng(order_seed).permutation(len(recipe.joints)).tolist()
+    one, other = recipe.build(), recipe.build(order)
+    q, v, tau = state_of(one)
+    assert set(one.joint_names) == set(other.joint_names)
+    places_q = np.concatenate([np.arange(one.nq)[one.q_index(n)] for n in other.joint_names])
+    places_v = np.concatenate([np.arange(one.nv)[one.v_index(n)] for n in other.joint_names])
+    a = np.array(aba.forward_dynamics(one.tree, *floats(q, v, tau)))
+    b = aba.forward_dynamics(other.tree, *floats(q[places_q], v[places_v], tau[places_v]))
+    same_accelerations(other, q[places_q], v[places_v], tau[places_v], a[places_v], b)
+
+
+# --- invariants -----------------------------------------------------------------------------------------------------
+@several
+@given(recipe=recipes())
+def test_the_energy_changes_by_the_power_of_the_motors_less_the_dissipation(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    a = np.array(aba.forward_dynamics(model.tree, *floats(q, v, tau)))
+
+    def total(t: float) -> float:
+        arguments = floats(model.integrate(q, v, t), v + t * a)
+        return float(energy.kinetic(model.tree, *arguments) + energy.potential(model.tree, arguments[0]))
+
+    passive = model.damping * v + model.friction * np.sign(v)
+    power = float((tau - passive) @ v)
+    # The fifth derivative grows with (|v|/length)⁵; the accelerations set the scale of each term.
+    size = np.abs(a) @ dense_mass(model, q).__abs__() @ np.abs(v) + np.abs(tau) @ np.abs(v) + 10.0
+    assert abs(derivative(total) - power) < 1e-7 * size
+
+
+@several
+@given(recipe=recipes(gravity=False, bases=["floating", "floating_euler"]))
+def test_a_tree_that_floats_without_weight_keeps_its_momentum(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    tau[:6] = 0.0
+    a = np.array(aba.forward_dynamics(model.tree, *floats(q, v, tau)))
+
+    def momentum(t: float) -> Array:
+        h = centroidal.momentum(model.tree, *floats(model.integrate(q, v, t), v + t * a))
+        return np.array([*h.moment, *h.force])
+
+    columns = [[*c.moment, *c.force] for c in centroidal.momentum_columns(model.tree, q.tolist())]
+    assert np.max(np.abs(v @ np.array(columns) - momentum(0.0))) < 1e-12 * np.max(np.abs(v) @ np.abs(columns))
+    size = np.max(np.abs(a) @ np.abs(columns)) + np.max(np.abs(momentum(0.0))) * (1.0 + np.max(np.abs(v)))
+    assert np.max(np.abs(derivative(momentum))) < 1e-7 * size  # as above
+
+
+@several
+@given(recipe=recipes())
+def test_an_external_wrench_acts_through_the_transposed_jacobian(recipe: Recipe) -> None:
+    model = recipe.build()
+    q, v, tau = state_of(model)
+    rng = np.random.default_rng(recipe.seed)
+    body_index = int(rng.integers(0, len(model.tree.bodies)))
+    name = next(f.link for f in model.tree.frames.values() if f.body == body_index)
+    # wrench at the link's origin, in its axes; the algorithms want it at the body's
+    w = rng.normal(size=6)
+    J = jacobian.link_jacobian(model.tree, q.tolist(), name, "local")
+    through = tau + np.array([w[:3] @ c.angular + w[3:] @ c.linear for c in J], dtype=float)
+    frame = model.tree.frames[name].pose
+    external = {body_index: frame.force_up(Force(tuple(w[:3]), tuple(w[3:])))}
+    arguments = floats(q, v, tau)
+    expected = aba.forward_dynamics(model.tree, *floats(q, v, through))
+    for algorithm in (aba, crba, order_n):
+        a = algorithm.forward_dynamics(model.tree, *arguments, external)
+        same_accelerations(model, q, v, through, a, expected)
+    needed = np.array(rnea.inverse_dynamics(model.tree, *arguments, external))
+    without = np.array(rnea.inverse_dynamics(model.tree, *arguments))
+    assert np.max(np.abs(without - needed - (through - tau))) < RELATIVE * np.max(np.abs(without)) + RELATIVE
+
+
+@pytest.mark.parametrize("kernel", ["specialised", "generic"])
+def test_the_front_door_takes_wrenches_on_any_link(kernel: str) -> None:
+    joints = (("revolute", 0, True, True), ("fixed", 1, True, False), ("universal", 2, True, False))
+    model = Recipe(joints, "floating", 5).build()
+    dynamics, plain = ada.Dynamics(model, kernel=kernel), ada.Dynamics(model)
+    q, v, tau = state_of(model)
+    rng = np.random.default_rng(0)
+    wrenches = {name: rng.normal(size=6) for name in ("link_1", "link_2", "root")}
+    through = tau + sum(plain.jacobian(name, q, "local").T @ w for name, w in wrenches.items())
+    same_accelerations(model, q, v, through, dynamics.forward(q, v, tau, wrenches), plain.forward(q, v, through))
+    assert np.allclose(dynamics.inverse(q, v, tau, wrenches), plain.inverse(q, v, tau) - (through - tau), atol=1e-11)
+    batch = dynamics.forward(np.tile(q, (3, 1)), v, tau, {name: np.tile(w, (3, 1)) for name, w in wrenches.items()})
+    same_accelerations(model, q, v, through, batch[2], plain.forward(q, v, through))
+
+
+# --- mimic joints ---------------------------------------------------------------------------------------------------
+@few
+@given(seed=st.integers(0, 10**6), kinds=st.lists(st.sampled_from(["revolute", "prismatic"]), min_size=3, max_size=7))
+def test_a_mimic_joint_is_a_constraint_on_the_free_tree(seed: int, kinds: list[str]) -> None:
+    """v_free = G v, so M = Gᵀ M_free G and τ = Gᵀ τ_free."""
+    rng = np.random.default_rng(seed)
+    n = len(kinds)
+    follows = {i: int(rng.integers(0, i)) for i in range(1, n) if rng.random() < 0.5}
+    parents = [int(rng.integers(0, i + 1)) for i in range(n)]
+    factor, offset = rng.uniform(-2.0, 2.0, n), rng.uniform(-1.0, 1.0, n)
+    numbers = [(rng.uniform(-0.5, 0.5, 3), rng.normal(size=3), rng.uniform(0.0, 0.3, 3), body(rng)) for _ in range(n)]
+
+    def build(mimics: bool) -> ada.Model:
+        builder = ada.Builder("mimic").link("root")
+        for i, (xyz, axis, loads, inertial) in enumerate(numbers):
+            builder.link(f"link_{i}", *inertial)
+            own = Mimic(f"joint_{follows[i]}", factor[i], offset[i]) if mimics and i in follows else None
+            above = "root" if parents[i] == 0 else f"link_{parents[i] - 1}"
+            load = dict(zip(("armature", "damping", "friction"), loads, strict=True))
+            builder.joint(f"joint_{i}", kinds[i], above, f"link_{i}", xyz, axis=axis, mimic=own, **load)
+        return builder.build()
+
+    model, free = build(True), build(False)
+    q, v, tau = state_of(model)
+    G, shift = np.zeros((free.nv, model.nv)), np.zeros(free.nv)
+    for i in range(n):
+        # follow the chain of mimics down to a joint with its own coordinate
+        scale, add, j = 1.0, 0.0, i
+        while j in follows:
+            add, scale, j = add + scale * offset[j], scale * factor[j], follows[j]
+        row = free.v_index(f"joint_{i}").start
+        G[row, model.v_index(f"joint_{j}").start], shift[row] = scale, add
+    q_free, v_free = G @ q + shift, G @ v
+    M = G.T @ dense_mass(free, q_free) @ G
+    d = np.sqrt(np.diag(M))
+    for ours in (
+        crba.mass_matrix(model.tree, q.tolist()).dense(),
+        unit_vector.mass_matrix(model.tree, q.tolist()),
+        jacobian_method.mass_matrix(model.tree, q.tolist()),
+    ):
+        assert np.max(np.abs(np.array(ours) - M) / np.outer(d, d)) < 1e-12
+    h = G.T @ rnea.inverse_dynamics(free.tree, *floats(q_free, v_free), None)
+    same_accelerations(
+        model, q, v, tau, crba.forward_dynamics(model.tree, *floats(q, v, tau)), np.linalg.solve(M, tau - h)
+    )
+    back = np.array(rnea.inverse_dynamics(model.tree, *floats(q, v, tau)))
+    through = G.T @ rnea.inverse_dynamics(free.tree, *floats(q_free, v_free, G @ tau))
+    assert np.max(np.abs(back - through)) < RELATIVE * np.max(np.abs(G).T @ np.abs(G @ tau) + np.abs(h) + np.abs(back))
+    A = np.array([[*c.moment, *c.force] for c in centroidal.momentum_columns(free.tree, q_free.tolist())])
+    ours_A = np.array([[*c.moment, *c.force] for c in centroidal.momentum_columns(model.tree, q.tolist())])
+    assert np.max(np.abs(ours_A - G.T @ A)) < 1e-12 * np.max(np.abs(A)) * 10.0
+
+
+def test_mimic_joints_go_through_the_front_door_but_not_into_algorithms_that_cannot_couple_them() -> None:
+    builder = ada.Builder("gripper").link("palm").link("left", 0.1, (0, 0.02, 0), (1e-4,) * 3)
+    builder.link("right", 0.1, (0, -0.02, 0), (1e-4,) * 3)
+    builder.joint("left_finger", "prismatic", "palm", "left", axis=(0, 1, 0))
+    builder.joint("right_finger", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=Mimic("left_finger", -1.0))
+    model = builder.build()
+    dynamics = ada.Dynamics(model)
+    # Both fingers of 0.1 kg move: 0.2 kg; their weight is across.
+    assert np.allclose(dynamics.forward([0.01], [0.3], [1.0]), [5.0], rtol=1e-15)
+    for algorithm in ("aba", "order_n", "lagrange"):
+        with pytest.raises(ada.InputError, match=r"has mimic joints.*mimic='free'"):
+            ada.Dynamics(model, algorithm)
+
+
+# --- derivatives ----------------------------------------------------------------------------------------------------
+def small_floating_model() -> ada.Model:
+    joints = (("revolute", 0, True, True), ("spherical", 1, False, False), ("prismatic", 0, True, False))
+    return Recipe(joints, "floating", 3).build()
+
+
+def test_derivatives_are_differences_on_the_manifold() -> None:
+    model = small_floating_model()
+    dynamics = ada.Dynamics(model)
+    q, v, u = state_of(model)
+    unit = np.eye(model.nv)
+    for f, ours in (
+        (dynamics.forward, dynamics.forward_derivatives(q, v, u)),
+        (dynamics.inverse, dynamics.inverse_derivatives(q, v, u)),
+    ):
+        by_q = np.array([derivative(lambda t, e=e, f=f: f(model.integrate(q, e, t), v, u)) for e in unit]).T
+        by_v = np.array([derivative(lambda t, e=e, f=f: f(q, v + t * e, u)) for e in unit]).T
+        by_u = np.array([derivative(lambda t, e=e, f=f: f(q, v, u + t * e)) for e in unit]).T
+        for mine, theirs in zip(ours, (by_q, by_v, by_u), strict=True):
+            assert np.max(np.abs(mine - theirs)) < 1e-8 * np.max(np.abs(theirs))
+    M = dynamics.mass_matrix(q)
+    assert np.max(np.abs(dynamics.inverse_derivatives(q, v, u).du - M)) < 1e-13 * np.max(np.abs(M))
+    inverse = np.linalg.inv(M)
+    assert np.max(np.abs(dynamics.forward_derivatives(q, v, u).du - inverse)) < 1e-11 * np.max(np.abs(inverse))
+
+
+def test_derivatives_of_a_batch_are_those_of_its_states() -> None:
+    model = small_floating_model()
+    dynamics = ada.Dynamics(model)
+    states = [state_of(model, seed) for seed in range(3)]
+    together = dynamics.forward_derivatives(*map(np.array, zip(*states, strict=True)))
+    for i, one in enumerate(states):
+        for all_of_them, own in zip(together, dynamics.forward_derivatives(*one), strict=True):
+            assert np.max(np.abs(all_of_them[i] - own)) < 1e-13 * np.max(np.abs(own))
+
+
+LEGGED = """<robot name="legged"><link name="trunk"><inertial><origin xyz="0.1 0 0.05"/><mass value="6"/>
+<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01" ixz="0.02" iyz="-0.01"/></inertial></link>
+{}</robot>"""
+LEG = """<joint name="{0}_a" type="revolute"><parent link="trunk"/><child link="{0}_1"/><origin xyz="0.2 {1} 0"
+rpy="0.1 0.2 0.3"/><axis xyz="1 0 0"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
+<link name="{0}_1"><inertial><origin xyz="0 0.02 -0.1"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.012" izz="0.004" ixy="0.001" ixz="0" iyz="0"/></inertial></link>
+<joint name="{0}_b" type="revolute"><parent link="{0}_1"/><child link="{0}_2"/><origin xyz="0 0 -0.2"/>
+<axis xyz="0 0.6 0.8"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
+<link name="{0}_2"><inertial><origin xyz="0 0 -0.1"/><mass value="0.5"/>
+<inertia ixx="0.005" iyy="0.005" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+
+
+def test_derivatives_of_a_floating_robot_are_pinocchios() -> None:
+    pin = pytest.importorskip("pinocchio")
+    text = LEGGED.format(LEG.format("left", 0.1) + LEG.format("right", -0.1))  # alphabetical, as pinocchio sorts
+    model = ada.load(text, base="floating")
+    theirs = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    assert list(theirs.names)[1:] == model.joint_names
+    data = theirs.createData()
+    dynamics = ada.Dynamics(model)
+    for seed in range(3):
+        q, v, u = state_of(model, seed)
+        for ours, expected in (
+            (dynamics.forward_derivatives(q, v, u), pin.computeABADerivatives(theirs, data, q, v, u)),
+            (dynamics.inverse_derivatives(q, v, u), pin.computeRNEADerivatives(theirs, data, q, v, u)),
+        ):
+            for mine, reference in zip(ours, expected, strict=True):
+                if not np.any(np.tril(reference, -1)):  # the mass matrix comes as its upper triangle
+                    reference = np.triu(reference) + np.triu(reference, 1).T
+                assert np.max(np.abs(mine - reference)) < 1e-10 * np.max(np.abs(reference))
+
+
+@pytest.mark.parametrize("frame", ["local", "world", "local_world_aligned"])
+def test_the_rate_of_a_jacobian_is_its_difference_in_time(frame: str) -> None:
+    model = small_floating_model()
+    dynamics = ada.Dynamics(model)
+    q, v, a = state_of(model)
+    along = derivative(lambda t: dynamics.jacobian("link_1", model.integrate(q, v, t), frame))
+    ours = dynamics.jacobian_rate("link_1", q, v, frame)
+    assert np.max(np.abs(ours - along)) < 1e-8 * np.max(np.abs(along))
+    if frame == "local_world_aligned":
+        J = dynamics.jacobian("link_1", q)
+        assert np.max(np.abs(J @ v - dynamics.velocity("link_1", q, v))) < 1e-13
+        # the acceleration of the link's origin
+        assert np.max(np.abs(J @ a + ours @ v - dynamics.acceleration("link_1", q, v, a))) < 1e-12
+        com = derivative(lambda t: dynamics.com_jacobian(model.integrate(q, v, t)))
+        assert np.max(np.abs(dynamics.com_jacobian_rate(q, v) - com)) < 1e-9
+
+
+@several
+@given(recipe=recipes(), pick=st.integers(0, 100))
+def test_velocity_and_acceleration_of_a_link_are_the_rates_of_its_pose(recipe: Recipe, pick: int) -> None:
+    model = recipe.build()
+    q, v, a = state_of(model)
+    name = model.link_names[pick % len(model.link_names)]
+
+    def place(t: float) -> Array:
+        return np.array(kinematics.link_pose(model.tree, model.integrate(q, v, t).tolist(), name).position)
+
+    def velocity(t: float) -> Array:
+        V = kinematics.link_velocity(model.tree, *floats(model.integrate(q, v, t), v + t * a), name)
+        return np.array([*V.angular, *V.linear])
+
+    size = 1.0 + np.max(np.abs(velocity(0.0))) ** 2 + np.max(np.abs(a))
+    assert np.max(np.abs(derivative(place) - velocity(0.0)[3:])) < 1e-8 * size
+    A = kinematics.link_acceleration(model.tree, *floats(q, v, a), name)
+    assert np.max(np.abs(derivative(velocity) - [*A.angular, *A.linear])) < 1e-7 * size
+
+
+# --- published kinematics -------------------------------------------------------------------------------------------
+def turn(axis: Sequence[float], angle: float) -> Array:
+    """Awa 2009, eqs. 4, 6, 7: [e^{a× θ}, 0; 0, 1]."""
+    x, y, z = axis
+    T = np.eye(4)
+    T[:3, :3] = linalg.expm(angle * np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
+    return T
+
+
+def shift(x: float, y: float, z: float) -> Array:
+    T = np.eye(4)
+    T[:3, 3] = x, y, z
+    return T
+
+
+# facts/hardware.md 2.4: L_b, L_s, L_e, L_w
+LENGTHS = {"pa10": (0.317, 0.450, 0.480, 0.070), "pa10_7c": (0.315, 0.450, 0.500, 0.080)}
+
+
+@pytest.mark.parametrize("name", sorted(LENGTHS))
+def test_pa10_stands_as_yamadas_homogeneous_transforms_say(name: str) -> None:
+    """Eqs. 2-12: ᵇT_h = ᵇT_a ᵃT_w2 ʷ²T_h with the shoulder, elbow and wrist concentrated at s2, e1 and w1."""
+    model = ada.load(name)
+    base, upper, fore, hand = LENGTHS[name]
+    y, z = (0, 1, 0), (0, 0, 1)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        q = rng.uniform(-3.0, 3.0, 7)
+        s1, s2, s3, e1, e2, w1, w2 = q
+        wrist = (
+            turn(z, s1) @ turn(y, s2) @ turn(z, s3) @ shift(0, 0, upper) @ turn(y, e1)
+            @ turn(z, e2) @ shift(0, 0, fore) @ turn(y, w1) @ turn(z, w2)
+        )  # fmt: skip
+        expected = shift(0, 0, base) @ wrist @ shift(0, 0, hand)
+        X = kinematics.link_pose(model.tree, q.tolist(), "flange")
+        assert np.max(np.abs(np.array(X.rotation.matrix()) - expected[:3, :3])) < 1e-14
+        assert np.max(np.abs(np.array(X.position) - expected[:3, 3])) < 1e-14
+        # eq. 21: the elbow alone sets the distance of the wrist from the shoulder
+        p = np.array(kinematics.link_pose(model.tree, q.tolist(), model.links[list(model.links)[7]].name).position)
+        square = fore**2 + upper**2 + 2 * fore * upper * np.cos(e1)
+        assert abs(np.sum((p - [0, 0, base]) ** 2) - square) < 1e-14
+
+
+@several
+@given(recipe=recipes(kinds=["revolute", "continuous", "fixed"], bases=["fixed"]))
+def test_poses_are_products_of_homogeneous_matrices(recipe: Recipe) -> None:
+    """Awa 2009, eqs. 7-9: ⁰T_n = ⁰T_1 ¹T_2 ... , each [R p; 0 1] with R = e^{a× θ}."""
+    model = recipe.build()
+    q, _, _ = state_of(model)
+    expected = {model.root: np.eye(4)}
+    for joint in model.joints.values():
+        placed = np.eye(4)
+        placed[:3, :3], placed[:3, 3] = joint.rotation, joint.xyz
+        own = turn(joint.axis, q[model.q_index(joint.name)][0]) if joint.nv else np.eye(4)
+        expected[joint.child] = expected[joint.parent] @ placed @ own
+    for name, X in kinematics.all_link_poses(model.tree, q.tolist()).items():
+        if name in expected:
+            assert np.max(np.abs(np.array(X.rotation.matrix()) - expected[name][:3, :3])) < 1e-13
+            assert np.max(np.abs(np.array(X.position) - expected[name][:3, 3])) < 1e-13
+
+
+# --- closed forms ---------------------------------------------------------------------------------------------------
+def test_a_rod_falls_as_a_physical_pendulum() -> None:
+    """Upright at zero: θ̈ = (3 g / 2 l) sin θ - b θ̇ / (m l²/3)."""
+    model = ada.planar_chain(1, length=0.7, mass=2.0)
+    for angle in (0.0, 0.4, np.pi / 2, 3.0, -2.0):
+        (a,) = aba.forward_dynamics(model.tree, [angle], [1.3], [0.25])
+        assert abs(a - (1.5 * g / 0.7 * np.sin(angle) + 0.25 / (2.0 * 0.49 / 3.0))) < 1e-13
+
+
+def test_the_textbook_double_pendulum() -> None:
+    """Point masses m1, m2 on massless rods l1, l2 with absolute angles t1, t2 from hanging down."""
+    m1, m2, l1, l2 = 1.3, 0.7, 0.9, 0.6
+    builder = ada.Builder("double").link("base").link("one", m1, (0, 0, -l1)).link("two", m2, (0, 0, -l2))
+    builder.joint("a", "revolute", "base", "one", axis=(0, 1, 0))
+    builder.joint("b", "revolute", "one", "two", (0, 0, -l1), axis=(0, 1, 0))
+    model = builder.build()
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        t1, t2, w1, w2 = rng.normal(size=4) * 2
+        d = t1 - t2
+        below = 2 * m1 + m2 - m2 * np.cos(2 * d)
+        a1 = (
+            -g * (2 * m1 + m2) * np.sin(t1) - m2 * g * np.sin(t1 - 2 * t2)
+            - 2 * np.sin(d) * m2 * (w2**2 * l2 + w1**2 * l1 * np.cos(d))
+        ) / (l1 * below)  # fmt: skip
+        a2 = (2 * np.sin(d) * (w1**2 * l1 * (m1 + m2) + g * (m1 + m2) * np.cos(t1) + w2**2 * l2 * m2 * np.cos(d))) / (
+            l2 * below
+        )
+        # A turn about +y swings a hanging rod to -x; the equations are the same on either side. The second is relative.
+        for algorithm in (aba, crba):
+            ours = algorithm.forward_dynamics(model.tree, [t1, t2 - t1], [w1, w2 - w1], [0.0, 0.0])
+            assert np.max(np.abs(np.cumsum(ours) - [a1, a2])) < 1e-12 * (1 + max(abs(a1), abs(a2)))
+
+
+def free_body(base: str, gravity: tuple[float, float, float] = (0, 0, -g), com: Any = (0, 0, 0)) -> ada.Model:
+    return ada.Builder("box").link("box", 2.0, com, (0.1, 0.2, 0.25)).build(base, gravity)
+
+
+@pytest.mark.parametrize("base", ["floating", "floating_euler"])
+def test_a_body_let_go_falls(base: str) -> None:
+    model = free_body(base)
+    q, v, _ = state_of(model)
+    a = aba.forward_dynamics(model.tree, *floats(q, v), [0.0] * 6)
+    A = kinematics.link_acceleration(model.tree, *floats(q, v), a, "box")
+    assert np.max(np.abs(np.array(A.linear) - [0, 0, -g])) < 1e-13
+    # and turns by Euler's equations
+    R = np.array(kinematics.link_pose(model.tree, q.tolist(), "box").rotation.matrix())
+    V = kinematics.link_velocity(model.tree, *floats(q, v), "box")
+    I, w = np.diag([0.1, 0.2, 0.25]), R.T @ np.array(V.angular)
+    assert np.max(np.abs(R.T @ np.array(A.angular) + np.linalg.solve(I, np.cross(w, I @ w)))) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["spherical", "spherical_euler"])
+def test_a_torque_free_top_keeps_its_angular_momentum_and_energy(kind: str) -> None:
+    """Fourth-order Runge-Kutta for a second: its error, 1e-12 per step of 1 ms at most, is all that may show."""
+    I = np.diag([0.3, 0.4, 0.6])
+    builder = ada.Builder("top").link("base").link("top", 1.0, (0, 0, 0), I)
+    model = builder.joint("tip", kind, "base", "top").build()
+    q = np.array([0.1, 0.2, -0.3, 0.9]) if kind == "spherical" else np.array([0.1, 1.3, -0.3])
+    q = q / np.linalg.norm(q) if kind == "spherical" else q
+    v, h = np.array([0.5, 0.8, -0.4]), 2e-3
+    joint = model.tree.bodies[0].joint
+
+    def rates(q: Array, v: Array) -> tuple[Array, Array]:
+        qd = joint.position_rate(*floats(q, v))
+        return np.array(qd), np.array(aba.forward_dynamics(model.tree, *floats(q, v), [0.0] * 3))
+
+    def momentum(q: Array, v: Array) -> Array:
+        R = np.array(kinematics.link_pose(model.tree, q.tolist(), "top").rotation.matrix())
+        w = np.array(kinematics.link_velocity(model.tree, *floats(q, v), "top").angular)
+        return np.asarray(R @ I @ R.T @ w)
+
+    L, E = momentum(q, v), energy.kinetic(model.tree, *floats(q, v))
+    for _ in range(500):
+        a1, b1 = rates(q, v)
+        a2, b2 = rates(q + h / 2 * a1, v + h / 2 * b1)
+        a3, b3 = rates(q + h / 2 * a2, v + h / 2 * b2)
+        a4, b4 = rates(q + h * a3, v + h * b3)
+        q, v = q + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), v + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+    assert np.max(np.abs(momentum(q, v) - L)) < 1e-9
+    assert abs(energy.kinetic(model.tree, *floats(q, v)) - E) < 1e-9
+
+
+def test_a_heavy_symmetric_top_precesses_steadily() -> None:
+    """In z-y-z angles, with the spin s and the tilt t: (C (s + p cos t) - A p cos t) p = m g l gives θ̈ = 0."""
+    m, l, A, C = 0.8, 0.3, 0.11, 0.05  # A about the pivot
+    builder = ada.Builder("top").link("base").link("top", m, (0, 0, l), (A - m * l**2, A - m * l**2, C))
+    model = builder.joint("tip", "spherical_euler", "base", "top").build()
+    t, p = 0.7, 2.5
+    s = (m * g * l / p + A * p * np.cos(t)) / C - p * np.cos(t)
+    a = aba.forward_dynamics(model.tree, [0.4, t, 1.1], [p, 0.0, s], [0.0] * 3)
+    assert np.max(np.abs(a)) < 1e-11  # spin 40 rad/s, so its square's rounding is 1e-13, over s2 and A
+
+
+# --- zero-moment point ----------------------------------------------------------------------------------------------
+def test_the_zero_moment_point_of_weights_is_their_balance_point() -> None:
+    forces = [((0.1, 0.2, 0.0), 3.0), ((-0.4, 0.5, 0.0), 1.0), ((0.3, -0.1, 0.0), 2.0)]
+    wrenches = [(p, Force((0.0, 0.0, 0.0), (0.0, 0.0, f))) for p, f in forces]
+    expected = sum(f * np.array(p) for p, f in forces) / 6.0
+    assert np.allclose(zmp.zero_moment_point(wrenches, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)), expected, atol=1e-15)
+
+
+@given(x=st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6), height=st.floats(-0.5, 0.5))
+def test_the_zero_moment_point_of_an_accelerated_mass_is_that_of_the_cart_table(x: list[float], height: float) -> None:
+    """x_zmp = x - (z - z0) ẍ/(z̈ + g), whatever frame the force acts in; moments along the normal play no part."""
+    c, a = np.array(x[:3]), np.array(x[3:])
+    f = 1.7 * (a + [0.0, 0.0, g])
+    p = zmp.zero_moment_point([(tuple(c), Force((0.0, 0.0, 0.9), tuple(f)))], (0.0, 0.0, 1.0), (5.0, -3.0, height))
+    expected = c - (c[2] - height) * np.array([a[0], a[1], a[2] + g]) / (a[2] + g)
+    assert np.max(np.abs(np.array(p) - expected)) < 1e-12

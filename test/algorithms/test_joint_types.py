@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every joint type is consistent with its own pose, and with tables 2.1 and 2.2 of Takahashi 2012.
+
+The reference is the pose alone: velocities, their rates and the manifold are central differences of it in 80-bit floats,
+and the duals are checked by multiplying them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import kinematics
+from ada_dynamics.expr import evaluate, trace
+from ada_dynamics.model.joints import (
+    JOINT_TYPES,
+    Continuous,
+    Cylindrical,
+    Fixed,
+    Floating,
+    FloatingEuler,
+    JointType,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SphericalEuler,
+    Universal,
+)
+
+ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
+
+Array = NDArray[Any]
+ALL: list[JointType] = [
+    *(cls(k) for cls in (Revolute, Continuous, Prismatic, Cylindrical) for k in range(3)),
+    *(cls() for cls in (Fixed, Universal, Spherical, SphericalEuler, Planar, Floating, FloatingEuler)),
+]
+MOVING = [j for j in ALL if j.nv]
+seeds = st.integers(0, 10**6)
+few = settings(max_examples=20)  # each one is a random position with random velocities
+
+# Central differences with this step in 80-bit floats: h² = 1e-10 of truncation, 1e-19/h = 1e-14 of rounding.
+STEP = np.longdouble(1e-5)
+DIFFERENCE = 1e-8
+
+
+def names(joints: Sequence[JointType]) -> list[str]:
+    return [j.kind + (f"_{'xyz'[j.k]}" if hasattr(j, "k") else "") for j in joints]
+
+
+def random_position(joint: JointType, rng: np.random.Generator) -> Array:
+    """Clear of the singularities, where the duals grow."""
+    endless = np.full(joint.nq, np.inf)
+    for _ in range(100):
+        q = joint.random(rng, -endless, endless)
+        if all(float(g) > 0.01 for g in joint.guards(q.tolist()) if "euler" in joint.kind):
+            return q
+    raise AssertionError("no usable position found")
+
+
+def pose(joint: JointType, q: Any) -> tuple[Array, Array]:
+    X = joint.pose(tuple(q))
+    return np.array(X.rotation.matrix()), np.array(X.position)
+
+
+def columns(vectors: Sequence[Any]) -> Array:
+    """6 x n, [angular; linear]."""
+    return np.array([[*a, *b] for a, b in vectors], dtype=float).reshape(-1, 6).T
+
+
+def body_velocity(joint: JointType, q: Array, rate: Array) -> Array:
+    """Velocity of the child in its own axes, from differences of its pose along q̇."""
+    q, rate = q.astype(np.longdouble), rate.astype(np.longdouble)
+    R, _ = pose(joint, q)
+    (R0, p0), (R1, p1) = pose(joint, q - STEP * rate), pose(joint, q + STEP * rate)
+    spin = R.T @ ((R1 - R0) / (2 * STEP))
+    return np.array([spin[2, 1], spin[0, 2], spin[1, 0], *(R.T @ ((p1 - p0) / (2 * STEP)))], dtype=float)
+
+
+@pytest.mark.parametrize("joint", ALL, ids=names(ALL))
+@few
+@given(seed=seeds)
+def test_force_subspaces_are_dual_to_the_motion_subspace(joint: JointType, seed: int) -> None:
+    """Eqs. 2.7, 2.8: T_aᵀ S = U, Tᵀ S = 0, and together T_a and T span all forces."""
+    q = random_position(joint, np.random.default_rng(seed)).tolist()
+    S, active, T = columns(joint.subspace(q)), columns(joint.active(q)), columns(joint.constraint(q))
+    assert S.shape == active.shape == (6, joint.nv)
+    assert T.shape == (6, 6 - joint.nv)
+    assert np.max(np.abs(active.T @ S - np.eye(joint.nv)), initial=0.0) < 1e-13
+    assert np.max(np.abs(T.T @ S), initial=0.0) < 1e-15
+    assert np.linalg.matrix_rank(np.hstack([active, T])) == 6
+
+
+@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
+@few
+@given(seed=seeds)
+def test_the_motion_subspace_is_the_rate_of_the_pose(joint: JointType, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q, v = random_position(joint, rng), rng.normal(size=joint.nv)
+    rate = np.array(joint.position_rate(q.tolist(), v.tolist()))
+    assert rate.shape == (joint.nq,)
+    ours = joint.relative_velocity(q.tolist(), v.tolist())
+    assert np.max(np.abs([*ours.angular, *ours.linear] - body_velocity(joint, q, rate))) < DIFFERENCE
+    assert np.max(np.abs(columns(joint.subspace(q.tolist())) @ v - [*ours.angular, *ours.linear])) < 1e-14
+
+
+@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
+@few
+@given(seed=seeds)
+def test_the_bias_is_the_rate_of_the_motion_subspace(joint: JointType, seed: int) -> None:
+    """Ṡ v for constant v, along q̇."""
+    rng = np.random.default_rng(seed)
+    q, v = random_position(joint, rng), rng.normal(size=joint.nv)
+    rate = np.array(joint.position_rate(q.tolist(), v.tolist()))
+    h = 1e-5  # 64 bits: h² = 1e-10 and 1e-16/h = 1e-11
+    ahead, behind = (columns(joint.subspace((q + s * rate).tolist())) @ v for s in (h, -h))
+    ours = joint.bias(q.tolist(), v.tolist())
+    error = np.abs([*ours.angular, *ours.linear] - (ahead - behind) / (2.0 * h))
+    # the third derivative grows with the velocities
+    assert np.max(error) < 1e-8 * (1.0 + np.max(np.abs(v)) ** 4)
+
+
+@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
+@few
+@given(seed=seeds)
+def test_joints_give_the_same_on_floats_and_through_the_graph(joint: JointType, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q, v = random_position(joint, rng).tolist(), rng.normal(size=joint.nv).tolist()
+
+    def all_of(q: Any, v: Any) -> dict[str, Any]:
+        X, bias = joint.pose(q), joint.bias(q, v)
+        return {
+            "R": X.rotation.matrix(),
+            "p": X.position,
+            "S": [(*s.angular, *s.linear) for s in joint.subspace(q)],
+            "bias": (*bias.angular, *bias.linear),
+            "active": [(*s.moment, *s.force) for s in joint.active(q)],
+            "rate": joint.position_rate(q, v),
+        }
+
+    traced = evaluate(trace("joint", {"q": joint.nq, "v": joint.nv}, all_of), q=q, v=v)
+    for name, expected in all_of(q, v).items():
+        assert np.max(np.abs(traced[name] - np.array(expected, dtype=float))) < 1e-13, name
+
+
+# --- configuration space --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
+@few
+@given(seed=seeds)
+def test_integrating_starts_along_the_position_rate(joint: JointType, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q, v = random_position(joint, rng), rng.normal(size=joint.nv)
+    h = 1e-5
+    slope = (joint.integrate(q, h * v) - joint.integrate(q, -h * v)) / (2.0 * h)
+    error = np.abs(slope - joint.position_rate(q.tolist(), v.tolist()))
+    assert np.max(error) < 1e-8 * (1.0 + np.max(np.abs(v)) ** 3)
+
+
+@pytest.mark.parametrize("joint", MOVING, ids=names(MOVING))
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1e-9, 1e-5, 3.1e-3, 3.2e-3, 0.1, 1.0, 3.0, np.pi - 1e-6, np.pi - 1e-9])
+def test_difference_undoes_integrate(joint: JointType, size: float) -> None:
+    """Also where the coefficients change from series to closed form (|ω|² = 1e-5), and near half a turn."""
+    rng = np.random.default_rng(11)
+    for _ in range(5):
+        q, step = random_position(joint, rng), rng.normal(size=joint.nv)
+        turn = step[-3:] if joint.nv in (3, 6) and not isinstance(joint, Planar) else step
+        step = step * (size / np.linalg.norm(turn))
+        moved = joint.integrate(q, step)
+        assert joint.problem(moved) is None or "Euler" in str(joint.problem(moved))
+        # Near π the rotation's direction is known to 1e-16 of the quaternion, so the step is too. For tiny steps the
+        # error is that of the coordinates, of the order of 1e-16 absolute.
+        assert np.max(np.abs(joint.difference(q, moved) - step)) < 1e-14 + 1e-14 * np.max(np.abs(step))
+        back = joint.integrate(q, joint.difference(q, moved))
+        assert np.max(np.abs(back - moved)) < 1e-14 * (1.0 + np.max(np.abs(moved)))
+
+
+@pytest.mark.parametrize("joint", [Spherical(), Floating(), Planar()], ids=["spherical", "floating", "planar"])
+@few
+@given(seed=seeds, size=st.sampled_from([1e-8, 1e-3, 3.16e-3, 1.0, 3.0]))
+def test_a_step_is_the_motion_at_constant_body_velocity(joint: JointType, seed: int, size: float) -> None:
+    """The matrix exponential of the body twist."""
+    expm = pytest.importorskip("scipy.linalg").expm
+    rng = np.random.default_rng(seed)
+    q, step = random_position(joint, rng), size * rng.normal(size=joint.nv)
+    S = columns(joint.subspace(q.tolist())) @ step
+    twist = np.zeros((4, 4))
+    twist[:3, :3] = [[0, -S[2], S[1]], [S[2], 0, -S[0]], [-S[1], S[0], 0]]
+    twist[:3, 3] = S[3:]
+
+    def homogeneous(q: Array) -> Array:
+        T = np.eye(4)
+        T[:3, :3], T[:3, 3] = pose(joint, q.tolist())
+        return T
+
+    expected = homogeneous(q) @ expm(twist)
+    assert np.max(np.abs(homogeneous(joint.integrate(q, step)) - expected)) < 1e-13 * (1.0 + np.max(np.abs(step)))
+
+
+@pytest.mark.parametrize("joint", [Spherical(), Floating()], ids=["spherical", "floating"])
+def test_quaternions_of_both_signs_are_one_position(joint: JointType) -> None:
+    rng = np.random.default_rng(0)
+    q = random_position(joint, rng)
+    other = q.copy()
+    other[-4:] *= -1.0
+    assert np.max(np.abs(joint.difference(q, other))) < 1e-15
+    assert np.max(np.abs(pose(joint, q)[0] - pose(joint, other)[0])) < 1e-15
+
+
+@pytest.mark.parametrize("joint", ALL, ids=names(ALL))
+def test_the_neutral_position_is_usable_and_not_turned_unless_it_must_be(joint: JointType) -> None:
+    q = joint.neutral()
+    assert joint.problem(q) is None
+    R, p = pose(joint, q.tolist())
+    assert np.max(np.abs(p), initial=0.0) == 0.0
+    if not isinstance(joint, SphericalEuler):
+        assert np.max(np.abs(R - np.eye(3))) == 0.0
+
+
+# --- the thesis' tables ---------------------------------------------------------------------------------------------
+def printed_spherical(q: Sequence[float]) -> tuple[Array, Array]:
+    """S and T_a of the S-joint as table 2.1 prints them (a₂ in S read as s₂)."""
+    s2, c2, s3, c3 = np.sin(q[1]), np.cos(q[1]), np.sin(q[2]), np.cos(q[2])
+    S = np.array([[-s2 * c3, -s3, 0.0], [s2 * s3, -c3, 0.0], [c2, 0.0, 1.0]])
+    active = np.array([[-c3, s2 * s3, s2 * s3], [s3, s2 * c3, -c2 * s3], [0.0, 0.0, s2]]) / s2
+    return S, active
+
+
+def test_the_printed_spherical_row_is_wrong_in_two_places_and_ours_mends_them() -> None:
+    joint, q = SphericalEuler(), [0.3, 0.8, -0.5]
+    s2, c2, c3 = np.sin(q[1]), np.cos(q[1]), np.cos(q[2])
+    S, active = printed_spherical(q)
+    ours_S, ours_active = columns(joint.subspace(q))[:3], columns(joint.active(q))[:3]
+
+    assert np.max(np.abs(active.T @ S - np.eye(3))) > 0.1, "as printed, T_aᵀ S is not U"
+    # S: the sign of the second column
+    assert np.max(np.abs(ours_S - S * [1.0, -1.0, 1.0])) < 1e-15
+    # T_a: the entry (1, 3)
+    mended = active.copy()
+    mended[0, 2] = c2 * c3 / s2
+    assert np.max(np.abs(ours_active - mended)) < 1e-15
+    assert abs(active[0, 2] - mended[0, 2]) > 0.1
+    assert np.max(np.abs(mended.T @ (S * [1.0, -1.0, 1.0]) - np.eye(3))) < 1e-15
+    # either one alone does not do
+    assert np.max(np.abs(mended.T @ S - np.eye(3))) > 0.1
+    assert np.max(np.abs(active.T @ (S * [1.0, -1.0, 1.0]) - np.eye(3))) > 0.1
+
+
+def test_the_other_rows_are_those_of_tables_2_1_and_2_2() -> None:
+    R = Revolute(1)
+    assert columns(R.subspace([0.3])).T.tolist() == [[0, 1, 0, 0, 0, 0]]
+    assert columns(R.active([0.3])).T.tolist() == [[0, 1, 0, 0, 0, 0]]
+    assert np.linalg.matrix_rank(np.hstack([columns(R.constraint([0.3])), np.delete(np.eye(6), 1, 1)])) == 5
+    q = [0.4, 0.9]
+    s2, c2 = np.sin(0.9), np.cos(0.9)
+    expected = np.array([[-s2, 0, c2, 0, 0, 0], [0, 1, 0, 0, 0, 0]]).T
+    assert np.array_equal(columns(Universal().subspace(q)), expected)
+    assert np.array_equal(columns(Universal().active(q)), expected)
+    T = np.zeros((6, 4))
+    T[0, 0], T[2, 0], T[3, 1], T[4, 2], T[5, 3] = c2, s2, 1, 1, 1
+    assert np.array_equal(columns(Universal().constraint(q)), T)
+    assert np.array_equal(columns(Fixed().constraint([])), np.eye(6))
+    # linear first in the public order, so U is permuted here
+    assert np.array_equal(columns(Floating().subspace([0, 0, 0, 0, 0, 0, 1])), np.eye(6)[:, [3, 4, 5, 0, 1, 2]])
+
+
+# --- orientation conventions, by scipy ------------------------------------------------------------------------------
+@few
+@given(seed=seeds)
+def test_orientations_are_the_documented_sequences_of_turns(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(-3.0, 3.0, 6)
+    cases = [
+        (SphericalEuler(), a[:3], ScipyRotation.from_euler("ZYZ", a[:3])),
+        (FloatingEuler(), a, ScipyRotation.from_euler("ZYX", a[3:])),
+        (Universal(), a[:2], ScipyRotation.from_euler("ZY", a[:2])),
+        (Planar(), a[:3], ScipyRotation.from_euler("Z", a[2])),
+        (Spherical(), a[:4] / np.linalg.norm(a[:4]), ScipyRotation.from_quat(a[:4])),
+    ]
+    for joint, q, expected in cases:
+        assert np.max(np.abs(pose(joint, q.tolist())[0] - np.reshape(expected.as_matrix(), (3, 3)))) < 1e-14
+
+
+# --- singularities and quaternions, through the front door ----------------------------------------------------------
+def ball(kind: str) -> ada.Model:
+    builder = ada.Builder("ball").link("base").link("ball", 2.0, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5))
+    return builder.joint("hip", kind, "base", "ball").build()
+
+
+@pytest.mark.parametrize("angle", [0.0, np.pi, -np.pi, 5e-9])
+def test_zyz_angles_report_their_singularity(angle: float) -> None:
+    dynamics, zero = ada.Dynamics(ball("spherical_euler")), np.zeros(3)
+    with pytest.raises(ada.InputError, match=r"joint 'hip': z-y-z Euler angles are singular.*quaternion"):
+        dynamics.forward([0.2, angle, 0.3], zero, zero)
+    assert np.isfinite(dynamics.forward([0.2, 1e-4, 0.3], zero, zero)).all()
+
+
+@pytest.mark.parametrize("angle", [np.pi / 2, -np.pi / 2, np.pi / 2 + 5e-9])
+def test_zyx_angles_report_their_singularity(angle: float) -> None:
+    builder = ada.Builder("box").link("box", 1.0, (0, 0, 0), (0.1, 0.2, 0.25))
+    dynamics, zero = ada.Dynamics(builder.build("floating_euler")), np.zeros(6)
+    with pytest.raises(ada.InputError, match=r"joint 'root_joint': z-y-x Euler angles are singular.*floating"):
+        dynamics.forward([0, 0, 0, 0.1, angle, 0.2], zero, zero)
+    assert np.isfinite(dynamics.forward([0, 0, 0, 0.1, 1.57, 0.2], zero, zero)).all()
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+@pytest.mark.parametrize("kernel", ["specialised", "generic"])
+def test_quaternions_off_by_rounding_are_normalised_and_others_refused(base: str, kernel: str) -> None:
+    if base == "floating":
+        model = ada.Builder("box").link("box", 1.0, (0.1, 0, 0), (0.1, 0.2, 0.25)).build("floating")
+        joint = "root_joint"
+    else:
+        model, joint = ball("spherical"), "hip"
+    dynamics, zero = ada.Dynamics(model, kernel=kernel), np.ones(model.nv)
+    q = model.random_state(np.random.default_rng(0))[0]
+    exact = dynamics.forward(q, zero, zero)
+    for factor in (1.0 + 0.9e-6, 1.0 - 0.9e-6):
+        off = q.copy()
+        off[-4:] *= factor
+        assert np.max(np.abs(dynamics.forward(off, zero, zero) - exact)) < 1e-13
+    for factor in (1.0 + 1.1e-6, 1.0 - 1.1e-6, 0.0, 2.0):
+        off = q.copy()
+        off[-4:] *= factor
+        with pytest.raises(ada.InputError, match=rf"joint '{joint}': its quaternion .* has length"):
+            dynamics.forward(off, zero, zero)
+
+
+# --- axes that are not coordinate axes ------------------------------------------------------------------------------
+@few
+@given(seed=seeds)
+def test_oblique_axes_turn_and_slide_along_themselves(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=3)
+    axis /= np.linalg.norm(axis)
+    placed = ScipyRotation.from_rotvec(rng.normal(size=3)).as_matrix()
+    xyz = rng.normal(size=3)
+    expected = {
+        "revolute": lambda q: (ScipyRotation.from_rotvec(q[0] * axis).as_matrix(), np.zeros(3)),
+        "prismatic": lambda q: (np.eye(3), q[0] * axis),
+        "cylindrical": lambda q: (ScipyRotation.from_rotvec(q[1] * axis).as_matrix(), q[0] * axis),
+    }
+    for kind, wanted in expected.items():
+        builder = ada.Builder("one").link("base").link("tip", 1.0)
+        model = builder.joint("j", kind, "base", "tip", xyz, rotation=placed, axis=axis).build()
+        q = rng.uniform(-3.0, 3.0, model.nq)
+        R, p = wanted(q)
+        for tree in (model.tree, model.uniform_tree):
+            X = kinematics.link_pose(tree, q.tolist(), "tip")
+            assert np.max(np.abs(np.array(X.rotation.matrix()) - placed @ R)) < 1e-14
+            assert np.max(np.abs(np.array(X.position) - (xyz + placed @ p))) < 1e-14
+
+
+@few
+@given(seed=seeds)
+def test_a_universal_joint_with_oblique_axes_turns_about_the_first_then_the_second(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = ScipyRotation.random(random_state=seed).as_matrix()
+    first, second = frame[:, 0], frame[:, 1]
+    placed = ScipyRotation.from_rotvec(rng.normal(size=3)).as_matrix()
+    builder = ada.Builder("cross").link("base").link("tip", 1.0)
+    model = builder.joint("u", "universal", "base", "tip", rotation=placed, axis=first, axis2=second).build()
+    q = rng.uniform(-3.0, 3.0, 2)
+    turns = ScipyRotation.from_rotvec(q[0] * first) * ScipyRotation.from_rotvec(q[1] * second)
+    for tree in (model.tree, model.uniform_tree):
+        X = kinematics.link_pose(tree, q.tolist(), "tip")
+        assert np.max(np.abs(np.array(X.rotation.matrix()) - placed @ turns.as_matrix())) < 1e-14
+
+
+@pytest.mark.parametrize("tilt", [1e-12, 4e-8, 1e-7])
+def test_an_axis_that_is_slightly_tilted_stays_so(tilt: float) -> None:
+    """The cosine of 4e-8 rad is 1 in 64 bits: an axis must not be taken for a coordinate axis by it."""
+    for sign in (1.0, -1.0):
+        axis = np.array([0.0, sign * np.cos(tilt), np.sin(tilt)])
+        builder = ada.Builder("one").link("base").link("tip", 1.0)
+        model = builder.joint("j", "revolute", "base", "tip", axis=axis).build()
+        wanted = ScipyRotation.from_rotvec(2.0 * axis).as_matrix()
+        for tree in (model.tree, model.uniform_tree):
+            ours = np.array(kinematics.link_pose(tree, [2.0], "tip").rotation.matrix())
+            # two constant rotations, each with its ones and zeros rounded within 1e-15
+            assert np.max(np.abs(ours - wanted)) < 3e-15
+
+
+def test_every_joint_type_is_tested_here() -> None:
+    assert {type(j) for j in ALL} == set(JOINT_TYPES.values())

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel that is exported as C computes what the library computes, and the refusals are by name."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics.export import ExportedC, export_c
+
+COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+
+def compiled(files: ExportedC) -> ctypes.CDLL:
+    library = files.source.with_suffix(".so")
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run([str(COMPILER), *strict, str(files.source), "-o", str(library), "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def pointers(*arrays: np.ndarray) -> list[ctypes.c_void_p]:
+    return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+
+
+@needs_compiler
+@pytest.mark.parametrize("quantity", ["forward", "inverse"])
+def test_the_c_function_computes_what_the_library_computes(quantity: str, tmp_path: Path) -> None:
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    function = getattr(compiled(export_c(dynamics, quantity, tmp_path / "new" / "folder")), quantity)
+    rng = np.random.default_rng(0)
+    q, v, u = rng.normal(size=(3, 7))
+    result = np.empty(7)
+    assert function(*pointers(q, v, u, result)) == 0
+    expected = getattr(dynamics, quantity)(q, v, u)
+    np.testing.assert_allclose(result, expected, rtol=0.0, atol=1e-12 * abs(expected).max())
+
+
+@needs_compiler
+def test_the_c_function_refuses_a_quaternion_off_unit_length(tmp_path: Path) -> None:
+    dynamics = ada.Dynamics(ada.chain_3d(1, base="floating"))
+    function = compiled(export_c(dynamics, "forward", tmp_path, name="free_body")).free_body
+    q, v, tau, a = dynamics.model.neutral(), np.zeros(7), np.zeros(7), np.empty(7)
+    assert function(*pointers(q, v, tau, a)) == 0
+    q[3:7] *= 1.5
+    assert function(*pointers(q, v, tau, a)) == 1
+
+
+def test_the_files_carry_the_chosen_name(tmp_path: Path) -> None:
+    files = export_c(ada.Dynamics(ada.planar_chain(2)), "forward", tmp_path, name="two_links")
+    assert [file.name for file in files] == ["two_links.c", "two_links.h"]
+    assert '#include "two_links.h"' in files.source.read_text(encoding="utf-8")
+    assert "int two_links(const double *q, " in files.header.read_text(encoding="utf-8")
+
+
+def test_an_unknown_quantity_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ada.InputError, match=r"forwards.*forward.*inverse"):
+        export_c(ada.Dynamics(ada.planar_chain(2)), "forwards", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", "2d", "a-b", "double", "größe", "../evil"])
+def test_a_name_that_is_no_identifier_of_c_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ada.InputError, match="identifier of C"):
+        export_c(ada.Dynamics(ada.planar_chain(2)), "forward", tmp_path, name=name)
+
+
+def test_generic_kernels_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ada.InputError, match="specialised"):
+        export_c(ada.Dynamics(ada.planar_chain(2), kernel="generic"), "forward", tmp_path)

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
+"""`check` reports everything that is wrong or odd, and nothing else."""
+
+import json
+
+import pytest
+
+from ada_dynamics import InputError, ModelError
+from ada_dynamics.model.check import Report, check
+
+# A steel rod of 1 m length and 5 cm diameter, on a pivot.
+GOOD = """<robot name="arm">
+  <link name="base"/>
+  <link name="rod">
+    <inertial>
+      <origin xyz="0 0 0.5"/>
+      <mass value="15.3"/>
+      <inertia ixx="1.2774" ixy="0" ixz="0" iyy="1.2774" iyz="0" izz="0.0047875"/>
+    </inertial>
+    <collision>
+      <origin xyz="0 0 0.5"/>
+      <geometry><cylinder radius="0.025" length="1"/></geometry>
+    </collision>
+  </link>
+  <joint name="pivot" type="revolute">
+    <parent link="base"/>
+    <child link="rod"/>
+    <origin xyz="0 0 1" rpy="0 0 0"/>
+    <axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="1" effort="1"/>
+    <dynamics damping="0" friction="0"/>
+  </joint>
+</robot>"""
+MOMENTS = 'ixx="1.2774" ixy="0" ixz="0" iyy="1.2774" iyz="0" izz="0.0047875"'
+INERTIAL = GOOD[GOOD.index("    <inertial>") : GOOD.index("    <collision>")]
+MORE_JOINT = (
+    '<link name="tip"/><joint name="tip_joint" type="{}"><parent link="rod"/><child link="tip"/>{}</joint></robot>'
+)
+
+
+def found(text: str, **options) -> dict[str, str]:
+    """Codes and severities of the findings."""
+    return {f.code: f.severity for f in check(text, **options).findings}
+
+
+def test_a_sound_description_has_no_findings():
+    assert check(GOOD).findings == []
+    assert check(GOOD, base="floating").ok is False  # its base has no mass
+
+
+# What is replaced by what -> the only findings.
+ODDITIES = {
+    "negative mass": ('value="15.3"', 'value="-15.3"', {"mass-negative": "error"}),
+    "inertia without mass": ('value="15.3"', 'value="0"', {"mass-zero": "warning", "massless": "warning"}),
+    "mass in one point": (MOMENTS, 'ixx="0" iyy="0" izz="0"', {"inertia-zero": "warning"}),
+    "negative moment": ('ixx="1.2774"', 'ixx="-1.2774"', {"inertia-negative": "error"}),
+    "mixed moment too large": ('ixz="0"', 'ixz="0.5"', {"inertia-negative": "error"}),
+    "impossible moments": ('izz="0.0047875"', 'izz="4"', {"inertia-triangle": "error"}),
+    "slightly impossible": ('ixx="1.2774"', 'ixx="1.290"', {"inertia-triangle": "warning"}),
+    "within rounding": (MOMENTS, 'ixx="1.277" iyy="1.279" izz="0.001"', {}),
+    "all ones": (MOMENTS, 'ixx="1" iyy="1" izz="1"', {"inertia-placeholder": "warning"}),
+    "all thousandths": (MOMENTS, 'ixx="0.001" iyy="0.001" izz="0.001"', {"inertia-placeholder": "warning"}),
+    "kg mm²": (MOMENTS, 'ixx="1277400" iyy="1277400" izz="4787.5"', {"inertia-too-big": "warning"}),
+    "far too small": (MOMENTS, 'ixx="1.2774e-6" iyy="1.2774e-6" izz="4.7875e-9"', {"inertia-too-small": "warning"}),
+    "grams": ('value="15.3"', 'value="15300"', {"mass-too-big": "warning"}),
+    "com in mm": ('<origin xyz="0 0 0.5"/>\n      <mass', '<origin xyz="0 0 500"/>\n      <mass', {"com-far": "warning"}),
+    "mm": ('xyz="0 0 1" rpy', 'xyz="0 0 1000" rpy', {"far-joint": "warning"}),
+    "rpy in degrees": ('rpy="0 0 0"', 'rpy="90 0 0"', {"rpy-degrees": "warning"}),
+    "limits in degrees": ('lower="-1" upper="1"', 'lower="-90" upper="180"', {"limit-degrees": "warning"}),
+    "many turns": ('lower="-1" upper="1"', 'lower="-100" upper="100"', {"limit-many-turns": "note"}),
+    "turns without end": ('lower="-1" upper="1"', 'lower="-1e16" upper="1e16"', {}),
+    "inverted": ('lower="-1"', 'lower="2"', {"limits-inverted": "error"}),
+    "no motion": ('lower="-1"', 'lower="1"', {"limit-empty": "warning"}),
+    "no bounds": ('lower="-1" upper="1" ', "", {"limit-empty": "warning"}),
+    "no limit": ('<limit lower="-1" upper="1" velocity="1" effort="1"/>', "", {"limit-missing": "warning"}),
+    "no effort": (' effort="1"', "", {"limit-missing": "note"}),
+    "zero effort": ('effort="1"', 'effort="0"', {"limit-zero": "warning"}),
+    "zero velocity": ('velocity="1"', 'velocity="0"', {"limit-zero": "warning"}),
+    "negative effort": ('effort="1"', 'effort="-1"', {"negative-limit": "error", "limit-zero": "warning"}),
+    "effort nan": ('effort="1"', 'effort="nan"', {"not-a-number": "error"}),
+    "long axis": ('axis xyz="0 1 0"', 'axis xyz="0 2 0"', {"axis-length": "note"}),
+    "misspelt element": ("<inertial>", "<inertail/><inertial>", {"unknown-element": "warning"}),
+    "misspelt attribute": ('<origin xyz="0 0 1"', '<origin xzy="0 0 1"', {"unknown-attribute": "warning"}),
+    "vendor's attribute": ('effort="1"', 'effort="1" gear_velocity="1"', {}),
+    "no name": (' name="arm"', "", {"no-name": "warning"}),
+    "no inertial": (INERTIAL, "", {"massless": "warning", "singular": "error"}),
+    "our joint type": ('"revolute"', '"cylindrical"', {"joint-type-extension": "note"}),
+    "fixed mimic": ("</robot>", MORE_JOINT.format("fixed", '<mimic joint="pivot"/>'), {"mimic-fixed": "note"}),
+    "mimic of nobody": ("</robot>", MORE_JOINT.format("continuous", '<mimic joint="x"/>'), {"mimic-unknown": "error", "massless": "warning"}),
+    "mimic loop": ("</joint>", '<mimic joint="pivot"/></joint>', {"mimic-loop": "error"}),
+    "second root": ("</robot>", '<link name="lost"/></robot>', {"several-roots": "error"}),
+    "massless leaf": ("</robot>", MORE_JOINT.format("continuous", ""), {"singular": "error", "massless": "warning"}),
+    "leaf with a rotor": ("</robot>", MORE_JOINT.format("continuous", '<dynamics armature="1"/>'), {"massless": "warning"}),
+    "frame on a link": ("</robot>", MORE_JOINT.format("fixed", ""), {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("oddity", ODDITIES)
+def test_an_oddity_is_found_and_nothing_else(oddity):
+    old, new, expected = ODDITIES[oddity]
+    assert old in GOOD
+    assert found(GOOD.replace(old, new, 1)) == expected
+
+
+def test_all_mistakes_are_reported_and_not_only_the_first():
+    text = (
+        GOOD.replace('value="15.3"', 'value="abc"')
+        .replace('lower="-1"', 'lower="nan"')
+        .replace('axis xyz="0 1 0"', 'axis xyz="0 0 0"')
+        .replace('type="revolute"', 'type="revolute" typ="x"')
+        .replace("</robot>", '<link name="base"/><link name="lost"/><joint name="j" type="bad"/></robot>')
+    )
+    report = check(text)
+    assert {"not-a-number", "zero-axis", "unknown-attribute", "duplicate-link", "several-roots", "joint-type"} <= {
+        f.code for f in report.findings
+    }
+    assert sum(f.code == "not-a-number" for f in report.findings) == 2
+    assert [f.line for f in report.findings] == sorted(f.line for f in report.findings)
+
+
+def test_every_duplicate_is_named_with_all_its_lines():
+    text = "<robot name='r'>\n<link name='a'/>\n<link name='b'/>\n<link name='a'/>\n<link name='b'/>\n<link name='b'/></robot>"
+    messages = [f.message for f in check(text).findings if f.code == "duplicate-link"]
+    assert ["lines 2, 4" in m for m in messages].count(True) == 1
+    assert ["lines 3, 5, 6" in m for m in messages].count(True) == 1
+
+
+def test_a_thin_rod_that_turns_about_itself_is_singular_but_not_one_that_swings():
+    thin = GOOD.replace('izz="0.0047875"', 'izz="0"')
+    assert "singular" not in found(thin)
+    about_itself = thin.replace('axis xyz="0 1 0"', 'axis xyz="0 0 1"')
+    report = check(about_itself)
+    assert [f.where for f in report.errors] == ["joint 'pivot'"]
+    assert "'rod'" in report.errors[0].message
+
+
+def test_two_parallel_joints_with_nothing_between_them_are_singular():
+    between = """<link name="hub"/><joint name="second" type="continuous"><parent link="hub"/><child link="rod"/>
+      <axis xyz="0 1 0"/></joint></robot>"""
+    text = GOOD.replace('<child link="rod"/>', '<child link="hub"/>').replace("</robot>", between)
+    report = check(text)
+    assert [(f.code, f.where) for f in report.errors] == [("singular", "joint 'pivot'")]
+    crossed = text.replace('<axis xyz="0 1 0"/></joint>', '<axis xyz="1 0 0"/></joint>')
+    assert check(crossed).ok
+
+
+def test_joints_tied_together_are_singular_only_if_all_of_them_are_free():
+    finger = """<link name="f{0}">{1}</link><joint name="j{0}" type="continuous"><parent link="rod"/><child link="f{0}"/>
+      {2}</joint>"""
+    fingers = [("1", "", ""), ("2", "", '<mimic joint="j1"/>'), ("3", "{}", '<mimic joint="j2"/>')]
+    text = GOOD.replace("</robot>", "".join(finger.format(*f) for f in fingers) + "</robot>")
+    assert [f.where for f in check(text.format("")).errors if f.code == "singular"] == ["joint 'j1'"]
+    assert check(text.format(INERTIAL)).ok
+
+
+def test_a_floating_base_needs_mass():
+    assert "singular" in found("<robot name='r'><link name='l'/></robot>", base="floating")
+    assert found("<robot name='r'><link name='l'/></robot>") == {}
+
+
+def test_meshes_that_are_missing_are_counted_in_one_note(tmp_path):
+    (tmp_path / "robot" / "meshes").mkdir(parents=True)
+    (tmp_path / "robot" / "meshes" / "there.stl").touch()
+    meshes = [
+        "package://robot/meshes/there.stl",
+        "package://robot/meshes/gone.stl",
+        "meshes/there.stl",
+        "file:///no.stl",
+    ]
+    shapes = "".join(f'<visual><geometry><mesh filename="{m}"/></geometry></visual>' for m in meshes)
+    file = tmp_path / "robot" / "robot.urdf"
+    file.write_text(f"<robot name='r'><link name='l'>{shapes}</link></robot>")
+    report = check(file)
+    assert [(f.code, f.severity) for f in report.findings] == [("mesh-missing", "note")]
+    assert report.findings[0].message.startswith("2 of 4 meshes are not found: package://robot/meshes/gone.stl")
+
+
+def test_one_tensor_for_links_of_different_mass_is_odd():
+    links = "".join(
+        f'<link name="l{m}">{INERTIAL.replace("15.3", str(m))}</link>'
+        f'<joint name="j{m}" type="fixed"><parent link="base"/><child link="l{m}"/></joint>'
+        for m in (10, 15, 20)
+    )
+    text = f"<robot name='r'><link name='base'/>{links}</robot>"
+    assert found(text) == {"inertia-repeated": "warning"}
+    assert found(text.replace('value="20"', 'value="15"')) == {}
+
+
+def test_small_parts_that_are_fixed_to_a_big_body_only_get_notes():
+    small = MORE_JOINT.format("fixed", "").replace(
+        '<link name="tip"/>',
+        '<link name="tip"><inertial><mass value="0.01"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6"/></inertial></link>',
+    )
+    assert found(GOOD.replace("</robot>", small)) == {"inertia-placeholder": "note"}
+
+
+def test_a_document_that_is_no_robot_is_an_error_of_the_report():
+    report = check("<sdf/>")
+    assert [f.code for f in report.errors] == ["unreadable"]
+    assert "SDFormat" in str(report)
+
+
+def test_a_broken_file_is_an_error_of_the_report_with_its_line(tmp_path):
+    file = tmp_path / "r.urdf"
+    file.write_text("<robot>\n<link></robot>")
+    assert "line 2" in str(check(file).errors[0])
+
+
+def test_a_missing_file_is_an_exception(tmp_path):
+    with pytest.raises(ModelError, match="no such file"):
+        check(tmp_path / "no.urdf")
+
+
+def test_an_unknown_base_is_refused():
+    with pytest.raises(InputError, match="floating"):
+        check(GOOD, base="flying")
+
+
+def test_a_report_is_plain_data_and_words():
+    report = check(GOOD.replace('value="15.3"', 'value="-15.3"'))
+    data = json.loads(json.dumps(report.to_dict()))
+    assert data["ok"] is False
+    assert data["counts"] == {"error": 1, "warning": 0, "note": 0}
+    assert data["findings"][0] == {
+        "code": "mass-negative",
+        "severity": "error",
+        "line": 4,
+        "where": "link 'rod'",
+        "message": "its mass is -15.3 kg.",
+        "fix": "A mass is positive.",
+    }
+    assert "error: line 4: link 'rod': its mass is -15.3 kg. A mass is positive. [mass-negative]" in str(report)
+    assert str(report).startswith("URDF text (robot 'arm'): 1 error, 0 warnings, 0 notes")
+
+
+def test_a_kind_of_finding_is_not_repeated_without_end():
+    joints = "".join(
+        f'<joint name="j{i}" type="fixed"><parent link="x{i}"/><child link="l"/></joint>' for i in range(500)
+    )
+    report: Report = check(f"<robot name='r'><link name='l'/>{joints}</robot>")
+    assert sum(f.code == "unknown-link" for f in report.findings) == 100
+    assert report.left_out["unknown-link"] == 400
+    assert "and 400 more of [unknown-link]" in str(report)
+
+
+@pytest.mark.parametrize("size", ["1e308", "-1", "0", "nan", "x", "1e-320"])
+def test_absurd_shapes_do_no_harm(size):
+    text = GOOD.replace('radius="0.025"', f'radius="{size}"')
+    assert check(text).ok
+
+
+@pytest.mark.parametrize("mass", ["1e-320", "1e30", "1e-30", "-0"])
+@pytest.mark.parametrize("moment", ["1e30", "1e-320", "-1e-320", "0", "-0.0"])
+def test_absurd_inertias_do_no_harm(mass, moment):
+    text = GOOD.replace('value="15.3"', f'value="{mass}"').replace(MOMENTS, f'ixx="{moment}" iyy="1" izz="1"')
+    assert str(check(text, base="floating"))

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line's check, info and list."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ada_dynamics import cli, commands
+from ada_dynamics._version import __version__
+from ada_dynamics.commands import info
+
+ARM = """<robot name="腕"><link name="base"><inertial><mass value="1"/>
+<inertia ixx="0.9" iyy="0.9" izz="0.8"/></inertial></link><link name="rod"><inertial><mass value="{}"/>
+<inertia ixx="0.9" iyy="0.9" izz="0.8"/></inertial></link>
+<joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/><origin xyz="1 1 1"/></joint></robot>"""
+
+
+@pytest.fixture
+def ada(capsys):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content: str, name: str = "arm.urdf") -> str:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["--version"])
+    assert caught.value.code == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_without_a_command_the_help_is_shown_and_the_code_is_2(ada):
+    code, out, err = ada()
+    assert (code, out) == (2, "")
+    assert "ada check robot.urdf" in err
+
+
+@pytest.mark.parametrize("command", [c.NAME for c in commands.COMMANDS])
+def test_every_command_explains_itself_with_examples(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"ada {command}" in capsys.readouterr().out.split("examples:")[1]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["check"], ["info", "pa10", "--base", "flying"], ["info", "--mimic"]]
+)
+def test_wrong_usage_has_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: ada" in capsys.readouterr().err
+
+
+def test_check_has_code_0_for_a_sound_file(ada, write):
+    code, out, _ = ada("check", write(ARM.format(1)))
+    assert code == 0
+    assert "0 errors, 0 warnings" in out
+
+
+def test_check_has_code_1_for_errors_in_any_file(ada, write):
+    code, out, _ = ada("check", write(ARM.format(1)), write(ARM.format(-1), "bad.urdf"))
+    assert code == 1
+    assert "mass-negative" in out
+
+
+def test_check_strict_has_code_1_for_warnings(ada):
+    assert ada("check", "pa10_thesis")[0] == 0
+    assert ada("check", "pa10_thesis", "--strict")[0] == 1
+
+
+def test_check_prints_json(ada, write):
+    code, out, _ = ada("check", "--json", write(ARM.format(1)), write(ARM.format(-1), "bad.urdf"))
+    reports = json.loads(out)
+    assert code == 1
+    assert [r["ok"] for r in reports] == [True, False]
+    assert reports[0]["robot"] == "腕"
+
+
+def test_check_of_a_missing_file_is_one_line_and_code_2(ada):
+    code, out, err = ada("check", "no\nsuch.urdf")
+    assert (code, out) == (2, "")
+    assert err.startswith("ada: error: ") and err.count("\n") == 1
+
+
+def test_check_and_info_read_the_standard_input(ada, monkeypatch):
+    for command in ("check", "info"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ARM.format(1).encode())))
+        assert ada(command, "-")[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    code, _, err = ada("check", "-")
+    assert code == 2
+    assert "standard input holds no URDF" in err
+
+
+def test_xacro_arguments_are_passed_on(ada):
+    pytest.importorskip("xacro")
+    code, out, _ = ada("info", "pa10", "--arg", "prefix=left_", "--arg", "lengths:=7c")
+    assert code == 0
+    assert "left_s1 (revolute z) -> left_link_1" in out
+
+
+def test_a_malformed_argument_is_refused(ada):
+    code, _, err = ada("info", "pa10", "--arg", "prefix")
+    assert code == 2
+    assert "NAME=VALUE" in err
+
+
+def test_info_shows_tree_sizes_and_limits(ada):
+    code, out, _ = ada("info", "pa10")
+    assert code == 0
+    assert "nq = 7, nv = 7, total mass 34.21 kg" in out
+    assert "| s2 (revolute y) -> link_2 [8.41 kg]" in out
+    assert "0 x 0 x 1.317 m" in out
+    assert any(line.split() == ["e1", "revolute", "-2.3911", "2.3911", "2", "100", "0", "0", "0.2125"] for line in out.splitlines())  # fmt: skip  # noqa: E501
+
+
+def test_info_indents_branches_and_not_chains():
+    from ada_dynamics.model import Builder
+
+    builder = Builder("r")
+    for name in "abcdef":
+        builder.link(name)
+    for parent, child in ("ab", "bc", "cd", "ce", "ef"):
+        builder.joint(f"{parent}{child}", "fixed", parent, child)
+    assert info.tree_lines(builder.build()) == [
+        "a",
+        "| ab (fixed) -> b",
+        "| bc (fixed) -> c",
+        "|- cd (fixed) -> d",
+        "`- ce (fixed) -> e",
+        "   ef (fixed) -> f",
+    ]
+
+
+def test_info_prints_json_without_infinities(ada, write):
+    code, out, _ = ada("info", "--json", "--base", "floating", write(ARM.format(1)))
+    data = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    assert code == 0
+    assert (data["nq"], data["nv"]) == (8, 7)
+    assert [j["q"] for j in data["joints"]] == [[0, 7], [7, 8]]
+    assert data["joints"][1]["lower"] is None
+
+
+def test_other_modules_may_add_sections_to_info(ada, monkeypatch):
+    monkeypatch.setitem(info.SECTIONS, "cost", lambda model: ({"joints": model.nv}, [f"{model.nv} joints"]))
+    assert "cost\n7 joints\n" in ada("info", "pa10")[1]
+    assert json.loads(ada("info", "pa10", "--json")[1])["cost"] == {"joints": 7}
+
+
+def test_list_names_the_catalogue(ada):
+    code, out, _ = ada("list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["name", "pa10", "pa10_7c", "pa10_thesis"]
+    assert {e["name"] for e in json.loads(ada("list", "--json")[1])} == {"pa10", "pa10_7c", "pa10_thesis"}
+
+
+def test_control_c_ends_without_a_traceback(ada, monkeypatch):
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands.list_robots, "run", interrupted)
+    code, _, err = ada("list")
+    assert (code, err) == (130, "ada: interrupted\n")
+
+
+def process(*arguments: str, **options) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "ada_dynamics.cli", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    one = process("info", "pa10", "--json")
+    assert one.stdout is not None and one.stderr is not None
+    one.stdout.close()
+    assert one.wait(60) in {0, 141}
+    assert one.stderr.read() == b""
+
+
+def test_names_that_the_terminal_lacks_do_not_crash_it(write):
+    path = write(ARM.format(1))
+    one = process("info", path, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    out, err = one.communicate(timeout=60)
+    assert (one.returncode, err) == (0, b"")
+    assert b"? [1 kg]" not in out and b"pivot" in out

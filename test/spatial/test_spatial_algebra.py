@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The spatial algebra is that of Takahashi 2012, appendix A, on floats and through the expression graph alike.
+
+The reference is dense numpy: 3x3 and 6x6 matrices written here as the appendix prints them, scipy's matrix exponential
+and rotations, and transforms3d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ada_dynamics.expr import cos, evaluate, sin, trace
+from ada_dynamics.spatial import rotation as rot
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia, inverse_symmetric
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.transform import Transform
+
+linalg = pytest.importorskip("scipy.linalg")
+ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
+
+Array = NDArray[np.float64]
+Body = Callable[[Any], Any]
+
+# Sums of a few products of numbers up to 10: rounding is below 1e-13, absolute.
+ABSOLUTE = 1e-12
+
+
+# Tracing costs milliseconds per example, and each example has up to 30 free numbers.
+few = settings(max_examples=25)
+
+
+# --- running the same lines on floats and through a graph -----------------------------------------------------------
+def on_floats(body: Body, x: Array) -> Array:
+    return np.array(body(tuple(x.tolist())), dtype=float)
+
+
+def through_the_graph(body: Body, x: Array) -> Array:
+    function = trace("body", {"x": len(x)}, lambda x: {"result": body(x)})
+    return np.asarray(evaluate(function, x=x.tolist())["result"], dtype=float)
+
+
+@pytest.fixture(params=[on_floats, through_the_graph], ids=["floats", "traced"], scope="module")
+def run(request: pytest.FixtureRequest) -> Callable[[Body, Array], Array]:
+    return request.param
+
+
+def numbers(n: int) -> st.SearchStrategy[Array]:
+    """Also zeros, which the library treats on their own."""
+    one = st.floats(-3.0, 3.0, allow_subnormal=False)
+    return st.lists(st.one_of(one, st.sampled_from([0.0, -0.0, 1.0])), min_size=n, max_size=n).map(np.array)
+
+
+def unit_vectors() -> st.SearchStrategy[Array]:
+    return numbers(3).filter(lambda a: np.linalg.norm(a) > 0.1).map(lambda a: a / np.linalg.norm(a))
+
+
+def quaternions() -> st.SearchStrategy[Array]:
+    return numbers(4).filter(lambda a: np.linalg.norm(a) > 0.1).map(lambda a: a / np.linalg.norm(a))
+
+
+def poses() -> st.SearchStrategy[Array]:
+    """Quaternion (x, y, z, w) and position."""
+    return st.tuples(quaternions(), numbers(3)).map(np.concatenate)
+
+
+def transform(x: Any) -> Transform:
+    """From quaternion and position, over any scalars."""
+    return Transform(rot.MatrixRotation(rot.from_quaternion(*x[:4])), tuple(x[4:7]))
+
+
+def near(ours: Any, theirs: Any, within: float = ABSOLUTE) -> bool:
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    assert ours.shape == theirs.shape
+    return bool(np.max(np.abs(ours - theirs), initial=0.0) <= within * max(1.0, np.max(np.abs(theirs), initial=0.0)))
+
+
+# --- the reference, dense -------------------------------------------------------------------------------------------
+def skew(a: Array) -> Array:
+    """Eqs. A.4, A.7, A.11."""
+    return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def dense_rotation(x: Array) -> Array:
+    return np.asarray(ScipyRotation.from_quat(x[:4]).as_matrix())
+
+
+def motion_matrix(x: Array) -> Array:
+    """ᴮX_A, eq. A.14."""
+    R, D, zero = dense_rotation(x).T, skew(x[4:7]), np.zeros((3, 3))
+    return np.block([[R, zero], [-R @ D, R]])
+
+
+def force_matrix(x: Array) -> Array:
+    """ᴮX*_A, eq. A.15."""
+    R, D, zero = dense_rotation(x).T, skew(x[4:7]), np.zeros((3, 3))
+    return np.block([[R, -R @ D], [zero, R]])
+
+
+def cross_matrix(V: Array) -> Array:
+    """V x, eq. A.43."""
+    return np.block([[skew(V[:3]), np.zeros((3, 3))], [skew(V[3:]), skew(V[:3])]])
+
+
+def inertia_of(x: Array) -> tuple[float, Array, Array]:
+    """Mass, CoM and a tensor about it that a body can have, from 10 numbers."""
+    A = np.array([[x[1], x[2], x[3]], [0.0, x[4], x[5]], [0.0, 0.0, x[6]]])
+    return 0.1 + abs(float(x[0])), x[7:10], A @ A.T + 0.1 * np.eye(3)
+
+
+def dense_inertia(mass: float, com: Array, about: Array) -> Array:
+    """Eq. A.29."""
+    D = skew(com)
+    return np.block([[about + mass * D @ D.T, mass * D], [mass * D.T, mass * np.eye(3)]])
+
+
+def flat(m: Motion | Force) -> tuple[Any, ...]:
+    return (*m[0], *m[1])
+
+
+def motion(x: Any) -> Motion:
+    return Motion(tuple(x[:3]), tuple(x[3:6]))
+
+
+def force(x: Any) -> Force:
+    return Force(tuple(x[:3]), tuple(x[3:6]))
+
+
+def body(x: Any) -> RigidInertia:
+    """From mass, CoM and the tensor's six entries."""
+    m, a, b, c, xx, xy, xz, yy, yz, zz = x
+    return RigidInertia.from_com(m, (a, b, c), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+
+def packed(mass: float, com: Array, about: Array) -> Array:
+    return np.array([mass, *com, *about[np.triu_indices(3)]])
+
+
+# --- vectors --------------------------------------------------------------------------------------------------------
+@few
+@given(x=numbers(6))
+def test_the_skew_matrix_is_the_cross_product_with_its_transpose_reversed(run: Any, x: Array) -> None:
+    assert near(run(lambda x: v3.skew(x[:3]), x), skew(x[:3]))
+    assert near(run(lambda x: v3.cross(x[:3], x[3:]), x), np.cross(x[:3], x[3:]))
+    assert near(run(lambda x: v3.mat_vec(v3.skew(x[:3]), x[3:]), x), -skew(x[3:]) @ x[:3])
+
+
+@few
+@given(x=numbers(18))
+def test_matrix_products_are_those_of_numpy(run: Any, x: Array) -> None:
+    def split(x: Any) -> tuple[Any, Any]:
+        A = tuple(tuple(x[3 * i : 3 * i + 3]) for i in range(3))
+        return A, tuple(tuple(x[9 + 3 * i : 12 + 3 * i]) for i in range(3))
+
+    A, B = x[:9].reshape(3, 3), x[9:].reshape(3, 3)
+    assert near(run(lambda x: v3.mat_mat(*split(x)), x), A @ B)
+    assert near(run(lambda x: v3.mat_add(*split(x)), x), A + B)
+    assert near(run(lambda x: v3.mat_sub(*split(x)), x), A - B)
+    assert near(run(lambda x: v3.transpose(split(x)[0]), x), A.T)
+
+
+@few
+@given(x=numbers(12))
+def test_power_is_the_same_at_every_reference_point(run: Any, x: Array) -> None:
+    """Eqs. A.3, A.6, A.10, A.13, and the pairing after A.2."""
+    V, F, d = x[:6], np.array([*x[6:9], *x[:3][::-1]]), x[9:12]
+    joined = np.concatenate([V, F, d])
+    moved_V = np.concatenate([V[:3], V[3:] + np.cross(V[:3], d)])
+    moved_F = np.concatenate([F[:3] - np.cross(d, F[3:]), F[3:]])
+    assert near(run(lambda x: flat(motion(x).at(x[12:15])), joined), moved_V)
+    assert near(run(lambda x: flat(force(x[6:]).at(x[12:15])), joined), moved_F)
+    at_both = run(
+        lambda x: [motion(x).power(force(x[6:])), motion(x).at(x[12:]).power(force(x[6:]).at(x[12:]))], joined
+    )
+    assert near(at_both, [V @ F, V @ F])
+
+
+# --- transforms -----------------------------------------------------------------------------------------------------
+@few
+@given(x=poses(), m=numbers(6))
+def test_transforms_are_the_matrices_of_eqs_a14_to_a17(run: Any, x: Array, m: Array) -> None:
+    joined = np.concatenate([x, m])
+    X, Xf = motion_matrix(x), force_matrix(x)
+    assert near(run(lambda x: flat(transform(x).motion_down(motion(x[7:]))), joined), X @ m)
+    assert near(run(lambda x: flat(transform(x).force_down(force(x[7:]))), joined), Xf @ m)
+    assert near(run(lambda x: flat(transform(x).motion_up(motion(x[7:]))), joined), np.linalg.inv(X) @ m)
+    assert near(run(lambda x: flat(transform(x).force_up(force(x[7:]))), joined), np.linalg.inv(Xf) @ m)
+    assert near(run(lambda x: transform(x).motion_matrix_down(), x), X)
+    assert near(run(lambda x: transform(x).force_matrix_down(), x), Xf)
+
+
+@few
+@given(x=poses())
+def test_motion_and_force_transforms_are_dual(run: Any, x: Array) -> None:
+    """Eqs. A.18, A.19."""
+    X = run(lambda x: transform(x).motion_matrix_down(), x)
+    Xf = run(lambda x: transform(x).force_matrix_down(), x)
+    back = run(lambda x: transform(x).inverse().motion_matrix_down(), x)
+    back_f = run(lambda x: transform(x).inverse().force_matrix_down(), x)
+    assert near(X, back_f.T)
+    assert near(Xf, back.T)
+    assert near(X @ Xf.T, np.eye(6))
+
+
+@few
+@given(x=poses(), y=poses(), z=poses(), p=numbers(3))
+def test_transforms_form_a_group(run: Any, x: Array, y: Array, z: Array, p: Array) -> None:
+    joined = np.concatenate([x, y, z, p])
+    X, Y, Z = (motion_matrix(a) for a in (x, y, z))
+
+    def three(x: Any) -> tuple[Transform, Transform, Transform]:
+        return transform(x), transform(x[7:]), transform(x[14:])
+
+    def left(x: Any) -> Any:
+        a, b, c = three(x)
+        return a.then(b).then(c).motion_matrix_down()
+
+    def right(x: Any) -> Any:
+        a, b, c = three(x)
+        return a.then(b.then(c)).motion_matrix_down()
+
+    def there_and_back(x: Any) -> Any:
+        return transform(x).then(transform(x).inverse()).motion_matrix_down()
+
+    assert near(run(left, joined), Z @ Y @ X, 1e-11)  # three positions of length 5 add up
+    assert near(run(right, joined), Z @ Y @ X, 1e-11)
+    assert near(run(there_and_back, joined), np.eye(6))
+    assert near(run(lambda x: transform(x).then(Transform()).motion_matrix_down(), x), X)
+    assert near(run(lambda x: transform(x).point_up(x[21:24]), joined), dense_rotation(x) @ p + x[4:7])
+
+
+@few
+@given(x=poses(), m=numbers(12))
+def test_power_does_not_depend_on_the_frame(run: Any, x: Array, m: Array) -> None:
+    def power(x: Any) -> Any:
+        X = transform(x)
+        return [X.motion_down(motion(x[7:])).power(X.force_down(force(x[13:])))]
+
+    assert near(run(power, np.concatenate([x, m])), [m[:6] @ m[6:]], 1e-11)
+
+
+@few
+@given(x=poses(), m=numbers(6), V=numbers(6), h=st.just(1e-5))
+def test_cross_products_are_rates_of_vectors_fixed_in_a_moving_frame(
+    run: Any, x: Array, m: Array, V: Array, h: float
+) -> None:
+    """Eqs. A.42-A.44, against central differences of a frame that moves with V."""
+    assert near(run(lambda x: flat(motion(x).cross_motion(motion(x[6:]))), np.concatenate([V, m])), cross_matrix(V) @ m)
+    ours = run(lambda x: flat(motion(x).cross_force(force(x[6:]))), np.concatenate([V, m]))
+    assert near(ours, -cross_matrix(V).T @ m)
+
+    # Seen at the fixed frame, with V given there; both frames coincide at time 0 where x plays no part.
+    def seen(t: float, dense: Callable[[Array], Array]) -> Array:
+        """The vector m, fixed in the moving frame, seen from the fixed one at time t."""
+        twist = np.block([[skew(V[:3]), V[3:, None]], [np.zeros((1, 4))]])
+        T = linalg.expm(twist * t)
+        pose = np.concatenate([ScipyRotation.from_matrix(T[:3, :3]).as_quat(), T[:3, 3]])
+        return np.linalg.inv(dense(pose)) @ m
+
+    # The difference's own error: h² |V|³ |m| < 1e-6 and rounding 1e-16/h |m| < 1e-9.
+    for dense, expected in ((motion_matrix, cross_matrix(V) @ m), (force_matrix, -cross_matrix(V).T @ m)):
+        assert near((seen(h, dense) - seen(-h, dense)) / (2.0 * h), expected, 1e-6)
+
+
+# --- inertia --------------------------------------------------------------------------------------------------------
+@few
+@given(x=numbers(10), V=numbers(6))
+def test_rigid_inertia_gives_momentum_as_eqs_a23_to_a29(run: Any, x: Array, V: Array) -> None:
+    m, c, about = inertia_of(x)
+    I, joined = dense_inertia(m, c, about), np.concatenate([packed(m, c, about), V])
+    assert near(run(lambda x: body(x[:10]).matrix(), joined), I)
+    momentum = run(lambda x: flat(body(x[:10]).times(motion(x[10:]))), joined)
+    assert near(momentum, I @ V, 1e-11)
+    # eqs. A.20-A.22, from the momentum of the CoM
+    v_c = V[3:] + np.cross(V[:3], c)
+    assert near(momentum, [*(about @ V[:3] + np.cross(c, m * v_c)), *(m * v_c)], 1e-11)
+    articulated = run(lambda x: flat(ArticulatedInertia.of_rigid(body(x[:10])).times(motion(x[10:]))), joined)
+    assert near(articulated, I @ V, 1e-11)
+
+
+@few
+@given(x=numbers(10))
+def test_the_inverse_inertia_is_that_of_eq_a34(run: Any, x: Array) -> None:
+    m, c, about = inertia_of(x)
+    D, J = skew(c), np.linalg.inv(about)
+    printed = np.block([[J, J @ D.T], [D @ J, np.eye(3) / m + D @ J @ D.T]])
+    ours = run(lambda x: body(x[:10]).inverse_matrix(), packed(m, c, about))
+    # The tensor about the CoM is recovered by subtracting m |c|² < 90, its smallest eigenvalue is 0.1 at least and its
+    # condition below 500: 1e-16 * 90 / 0.1 * 500 < 1e-10.
+    assert near(ours, printed, 1e-9)
+    assert near(ours @ dense_inertia(m, c, about), np.eye(6), 1e-8)
+
+
+@few
+@given(x=numbers(10), y=numbers(10), pose=poses())
+def test_inertias_transform_as_eqs_a37_and_a40_and_add_up(run: Any, x: Array, y: Array, pose: Array) -> None:
+    first, second = inertia_of(x), inertia_of(y)
+    joined = np.concatenate([packed(*first), packed(*second), pose])
+    A, B, X = dense_inertia(*first), dense_inertia(*second), motion_matrix(pose)
+    # from B to A: ᴬI = ᴬX*_B ᴮI ᴮX_A
+    assert near(run(lambda x: body(x[:10]).up(transform(x[20:])).matrix(), joined), X.T @ A @ X, 1e-11)
+    assert near(run(lambda x: (body(x[:10]) + body(x[10:20])).matrix(), joined), A + B)
+
+    def articulated(x: Any) -> Any:
+        moved = (ArticulatedInertia.of_rigid(body(x[:10])) + ArticulatedInertia.of_rigid(body(x[10:20]))).up(
+            transform(x[20:])
+        )
+        return [flat(moved.times(motion([1.0 if i == j else 0.0 for j in range(6)]))) for i in range(6)]
+
+    assert near(run(articulated, joined), (X.T @ (A + B) @ X).T, 1e-11)
+    # A.40 for the inverse: ᴬΦ = ᴬX_B ᴮΦ ᴮX*_A
+    inverse = run(lambda x: body(x[:10]).up(transform(x[20:])).inverse_matrix(), joined)
+    back = np.linalg.inv(X)
+    assert near(inverse, back @ np.linalg.inv(A) @ back.T, 1e-7)  # as above, with m |c|² up to 1000
+
+
+@few
+@given(x=numbers(10), s=numbers(6).filter(lambda s: np.linalg.norm(s) > 0.3))
+def test_freeing_a_joint_takes_the_outer_product_off(run: Any, x: Array, s: Array) -> None:
+    """Eq. 2.32: what is left no longer resists the freed motion."""
+    A = dense_inertia(*inertia_of(x))
+
+    def freed(x: Any) -> Any:
+        I, S = ArticulatedInertia.of_rigid(body(x[:10])), motion(x[10:])
+        U = I.times(S)
+        left = I.less_outer(U, U.scaled(1.0 / S.power(U)))
+        return [flat(left.times(motion([1.0 if i == j else 0.0 for j in range(6)]))) for i in range(6)]
+
+    ours = run(freed, np.concatenate([packed(*inertia_of(x)), s]))
+    assert near(ours, A - np.outer(A @ s, A @ s) / (s @ A @ s), 1e-10)
+    assert near(ours @ s, np.zeros(6), 1e-10 * np.max(np.abs(A)))
+
+
+@few
+@given(x=numbers(10))
+def test_the_inverse_of_a_symmetric_matrix_is_its_inverse(run: Any, x: Array) -> None:
+    _, _, about = inertia_of(x)
+    ours = run(lambda x: inverse_symmetric(body(x).about_origin), packed(0.0, np.zeros(3), about))
+    assert near(ours, np.linalg.inv(about), 1e-10)  # condition below 500
+
+
+# --- rotations ------------------------------------------------------------------------------------------------------
+@few
+@given(a=unit_vectors(), angle=st.floats(-7.0, 7.0))
+def test_rodrigues_is_the_matrix_exponential(run: Any, a: Array, angle: float) -> None:
+    """Awa 2009, eqs. 3-6."""
+    ours = run(lambda x: rot.from_axis_angle(tuple(x[:3]), x[3]), np.array([*a, angle]))
+    assert near(ours, linalg.expm(skew(a) * angle))
+
+
+@few
+@given(p=quaternions(), scale=st.floats(0.9, 1.1))
+def test_quaternions_turn_as_in_scipy_and_their_length_plays_no_part(run: Any, p: Array, scale: float) -> None:
+    ours = run(lambda x: rot.from_quaternion(*x), scale * p)
+    assert near(ours, ScipyRotation.from_quat(p).as_matrix())
+    assert near(ours @ ours.T, np.eye(3))
+
+
+@few
+@given(angles=numbers(3))
+def test_roll_pitch_yaw_are_urdfs(run: Any, angles: Array) -> None:
+    ours = run(lambda x: rot.from_rpy(*x), angles)
+    assert near(ours, ScipyRotation.from_euler("xyz", angles).as_matrix())  # about fixed axes
+    euler = pytest.importorskip("transforms3d").euler
+    assert near(ours, euler.euler2mat(*angles, axes="sxyz"))
+    if abs(np.cos(angles[1])) > 1e-2:
+        # Takahashi 2012, eq. 3.30, gives the transpose as the product of three turns.
+        turns = [ScipyRotation.from_euler(k, a).as_matrix() for k, a in zip("zyx", angles[::-1], strict=True)]
+        assert near(ours, turns[0] @ turns[1] @ turns[2])
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@few
+@given(x=numbers(11))
+def test_every_kind_of_rotation_works_alike(run: Any, k: int, x: Array) -> None:
+    angle, second, v, S = x[0], x[1], x[2:5], x[5:11]
+    R1 = ScipyRotation.from_rotvec(angle * np.eye(3)[k]).as_matrix()
+    R2 = ScipyRotation.from_rotvec(second * np.eye(3)[(k + 1) % 3]).as_matrix()
+    A = np.array([[S[0], S[1], S[2]], [S[1], S[3], S[4]], [S[2], S[4], S[5]]])
+    B = np.outer(v, S[:3]) + A  # not symmetric
+
+    def kinds(x: Any) -> list[Any]:
+        axis = rot.AxisRotation(k, cos(x[0]), sin(x[0]))
+        other = rot.AxisRotation((k + 1) % 3, cos(x[1]), sin(x[1]))
+        return [axis, rot.MatrixRotation(axis.matrix()), rot.Product(axis, other), rot.Product(rot.IDENTITY, axis)]
+
+    def matrix(x: Any, symmetric: bool) -> Any:
+        a, b, c, d, e, f = x[5:11]
+        M = ((a, b, c), (b, d, e), (c, e, f))
+        if symmetric:
+            return M
+        return v3.mat_add(M, tuple(v3.scale(x[2 + i], tuple(x[5:8])) for i in range(3)))
+
+    for i, R in enumerate([R1, R1, R1 @ R2, R1]):
+        assert near(run(lambda x, i=i: kinds(x)[i].matrix(), x), R)
+        assert near(run(lambda x, i=i: kinds(x)[i].up(tuple(x[2:5])), x), R @ v)
+        assert near(run(lambda x, i=i: kinds(x)[i].down(tuple(x[2:5])), x), R.T @ v)
+        assert near(run(lambda x, i=i: kinds(x)[i].up_symmetric(matrix(x, True)), x), R @ A @ R.T, 1e-11)
+        assert near(run(lambda x, i=i: kinds(x)[i].up_matrix(matrix(x, False)), x), R @ B @ R.T, 1e-11)
+
+
+def to_tuples(R: Array) -> Any:
+    return tuple(tuple(row) for row in R.tolist())
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-15, 4e-8, 1e-3])
+def test_the_cheapest_form_of_a_constant_rotation_is_still_that_rotation(tilt: float) -> None:
+    """A tilt of 4e-8 rad leaves a diagonal of ones in 64 bits; it must not be lost."""
+    for rotvec in ([tilt, 0.0, 0.0], [0.0, tilt, 0.7], [tilt, np.pi, 0.0], [0.0, 0.0, np.pi / 2]):
+        R = ScipyRotation.from_rotvec(rotvec).as_matrix()
+        for given_R in (R, np.where(np.abs(np.abs(R) - 1.0) < 1e-14, np.sign(R), R)):
+            ours = np.array(rot.constant_rotation(to_tuples(given_R)).matrix())
+            assert np.max(np.abs(ours - given_R)) <= 2e-16
+    assert rot.constant_rotation(to_tuples(np.eye(3))) is rot.IDENTITY
