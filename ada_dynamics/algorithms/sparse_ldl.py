@@ -7,6 +7,7 @@ On a mass matrix in depth-first order this is the LᵀDL factorisation without f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
@@ -39,17 +40,24 @@ class SymmetricMatrix:
         return [dict(row) for row in self._rows]
 
 
-def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
-    """x with A x = b, for A positive definite."""
+class Factors(NamedTuple):
+    """A = Lᵀ D L: the pivots D with their inverses, and the rows of L below each of them."""
+
+    pivots: list[Scalar]
+    inverse: list[Scalar]
+    rows: list[dict[int, Scalar]]
+
+
+def factorise(matrix: SymmetricMatrix) -> Factors:
+    """Eliminate coordinate k from all before it, k = n-1 ... 0."""
     rows = matrix.lower_rows()
-    x = list(b)
     n = matrix.size
+    pivots: list[Scalar] = [0.0] * n
     inverse: list[Scalar] = [0.0] * n
     factors: list[dict[int, Scalar]] = [{} for _ in range(n)]
-
-    # Pass 1: eliminate coordinate k from all before it, k = n-1 ... 0
     for k in range(n - 1, -1, -1):
-        inverse[k] = 1.0 / rows[k].get(k, 0.0)
+        pivots[k] = rows[k].get(k, 0.0)
+        inverse[k] = 1.0 / pivots[k]
         earlier = sorted((i for i in rows[k] if i < k), reverse=True)
         for i in earlier:
             factor = product(rows[k][i], inverse[k])
@@ -57,11 +65,30 @@ def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
             for j in earlier:
                 if j <= i:
                     rows[i][j] = minus(rows[i].get(j, 0.0), product(factor, rows[k][j]))
-            x[i] = minus(x[i], product(factor, x[k]))
+    return Factors(pivots, inverse, factors)
 
-    # Pass 2: back substitution, k = 0 ... n-1
+
+def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
+    """x with A x = b, for A positive definite."""
+    factors = factorise(matrix)
+    x = list(b)
+    n = matrix.size
+
+    # Pass 1: Lᵀ y = b, then D
+    for k in range(n - 1, -1, -1):
+        for i in factors.rows[k]:
+            x[i] = minus(x[i], product(factors.rows[k][i], x[k]))
     for k in range(n):
-        x[k] = product(x[k], inverse[k])
-        for i in sorted(factors[k], reverse=True):
-            x[k] = minus(x[k], product(factors[k][i], x[i]))
+        x[k] = product(x[k], factors.inverse[k])
+
+    # Pass 2: L x = y
+    for k in range(n):
+        for i in factors.rows[k]:
+            x[k] = minus(x[k], product(factors.rows[k][i], x[i]))
     return x
+
+
+def pivot_shares(matrix: SymmetricMatrix) -> list[Scalar]:
+    """What elimination leaves of each diagonal entry, as a share of it: 0 where the matrix is singular."""
+    pivots = factorise(matrix).pivots
+    return [product(pivot, 1.0 / matrix[k, k]) for k, pivot in enumerate(pivots)]

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics.singular import loose_joint
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -63,9 +65,17 @@ def explain(model: Model, arrays: Mapping[str, Array]) -> str:
         problems = model.position_problems(q)
         if problems:
             return (f"state {row}: " if arrays["q"].ndim == 2 else "") + "; ".join(problems) + "."
+    for row, q in enumerate(np.atleast_2d(arrays["q"])):
+        joint = loose_joint(model.tree, q.tolist())
+        if joint:
+            return (f"state {row}: " if arrays["q"].ndim == 2 else "") + (
+                f"the mass matrix of model {model.name!r} is singular: nothing resists joint {joint!r} in this "
+                "position, so its acceleration is undefined. Give the links that it carries inertia, or the joint an "
+                "armature."
+            )
     return (
-        f"the result is not finite: the mass matrix of model {model.name!r} is singular or the numbers overflow. "
-        "Look for links without mass or inertia with ada.check, and for extreme values in the arguments."
+        f"the result of model {model.name!r} is not finite: the numbers overflow. Look for extreme values in the "
+        "arguments, and in the masses and lengths of the model with ada.check."
     )
 
 
@@ -79,12 +89,11 @@ def _owner(model: Model, name: str, column: int) -> str:
     return ""
 
 
-def flat_wrenches(model: Model, external: Mapping[str, Any]) -> Array:
+def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Array:
     """External wrenches by link as [force, moment] about each body's origin in its axes, body after body.
 
-    Each wrench is (6,) or, in a batch, (N, 6).
+    Each wrench is (6,) or, in a batch, (N, 6). The tree is the one that the kernel works on: body axes depend on it.
     """
-    tree = model.tree
     given: dict[str, Array] = {}
     for link, wrench in external.items():
         if link not in model.links:

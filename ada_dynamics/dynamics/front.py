@@ -19,6 +19,7 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
 ALGORITHMS = ("auto", "aba", "crba", "lagrange", "order_n")
@@ -224,7 +225,7 @@ class Dynamics:
 
     # --- how it is done -----------------------------------------------------------------------------------------
     @property
-    def _tree(self) -> Any:
+    def _tree(self) -> Tree:
         return self.model.tree
 
     @property
@@ -270,7 +271,8 @@ class Dynamics:
     ) -> Array:
         given: dict[str, Any] = {"q": q, "v": v, third: u}
         if external:
-            given["wrenches"] = flat_wrenches(self.model, external)
+            tree = self.model.uniform_tree if self._kernels.generic else self._tree
+            given["wrenches"] = flat_wrenches(self.model, tree, external)
         arrays = self._arguments(given)
         if self._kernels.generic:
             return self._run_loop(name, bool(external), arrays)
@@ -322,9 +324,10 @@ class Dynamics:
     def _loop_in_python(self, name: str, inputs: Sequence[Array]) -> Array:
         """The algorithm itself, on numbers or on columns of states, where nothing can be compiled."""
         q, v, u = ([*x.T] if x.ndim == 2 else x.tolist() for x in inputs[:3])
-        wrenches = quantities.body_wrenches(self._tree, [*inputs[3].T]) if len(inputs) > 3 else None
+        tree = self.model.uniform_tree
+        wrenches = quantities.body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
         algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics
-        return np.array(algorithm(self._tree, q, v, u, wrenches)).T
+        return np.array(algorithm(tree, q, v, u, wrenches)).T
 
     def _derivatives(self, kernel: Kernel, **given: Any) -> list[Array]:
         if self._kernels.generic:

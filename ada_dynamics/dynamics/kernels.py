@@ -13,6 +13,7 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
@@ -48,7 +49,8 @@ class Kernels:
         return self._chosen
 
     def _cheapest(self) -> str:
-        if self.tree.has_mimics:
+        if self.tree.has_mimics or has_degenerate_bodies(self.tree):
+            # coordinates that share a joint, and the check for a singular matrix, need the matrix
             return "crba"
         if self.generic or depth(self.tree) > COMPARE_UP_TO_DEPTH:
             return "aba"

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ada_dynamics.algorithms import (
     aba,
     centre_of_mass,
@@ -24,6 +26,8 @@ from ada_dynamics.algorithms import (
     rnea,
     unit_vector,
 )
+from ada_dynamics.dynamics.singular import loose_joint, pivot_guards
+from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Expr, Function, Traced, jvp, trace
 from ada_dynamics.expr.evaluate import evaluate_nodes
 from ada_dynamics.model.regroup import for_efforts
@@ -59,15 +63,42 @@ class Quantity:
 
 
 def _quantity(
-    name: str, tree: Tree, inputs: Sequence[str], shapes: dict[str, tuple[int, ...]], body: Callable[..., Outputs]
+    name: str,
+    tree: Tree,
+    inputs: Sequence[str],
+    shapes: dict[str, tuple[int, ...]],
+    body: Callable[..., Outputs],
+    solves: bool = False,
 ) -> Quantity:
+    """A quantity; `solves` says that it divides by the mass matrix, which must then not be singular."""
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv, "a": tree.nv, "wrenches": 6 * len(tree.bodies)}
     wanted = {key: sizes[key] for key in inputs}
 
     def guarded(**vectors: Sequence[Scalar]) -> Traced:
-        return Traced(body(**vectors), position_guards(tree, vectors["q"]))
+        guards = position_guards(tree, vectors["q"])
+        if solves:
+            guards += pivot_guards(tree, vectors["q"])
+        return Traced(body(**vectors), guards)
 
-    return Quantity(name, wanted, shapes, lambda: trace(name, wanted, guarded, tuple(shapes)))
+    def traced() -> Function:
+        try:
+            return trace(name, wanted, guarded, tuple(shapes))
+        except ZeroDivisionError:
+            raise ModelError(_singular_everywhere(tree)) from None
+
+    return Quantity(name, wanted, shapes, traced)
+
+
+def _singular_everywhere(tree: Tree) -> str:
+    """Message for a division by a constant zero: a pivot that vanishes in every position."""
+    neutral = np.zeros(tree.nq)
+    for body in tree.bodies:
+        neutral[body.q] = body.joint.neutral()
+    joint = loose_joint(tree, neutral.tolist())
+    return (
+        f"nothing resists joint {joint!r} in any position: the links that it carries have no mass, or no inertia that "
+        "another joint does not move as well. Give them inertia, give the joint an armature, or make it fixed."
+    )
 
 
 def position_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
@@ -115,8 +146,9 @@ def forward(tree: Tree, algorithm: str, external: bool) -> Quantity:
 
     shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
     if external:
-        return _quantity(f"forward_{algorithm}_external", tree, ("q", "v", "tau", "wrenches"), shapes, with_wrenches)
-    return _quantity(f"forward_{algorithm}", tree, ("q", "v", "tau"), shapes, body)
+        inputs = ("q", "v", "tau", "wrenches")
+        return _quantity(f"forward_{algorithm}_external", tree, inputs, shapes, with_wrenches, solves=True)
+    return _quantity(f"forward_{algorithm}", tree, ("q", "v", "tau"), shapes, body, solves=True)
 
 
 def inverse(tree: Tree, external: bool) -> Quantity:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All algorithms agree on random trees, keep the invariants of mechanics, and reproduce closed forms.
 
-Trees are drawn by hypothesis: any topology, every joint type, oblique axes, rotor inertia, damping, friction, fixed joints
-and every kind of base. Accelerations are compared as efforts, M (a - a'), relative to what is added up there: two right
-solvers differ by rounding times the condition of the mass matrix, which this takes out.
+Trees are drawn by hypothesis: any topology, every joint type, oblique axes, rotor inertia, damping, friction, fixed
+joints and every kind of base. Accelerations are compared as efforts, M (a - a'), relative to what is added up there:
+two right solvers differ by rounding times the condition of the mass matrix, which this takes out.
 """
 
 from __future__ import annotations
@@ -660,7 +660,7 @@ def test_the_zero_moment_point_of_weights_is_their_balance_point() -> None:
 def test_the_zero_moment_point_of_an_accelerated_mass_is_that_of_the_cart_table(x: list[float], height: float) -> None:
     """x_zmp = x - (z - z0) ẍ/(z̈ + g), whatever frame the force acts in; moments along the normal play no part."""
     c, a = np.array(x[:3]), np.array(x[3:])
-    f = 1.7 * (a + [0.0, 0.0, g])
+    f = 1.7 * (a + np.array([0.0, 0.0, g]))
     p = zmp.zero_moment_point([(tuple(c), Force((0.0, 0.0, 0.9), tuple(f)))], (0.0, 0.0, 1.0), (5.0, -3.0, height))
     expected = c - (c[2] - height) * np.array([a[0], a[1], a[2] + g]) / (a[2] + g)
     assert np.max(np.abs(np.array(p) - expected)) < 1e-12

@@ -170,7 +170,7 @@ def test_pa10_with_rotor_inertia_accelerates_as_in_mujoco() -> None:
 
 
 def test_a_planar_chain_of_thin_rods_accelerates_as_in_mujoco() -> None:
-    # MuJoCo wants positive moments of inertia; a rod's own axis never turns in the plane, so 1e-3 there changes nothing.
+    # MuJoCo wants positive moments of inertia; a rod never turns about itself in the plane, so 1e-3 changes nothing.
     model = ada.planar_chain(6)
     thick = ada.Builder("planar")
     for link in model.links.values():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every robot of PyPI's `example-robot-data` gives what pinocchio gives, with a fixed and with a floating base.
 
-Errors are relative to the size of what was added up to get a number: a torque is compared against the weight and inertia
-of the whole robot where these cancel, never against an entry that is zero by chance.
+Errors are relative to the size of what was added up to get a number: a torque is compared against the weight and
+inertia of the whole robot where these cancel, never against an entry that is zero by chance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if not hasattr(pin, "buildModelFromUrdf"):
 
 Array = NDArray[np.float64]
 
-# Both sides run in double precision through different sums over up to 100 links: 1e-13 to 1e-12 is seen, 1e-10 allowed.
+# Both sides run in double precision through different sums over up to 100 links: 1e-15 to 1e-12 is seen, 1e-10 allowed.
 RELATIVE = 1e-10
 STATES = 3
 # pinocchio refuses this one too: its file has a <robot> without a name and no links (it includes others by xacro).

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long chains: as accurate as short ones, and linear in time and memory.
 
-The reference is not a recursion over joints: it writes Newton's and Euler's laws for every link at its centre of mass, in
-the world's axes, with the joint wrenches as unknowns, and solves the whole banded system in 80-bit floats by Gaussian
-elimination with pivoting. It shares no formula with the library, and its own error is estimated by solving it in 64-bit
-floats too: what that loses is 2048 times what the 80-bit solution loses.
+The reference is not a recursion over joints: it writes Newton's and Euler's laws for every link at its centre of mass,
+in the world's axes, with the joint wrenches as unknowns, and solves the whole banded system in 80-bit floats by
+Gaussian elimination with pivoting. It shares no formula with the library, and its own error is estimated by solving it
+in 64-bit floats too: what that loses is 2048 times what the 80-bit solution loses.
 """
 
 from __future__ import annotations

@@ -100,6 +100,25 @@ def test_a_robot_has_the_frames_masses_and_limits_that_pinocchio_reads(name):
         assert theirs.inertias[theirs.getJointId(joint)].mass == pytest.approx(mass, abs=1e-8)
 
 
+def scaled_least_eigenvalue(name: str) -> float:
+    """Least eigenvalue of pinocchio's mass matrix, rows and columns scaled to a unit diagonal, at a random pose."""
+    model = pin.buildModelFromUrdf(str(ROBOTS[name]))
+    pin.seed(1)
+    q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+    upper = np.triu(pin.crba(model, model.createData(), q))
+    M = upper + np.triu(upper, 1).T
+    if (np.diag(M) <= 0.0).any():
+        return 0.0
+    scale = 1.0 / np.sqrt(np.diag(M))
+    return float(np.linalg.eigvalsh(M * scale[:, None] * scale)[0])
+
+
+@pytest.mark.parametrize("name", [n for n in ROBOTS if n not in {EMPTY, "quadrotor_base", "iris_simple"}])
+def test_the_check_says_singular_where_pinocchios_mass_matrix_is(name):
+    is_singular = any(f.code == "singular" for f in check(ROBOTS[name]).errors)
+    assert is_singular == (scaled_least_eigenvalue(name) < 1e-9)
+
+
 @pytest.mark.parametrize("name", list(ROBOTS))
 def test_checking_a_robot_never_fails(name):
     report = check(ROBOTS[name])

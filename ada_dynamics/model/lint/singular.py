@@ -54,10 +54,11 @@ def _independent(free: list[Lump], moving: list[Lump]) -> list[Lump]:
     follows = {j.name: j.mimic.joint for b in moving if (j := b.joint) is not None and j.mimic is not None}
     leaders: dict[str, str] = {}
     for name in follows:
-        leader, steps = name, 0
-        while leader in follows and steps <= len(follows):
-            leader, steps = follows[leader], steps + 1
-        leaders[name] = leader
+        path: dict[str, None] = {}
+        while name in follows and name not in leaders and name not in path:
+            path[name] = None
+            name = follows[name]
+        leaders.update(dict.fromkeys(path, leaders.get(name, name)))
     names = {b.joint.name for b in free if b.joint is not None}
     held = {leader for name, leader in leaders.items() if name not in names}
     return [b for b in free if b.joint is None or (b.joint.name not in follows and b.joint.name not in held)]

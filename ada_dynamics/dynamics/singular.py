@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Singular mass matrices: watched for by the kernels of robots that can have them, and explained by joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics.algorithms import crba
+from ada_dynamics.algorithms.sparse_ldl import pivot_shares
+from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import Scalar
+
+# Of a diagonal entry of the mass matrix, elimination must leave this share; less is rounding.
+SMALLEST_PIVOT = 1e-12
+
+
+def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """What must not be negative for the mass matrix to be regular; nothing where it always is."""
+    if not has_degenerate_bodies(tree):
+        return []
+    return [share - SMALLEST_PIVOT for share in pivot_shares(crba.mass_matrix(tree, q))]
+
+
+def loose_joint(tree: Tree, q: Sequence[float]) -> str | None:
+    """The joint that nothing resists in position q; None where there is none."""
+    M = crba.mass_matrix(tree, q)
+    for body in tree.bodies:
+        if body.is_independent and not all(float(M[i, i]) > 0.0 for i in range(body.v.start, body.v.stop)):
+            return body.name
+    try:
+        shares = pivot_shares(M)
+    except ZeroDivisionError:
+        shares = None
+    for body in tree.bodies:
+        # an exact zero has stopped the elimination: of two joints that move the same thing, the first one is named
+        if body.is_independent and (shares is None or not min(shares[body.v], default=1.0) >= SMALLEST_PIVOT):
+            return body.name
+    return None
