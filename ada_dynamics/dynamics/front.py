@@ -76,9 +76,9 @@ class Dynamics:
         choice("kernel", kernel, KERNELS)
         if model.nv == 0:
             raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
-        refuse_unusable(model)
-        generic = kernel == "generic" or (kernel == "auto" and model.nv > SPECIALISE_UP_TO)
-        if model.tree.has_mimics and algorithm not in ("auto", "crba"):
+        generic = kernel == "generic" or (kernel == "auto" and model.nv > SPECIALISE_UP_TO and not model.has_mimics)
+        refuse_unusable(model, model.uniform_tree if generic else model.tree)
+        if model.has_mimics and algorithm not in ("auto", "crba"):
             raise InputError(
                 f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
                 "'crba', or load the model with mimic='free'."
@@ -87,8 +87,9 @@ class Dynamics:
             raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
         self.model = model
         self.checked = checked
-        self._kernels = Kernels(model, algorithm, generic and not model.tree.has_mimics)
+        self._kernels = Kernels(model, algorithm, generic, checked)
         self._boundary = boundary
+        self._calls: dict[str, Callable[..., Array]] = {}
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.model!r}>"
@@ -281,13 +282,24 @@ class Dynamics:
         else:
             tag = "inverse_external" if external else "inverse"
             kernel = self._kernels.get(tag, lambda: quantities.inverse(self._tree, bool(external)))
-        if not external and self.checked and name not in self.__dict__:
+        if not external and name not in self.__dict__:
             # From now on plain float64 vectors, or rows of them, go straight to compiled code.
             self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
         return self._run(kernel, arrays)
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
-        return self._run(self._kernels.get(name, make), self._arguments(given))
+        call = self._calls.get(name)
+        if call is None:
+            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given))
+        return call(*given.values())
+
+    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Array]:
+        """The shortest way to a kernel; arguments that are not plain float64 arrays are looked at one by one."""
+
+        def general(*values: Any) -> Array:
+            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
+
+        return kernel.python_call(general, self._boundary)
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from ada_dynamics import expr
 from ada_dynamics.dynamics import quantities
@@ -28,12 +29,14 @@ COMPARE_UP_TO_DEPTH = 16
 class Kernels:
     """Kernels of one model, by name of the quantity."""
 
-    def __init__(self, model: Model, algorithm: str, generic: bool) -> None:
+    def __init__(self, model: Model, algorithm: str, generic: bool, checked: bool) -> None:
         self.model = model
         self.generic = generic
+        self._checked = checked
         self._algorithm = algorithm
         self._kernels: dict[str, Kernel] = {}
         self._loops: dict[tuple[str, bool], LoopKernel] = {}
+        self._traced: dict[str, expr.Function] = {}  # by algorithm, while they are compared
         self._chosen: str | None = None if algorithm == "auto" else algorithm
 
     @property
@@ -49,14 +52,17 @@ class Kernels:
         return self._chosen
 
     def _cheapest(self) -> str:
-        if self.tree.has_mimics or has_degenerate_bodies(self.tree):
+        if self.generic:
+            return "aba"
+        if self.model.has_mimics or has_degenerate_bodies(self.tree):
             # coordinates that share a joint, and the check for a singular matrix, need the matrix
             return "crba"
-        if self.generic or depth(self.tree) > COMPARE_UP_TO_DEPTH:
+        if depth(self.tree) > COMPARE_UP_TO_DEPTH:
             return "aba"
         costs = {}
         for name in ("aba", "crba"):
-            count = expr.cost(quantities.forward(self.tree, name, external=False).trace())
+            function = self._traced[name] = quantities.forward(self.tree, name, external=False).trace()
+            count = expr.cost(function)
             # a division takes as long as a few multiplications even where they overlap
             costs[name] = count.flops + 4 * count.divisions
         return min(costs, key=costs.__getitem__)
@@ -75,28 +81,32 @@ class Kernels:
             quantity = make()
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             key = f"{self.fingerprint()}|{quantity.name}"
-            kernel = self._kernels[name] = Kernel(signature, quantity.trace, key)
+            kernel = self._kernels[name] = Kernel(signature, quantity.trace, key, checked=self._checked)
         return kernel
 
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""
-        # The name carries no algorithm while that is "auto": a cached object is found without counting anything.
-        name = f"forward_{self._algorithm}_{external}"
-        if name not in self._kernels and self._algorithm == "auto":
-            shapes: dict[str, tuple[int, ...]] = {"a": (self.tree.nv,)}
-            sizes = {"q": self.tree.nq, "v": self.tree.nv, "tau": self.tree.nv}
-            if external:
-                sizes["wrenches"] = 6 * len(self.tree.bodies)
-            signature = Signature("forward_auto", tuple(sizes.items()), tuple(shapes.items()))
-            key = f"{self.fingerprint()}|forward_auto|{external}"
-            trace = lambda: quantities.forward(self.tree, self.algorithm, external).trace()  # noqa: E731
-            self._kernels[name] = Kernel(signature, trace, key)
-        return self.get(name, lambda: quantities.forward(self.tree, self._algorithm, external))
+        if self._algorithm != "auto":
+            name = self._algorithm
+            return self.get(f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external))
+        return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
+
+    def _forward_auto(self, external: bool) -> Quantity:
+        """Named "auto" as long as nothing is traced: a cached object is found without counting anything."""
+        any_algorithm = quantities.forward(self.tree, "crba", external)
+        name = any_algorithm.name.replace("crba", "auto")
+        return replace(any_algorithm, name=name, trace=lambda: self._trace_cheapest(external))
+
+    def _trace_cheapest(self, external: bool) -> expr.Function:
+        algorithm = self.algorithm
+        if not external and algorithm in self._traced:
+            return self._traced.pop(algorithm)
+        return quantities.forward(self.tree, algorithm, external).trace()
 
     # --- loops --------------------------------------------------------------------------------------------------
     def loop(self, name: str, external: bool) -> LoopKernel:
         """The generic kernel of "forward" or "inverse"."""
-        if self.tree.has_mimics:
+        if self.model.has_mimics:
             raise InputError(
                 f"model {self.model.name!r} has mimic joints, which the generic loop kernels cannot couple; "
                 "use kernel='specialised', or load it with mimic='free'."

@@ -12,13 +12,12 @@ from ada_dynamics.spatial.inertia import RigidInertia
 NEGLIGIBLE = 1e-14
 
 
-def refuse_unusable(model: Model) -> None:
+def refuse_unusable(model: Model, tree: Tree) -> None:
     """Raise where a joint at the end of a branch carries no inertia about its axis.
 
     That is what makes a mass matrix singular in every pose. Only the outermost joints need a look: what a joint carries
     through other joints resists through them.
     """
-    tree = model.tree
     carries = {body.parent for body in tree.bodies}
     for body in tree.bodies:
         if body.index in carries or body.armature:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class LoopTables:
     constants: Array
     base: Array
 
-    @property
+    @cached_property
     def pointers(self) -> list[int]:
         """Addresses, in the order of the entry point."""
         tables = (self.kinds, self.parents, self.places_q, self.places_v, self.constants, self.base)

@@ -181,6 +181,11 @@ class Model:
                 raise InputError(f"{name} has shape {x.shape}, model {self.name!r} needs ({wanted},).")
 
     @cached_property
+    def has_mimics(self) -> bool:
+        """Whether some coordinates drive more than one joint."""
+        return any(joint.mimic for joint in self.joints.values())
+
+    @cached_property
     def has_manifold_coordinates(self) -> bool:
         """Whether some positions are not free numbers (quaternions, Euler angles with a singularity)."""
         return any(JOINT_TYPES[self.joints[n].kind].problem is not JointType.problem for n in self._q)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -77,12 +76,6 @@ class Tree:
     gravity: Vec3
     nq: int
     nv: int
-
-    @cached_property
-    def has_mimics(self) -> bool:
-        """Whether some coordinates drive more than one joint."""
-        owners = [b.v.start for b in self.bodies if b.joint.nv]
-        return len(owners) != len(set(owners))
 
     def ancestry(self, body: int) -> list[int]:
         """The body and its ancestors, outermost first."""
