@@ -15,6 +15,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
+LARGEST_ANGLE = 1.6e9  # [rad], where the kernels' sine and cosine end
 
 
 def as_array(name: str, value: Any, size: int, model: Model) -> Array:
@@ -63,20 +64,29 @@ def explain(model: Model, arrays: Mapping[str, Array]) -> str:
             more = f" ({len(bad)} such values)" if len(bad) > 1 else ""
             return f"{name}[{column}]{state} is {value}{_owner(model, name, column)}; finite numbers are needed.{more}"
     for row, q in enumerate(np.atleast_2d(arrays["q"])):
-        problems = model.position_problems(q)
-        if problems:
-            return (f"state {row}: " if arrays["q"].ndim == 2 else "") + "; ".join(problems) + "."
-    for row, q in enumerate(np.atleast_2d(arrays["q"])):
-        joint = loose_joint(model.tree, q.tolist())
-        if joint:
-            return (f"state {row}: " if arrays["q"].ndim == 2 else "") + (
-                f"the mass matrix of model {model.name!r} is singular: nothing resists joint {joint!r} in this "
-                "position, so its acceleration is undefined. Give the links that it carries inertia, or the joint an "
-                "armature."
-            )
+        problem = _problem_of_position(model, q)
+        if problem:
+            return (f"state {row}: " if arrays["q"].ndim == 2 else "") + problem
     return (
         f"the result of model {model.name!r} is not finite: the numbers overflow. Look for extreme values in the "
         "arguments, and in the masses and lengths of the model with ada.check."
+    )
+
+
+def _problem_of_position(model: Model, q: Array) -> str | None:
+    far = np.flatnonzero(np.abs(q) > LARGEST_ANGLE)
+    if len(far):
+        owner = _owner(model, "q", int(far[0]))
+        return f"q[{far[0]}] is {q[far[0]]:g}{owner}; angles beyond {LARGEST_ANGLE:g} rad have no digits left."
+    problems = model.position_problems(q)
+    if problems:
+        return "; ".join(problems) + "."
+    joint = loose_joint(model.tree, q.tolist())
+    if joint is None:
+        return None
+    return (
+        f"the mass matrix of model {model.name!r} is singular: nothing resists joint {joint!r} in this position, so "
+        "its acceleration is undefined. Give the links that it carries inertia, or the joint an armature."
     )
 
 
@@ -95,11 +105,15 @@ def flat_wrenches(model: Model, tree: Tree, external: Mapping[str, Any]) -> Arra
 
     Each wrench is (6,) or, in a batch, (N, 6). The tree is the one that the kernel works on: body axes depend on it.
     """
+    if not isinstance(external, Mapping):
+        raise InputError(f"external is {external!r:.100}; it must be a dict from link names to wrenches of 6 numbers.")
     given: dict[str, Array] = {}
     for link, wrench in external.items():
         if link not in model.links:
             raise unknown_name("link", link, model.links)
         given[link] = as_array(f"external[{link!r}]", wrench, 6, model)
+        if not np.isfinite(given[link]).all():
+            raise InputError(f"external[{link!r}] is {given[link].tolist()!r:.200}; finite numbers are needed.")
     shape = next(((x.shape[0],) for x in given.values() if x.ndim == 2), ())
     flat = np.zeros((*shape, 6 * len(tree.bodies)))
     for link, wrench in given.items():

@@ -72,6 +72,8 @@ class Dynamics:
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
         """
+        if not isinstance(model, Model):
+            raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
         choice("algorithm", algorithm, ALGORITHMS)
         choice("kernel", kernel, KERNELS)
         if model.nv == 0:
@@ -87,9 +89,14 @@ class Dynamics:
             raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
         self.model = model
         self.checked = checked
+        self._options = {"algorithm": algorithm, "kernel": kernel, "checked": checked, "boundary": boundary}
         self._kernels = Kernels(model, algorithm, generic, checked)
         self._boundary = boundary
         self._calls: dict[str, Callable[..., Array]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process or a copy goes what it was made of; compiled code is found in the cache there."""
+        return _restore, (self.model, self._options)
 
     def __repr__(self) -> str:
         return f"<Dynamics of {self.model!r}>"
@@ -352,3 +359,7 @@ class Dynamics:
             self._check_state(arrays)
         inputs, is_batch = common_batch(arrays)
         return directional_matrices(kernel, inputs, self.model.nv, is_batch)
+
+
+def _restore(model: Model, options: dict[str, Any]) -> Dynamics:
+    return Dynamics(model, **options)

@@ -18,7 +18,7 @@ mujoco = pytest.importorskip("mujoco")
 
 Array = NDArray[np.float64]
 JOINT = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}
-# Two double-precision solvers on mass matrices with condition numbers up to 1e4: 1e-12 is seen.
+# Two double-precision solvers on mass matrices with condition numbers up to 1e3: 1e-14 is seen.
 RELATIVE = 1e-9
 
 

@@ -20,6 +20,7 @@ from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
 Array = NDArray[np.float64]
+NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
 
 
 class JointType(ABC):
@@ -75,9 +76,9 @@ class JointType(ABC):
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """A random position; within the limits where there are finite ones."""
-        low = np.where(np.isfinite(lower), lower, -np.pi)
-        high = np.where(np.isfinite(upper), upper, np.pi)
+        """A random position; within the limits where there are meaningful ones."""
+        low = np.where(np.abs(lower) < NO_LIMIT, lower, -np.pi)
+        high = np.where(np.abs(upper) < NO_LIMIT, upper, np.pi)
         return np.asarray(rng.uniform(np.minimum(low, high), np.maximum(low, high)))
 
     def integrate(self, q: Array, step: Array) -> Array:
