@@ -70,9 +70,13 @@ def factorise(matrix: SymmetricMatrix) -> Factors:
 
 def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
     """x with A x = b, for A positive definite."""
-    factors = factorise(matrix)
+    return solve_factorised(factorise(matrix), b)
+
+
+def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
+    """x with Lᵀ D L x = b."""
     x = list(b)
-    n = matrix.size
+    n = len(x)
 
     # Pass 1: Lᵀ y = b, then D
     for k in range(n - 1, -1, -1):

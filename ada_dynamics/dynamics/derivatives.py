@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivative matrices from a kernel that computes one directional derivative: every direction is a state of a batch."""
+"""Derivatives of larger robots, from a kernel for one direction: every direction is a state of a batch.
+
+A kernel with all derivatives written out is the fastest, but it grows with the square of the velocities and more, and
+past a dozen of them takes seconds to compile.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,18 @@ from numpy.typing import NDArray
 from ada_dynamics.jit import Kernel
 
 Array = NDArray[np.float64]
+FULL_DERIVATIVES_UP_TO = 12  # velocities
 
 
-def directional_matrices(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> list[Array]:
-    """Partial derivatives by each of the three arguments, (nv, nv) or (N, nv, nv).
+def state_derivatives(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:
+    """Partial derivatives by q and by v, (nv, nv) or (N, nv, nv).
 
-    The kernel takes the arguments and a direction for each of them; the directions are the unit vectors in turn.
+    The kernel takes the arguments, then a direction of q and one of v: here the unit vectors in turn.
     """
     states = [x if is_batch else x[np.newaxis] for x in arguments]
-    n, columns = len(states[0]), len(states) * nv
-    repeated = [np.asfortranarray(np.repeat(x, columns, axis=0)) for x in states]
-    units = np.tile(np.eye(columns), (n, 1))
-    directions = [np.asfortranarray(units[:, i * nv : (i + 1) * nv]) for i in range(len(states))]
-    result = kernel.batch(*repeated, *directions).reshape(n, len(states), nv, nv)
-    blocks = [np.ascontiguousarray(np.swapaxes(result[:, i], 1, 2)) for i in range(len(states))]
-    return blocks if is_batch else [block[0] for block in blocks]
+    n = len(states[0])
+    repeated = [np.repeat(x, 2 * nv, axis=0) for x in states]
+    units = np.tile(np.eye(2 * nv), (n, 1))
+    columns = kernel.batch(*repeated, np.ascontiguousarray(units[:, :nv]), np.ascontiguousarray(units[:, nv:]))
+    dq, dv = np.moveaxis(columns.reshape(n, 2, nv, nv), 1, 0).swapaxes(-1, -2)
+    return (dq, dv) if is_batch else (dq[0], dv[0])

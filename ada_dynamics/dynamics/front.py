@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain, flat_wrenches
-from ada_dynamics.dynamics.derivatives import directional_matrices
+from ada_dynamics.dynamics.derivatives import FULL_DERIVATIVES_UP_TO, state_derivatives
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
 from ada_dynamics.dynamics.preflight import refuse_unusable
 from ada_dynamics.errors import InputError, unknown_name
@@ -92,7 +92,7 @@ class Dynamics:
         self._options = {"algorithm": algorithm, "kernel": kernel, "checked": checked, "boundary": boundary}
         self._kernels = Kernels(model, algorithm, generic, checked)
         self._boundary = boundary
-        self._calls: dict[str, Callable[..., Array]] = {}
+        self._calls: dict[str, Callable[..., Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process or a copy goes what it was made of; compiled code is found in the cache there."""
@@ -151,17 +151,33 @@ class Dynamics:
 
     def forward_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ, each (nv, nv). A step of q is a velocity, so quaternions need no care."""
-        kernel = self._kernels.get(
-            "forward_along", lambda: quantities.directional(self._forward_quantity(), self._tree)
-        )
-        return Derivatives(*self._derivatives(kernel, q=q, v=v, tau=tau))
+        if self._has_derivative_kernels():
+            make = lambda: quantities.forward_derivatives(self._tree)  # noqa: E731
+            return Derivatives(*self._compute("forward_derivatives", make, q=q, v=v, tau=tau))
+        of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
+        minverse: Array = np.linalg.inv(of_inverse.du)
+        return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
 
     def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:
         """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix."""
-        kernel = self._kernels.get(
-            "inverse_along", lambda: quantities.directional(quantities.inverse(self._tree, False), self._tree)
-        )
-        return Derivatives(*self._derivatives(kernel, q=q, v=v, a=a))
+        if self._has_derivative_kernels():
+            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
+            return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
+        arrays = self._arguments({"q": q, "v": v, "a": a})
+        if self.checked:
+            self._check_state(arrays)
+        inputs, is_batch = common_batch(arrays)
+        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
+        dq, dv = state_derivatives(kernel, inputs, self.model.nv, is_batch)
+        return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
+
+    def _has_derivative_kernels(self) -> bool:
+        if self._kernels.generic:
+            raise InputError(
+                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
+                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
+            )
+        return self.model.nv <= FULL_DERIVATIVES_UP_TO
 
     # --- kinematics ---------------------------------------------------------------------------------------------
     def pose(self, link: str, q: ArrayLike) -> Array:
@@ -250,9 +266,6 @@ class Dynamics:
             return self._kernels.forward(False)
         return self._kernels.get("inverse", lambda: quantities.inverse(self._tree, False))
 
-    def _forward_quantity(self) -> quantities.Quantity:
-        return quantities.forward(self._tree, self.algorithm, external=False)
-
     def _jacobian_quantity(self, link: str, frame: str) -> quantities.Quantity:
         return quantities.link_jacobian(self._tree, link, frame)
 
@@ -292,25 +305,26 @@ class Dynamics:
         if not external and name not in self.__dict__:
             # From now on plain float64 vectors, or rows of them, go straight to compiled code.
             self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
-        return self._run(kernel, arrays)
+        result: Array = self._run(kernel, arrays)
+        return result
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
         call = self._calls.get(name)
         if call is None:
             call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given))
-        return call(*given.values())
+        result: Array = call(*given.values())  # a tuple of arrays where there are several results
+        return result
 
-    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Array]:
+    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
         """The shortest way to a kernel; arguments that are not plain float64 arrays are looked at one by one."""
 
-        def general(*values: Any) -> Array:
+        def general(*values: Any) -> Any:
             return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
 
         return kernel.python_call(general, self._boundary)
 
-    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
+    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
         inputs, is_batch = common_batch(arrays)
-        result: Array
         if is_batch:
             result, status = kernel.batch_status(*inputs)
         else:
@@ -347,18 +361,6 @@ class Dynamics:
         wrenches = quantities.body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
         algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics
         return np.array(algorithm(tree, q, v, u, wrenches)).T
-
-    def _derivatives(self, kernel: Kernel, **given: Any) -> list[Array]:
-        if self._kernels.generic:
-            raise InputError(
-                f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
-                f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
-            )
-        arrays = self._arguments(given)
-        if self.checked:
-            self._check_state(arrays)
-        inputs, is_batch = common_batch(arrays)
-        return directional_matrices(kernel, inputs, self.model.nv, is_batch)
 
 
 def _restore(model: Model, options: dict[str, Any]) -> Dynamics:

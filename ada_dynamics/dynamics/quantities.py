@@ -26,15 +26,17 @@ from ada_dynamics.algorithms import (
     rnea,
     unit_vector,
 )
+from ada_dynamics.algorithms.sparse_ldl import factorise, solve_factorised
 from ada_dynamics.dynamics.singular import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
-from ada_dynamics.expr import Expr, Function, Traced, jvp, trace
+from ada_dynamics.expr import Expr, Function, Traced, directional, jvp, trace
 from ada_dynamics.expr.evaluate import evaluate_nodes
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import is_zero, minus
 
 Outputs = Mapping[str, Any]
 
@@ -314,15 +316,65 @@ def energies(tree: Tree) -> Quantity:
 
 
 # --- derivatives ----------------------------------------------------------------------------------------------------
-def directional(quantity: Quantity, tree: Tree) -> Quantity:
-    """Derivative of a quantity along a change of its arguments; that of q is a velocity (on the manifold)."""
+def inverse_derivatives(tree: Tree) -> Quantity:
+    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M of inverse dynamics, by differentiating its graph; q changes on the manifold."""
+    short = for_efforts(tree)
+    n = tree.nv
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Outputs:
+        tau = rnea.inverse_dynamics(short, q, v, a)
+        by_q = [_column(tau, q, position_rates(tree, q, _unit(j, n))) for j in range(n)]
+        by_v = [_column(tau, v, _unit(j, n)) for j in range(n)]
+        return {"dq": _transposed(by_q), "dv": _transposed(by_v), "du": crba.mass_matrix(short, q).dense()}
+
+    shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
+    return _quantity("inverse_derivatives", tree, ("q", "v", "a"), shapes, body)
+
+
+def forward_derivatives(tree: Tree) -> Quantity:
+    """∂a/∂q = -M⁻¹ ∂τ/∂q, ∂a/∂v = -M⁻¹ ∂τ/∂v and ∂a/∂τ = M⁻¹, with the derivatives of inverse dynamics at a."""
+    short = for_efforts(tree)
+    n = tree.nv
+    of_inverse = inverse_derivatives(tree)
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Outputs:
+        factors = factorise(crba.mass_matrix(short, q))
+        bias = rnea.inverse_dynamics(short, q, v, None)
+        a = solve_factorised(factors, [minus(t, h) for t, h in zip(tau, bias, strict=True)])
+        flat = substitute(of_inverse.trace(), {"q": q, "v": v, "a": a})
+        result = {}
+        for name in ("dq", "dv"):
+            rows = reshape(flat[name], (n, n))
+            columns = [solve_factorised(factors, [minus(0.0, rows[i][j]) for i in range(n)]) for j in range(n)]
+            result[name] = _transposed(columns)
+        result["du"] = _transposed([solve_factorised(factors, _unit(j, n)) for j in range(n)])
+        return result
+
+    shapes: dict[str, tuple[int, ...]] = {"dq": (n, n), "dv": (n, n), "du": (n, n)}
+    return _quantity("forward_derivatives", tree, ("q", "v", "tau"), shapes, body, solves=True)
+
+
+def _column(values: Sequence[Scalar], variables: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Scalar]:
+    return directional(values, {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)})
+
+
+def _unit(j: int, n: int) -> list[float]:
+    return [1.0 if i == j else 0.0 for i in range(n)]
+
+
+def _transposed(columns: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def inverse_along(tree: Tree) -> Quantity:
+    """Derivative of inverse dynamics along one change d_q (a velocity: on the manifold) and d_v of the state."""
+    quantity = inverse(tree, external=False)
     (result, shape), *_ = quantity.shapes.items()
-    name = f"{quantity.name}_along"
-    sizes = {"q": tree.nv}
-    inputs = {**quantity.inputs, **{f"d_{k}": sizes.get(k, n) for k, n in quantity.inputs.items()}}
+    name = "inverse_along"
+    inputs = {**quantity.inputs, "d_q": tree.nv, "d_v": tree.nv}
 
     def traced() -> Function:
-        inner = jvp(quantity.trace())
+        inner = jvp(quantity.trace(), wrt=("q", "v"))
 
         def body(**vectors: Sequence[Scalar]) -> Outputs:
             given = {**vectors, "d_q": position_rates(tree, vectors["q"], vectors["d_q"])}
