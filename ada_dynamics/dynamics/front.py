@@ -155,7 +155,7 @@ class Dynamics:
             make = lambda: quantities.forward_derivatives(self._tree)  # noqa: E731
             return Derivatives(*self._compute("forward_derivatives", make, q=q, v=v, tau=tau))
         of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
-        minverse: Array = np.linalg.inv(of_inverse.du)
+        minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
         return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
 
     def inverse_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Derivatives:

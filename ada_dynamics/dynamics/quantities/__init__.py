@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be computed of a model, by name."""
+
+from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
+from ada_dynamics.dynamics.quantities.derivatives import (
+    forward_derivatives,
+    inverse_along,
+    inverse_derivatives,
+    rate_of,
+)
+from ada_dynamics.dynamics.quantities.equations import (
+    FORWARD,
+    MASS_MATRIX,
+    bias,
+    forward,
+    gravity,
+    inverse,
+    mass_matrix,
+)
+from ada_dynamics.dynamics.quantities.motion import (
+    FRAMES,
+    acceleration,
+    all_poses,
+    centroidal_matrix,
+    centroidal_momentum,
+    com,
+    com_jacobian,
+    energies,
+    link_jacobian,
+    pose,
+    velocity,
+)
+
+__all__ = [
+    "FORWARD",
+    "FRAMES",
+    "MASS_MATRIX",
+    "Quantity",
+    "acceleration",
+    "all_poses",
+    "bias",
+    "body_wrenches",
+    "centroidal_matrix",
+    "centroidal_momentum",
+    "com",
+    "com_jacobian",
+    "energies",
+    "forward",
+    "forward_derivatives",
+    "gravity",
+    "inverse",
+    "inverse_along",
+    "inverse_derivatives",
+    "link_jacobian",
+    "mass_matrix",
+    "pose",
+    "rate_of",
+    "velocity",
+]

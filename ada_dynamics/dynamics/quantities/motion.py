@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities of links and of the whole body: poses, velocities, Jacobians, centre of mass, momentum, energy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics.algorithms import centre_of_mass, centroidal, energy, jacobian, kinematics
+from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, as_matrix, force_first, linear_first, quantity
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import Scalar
+
+FRAMES = ("local_world_aligned", "local", "world")
+
+
+def pose(tree: Tree, link: str) -> Quantity:
+    """Pose of a link in the world."""
+    return quantity(
+        f"pose_{_tag(tree, link)}",
+        tree,
+        ("q",),
+        {"T": (4, 4)},
+        lambda q: {"T": as_matrix(kinematics.link_pose(tree, q, link))},
+    )
+
+
+def all_poses(tree: Tree) -> Quantity:
+    """Poses of all links in the world, in the order of `tree.frames`."""
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        return {"T": [as_matrix(X) for X in kinematics.all_link_poses(tree, q).values()]}
+
+    return quantity("all_poses", tree, ("q",), {"T": (len(tree.frames), 4, 4)}, body)
+
+
+def velocity(tree: Tree, link: str) -> Quantity:
+    """Velocity of a link at its origin, world's axes."""
+    return quantity(
+        f"velocity_{_tag(tree, link)}",
+        tree,
+        ("q", "v"),
+        {"V": (6,)},
+        lambda q, v: {"V": linear_first(kinematics.link_velocity(tree, q, v, link))},
+    )
+
+
+def acceleration(tree: Tree, link: str) -> Quantity:
+    """Acceleration of a link's origin and its angular acceleration, world's axes."""
+    return quantity(
+        f"acceleration_{_tag(tree, link)}",
+        tree,
+        ("q", "v", "a"),
+        {"A": (6,)},
+        lambda q, v, a: {"A": linear_first(kinematics.link_acceleration(tree, q, v, a, link))},
+    )
+
+
+def link_jacobian(tree: Tree, link: str, frame: str) -> Quantity:
+    """Jacobian of a link, rows [linear; angular]."""
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        columns = [linear_first(c) for c in jacobian.link_jacobian(tree, q, link, frame)]
+        return {"J": [[column[i] for column in columns] for i in range(6)]}
+
+    return quantity(f"jacobian_{frame}_{_tag(tree, link)}", tree, ("q",), {"J": (6, tree.nv)}, body)
+
+
+def com(tree: Tree) -> Quantity:
+    """Centre of mass."""
+    return quantity("com", tree, ("q",), {"c": (3,)}, lambda q: {"c": centre_of_mass.position(tree, q)})
+
+
+def com_jacobian(tree: Tree) -> Quantity:
+    """Jacobian of the centre of mass."""
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        columns = centre_of_mass.jacobian(tree, q)
+        return {"J": [[column[i] for column in columns] for i in range(3)]}
+
+    return quantity("com_jacobian", tree, ("q",), {"J": (3, tree.nv)}, body)
+
+
+def centroidal_momentum(tree: Tree) -> Quantity:
+    """Linear momentum and angular momentum about the centre of mass."""
+    return quantity(
+        "centroidal_momentum",
+        tree,
+        ("q", "v"),
+        {"h": (6,)},
+        lambda q, v: {"h": force_first(centroidal.momentum(tree, q, v))},
+    )
+
+
+def centroidal_matrix(tree: Tree) -> Quantity:
+    """Centroidal momentum per unit velocity."""
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        columns = [force_first(c) for c in centroidal.momentum_columns(tree, q)]
+        return {"A": [[column[i] for column in columns] for i in range(6)]}
+
+    return quantity("centroidal_matrix", tree, ("q",), {"A": (6, tree.nv)}, body)
+
+
+def energies(tree: Tree) -> Quantity:
+    """Kinetic and potential energy."""
+    return quantity(
+        "energy",
+        tree,
+        ("q", "v"),
+        {"energy": (2,)},
+        lambda q, v: {"energy": (energy.kinetic(tree, q, v), energy.potential(tree, q))},
+    )
+
+
+def _tag(tree: Tree, link: str) -> str:
+    """An identifier for a link, whose name may be any text."""
+    return f"link{list(tree.frames).index(link)}"
