@@ -60,7 +60,7 @@ def llvm_version() -> str:
     return ".".join(map(str, _Process.get().llvm.llvm_version_info))
 
 
-def _optimised(text: str, target: Target) -> tuple[Any, Any]:
+def _optimised(text: str, target: Target, level: int) -> tuple[Any, Any]:
     process = _Process.get()
     llvm = process.llvm
     machine = process.machine(target)
@@ -70,7 +70,7 @@ def _optimised(text: str, target: Target) -> tuple[Any, Any]:
         raise CompileError(f"LLVM cannot read the generated text: {error}") from error
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
     # The lanes are written by hand; LLVM's own vectorisers only cost time here.
     options.slp_vectorization = options.loop_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
@@ -78,17 +78,24 @@ def _optimised(text: str, target: Target) -> tuple[Any, Any]:
     return module, machine
 
 
-def compile_text(text: str, target: Target) -> bytes:
-    """Machine code of a module, as a relocatable object."""
+def compile_text(text: str, target: Target, level: int = 2) -> bytes:
+    """Machine code of a module, as a relocatable object.
+
+    Args:
+        text: LLVM assembly.
+        target: processor.
+        level: of the optimisations before code is generated: 2, or 0 for inlining alone. Straight-line kernels come
+            folded and without repetitions from the graph, so that level 2 only takes longer.
+    """
     with _lock:
-        module, machine = _optimised(text, target)
+        module, machine = _optimised(text, target, level)
         return bytes(machine.emit_object(module))
 
 
-def assembly(text: str, target: Target) -> str:
-    """Assembler source of a module: to look at, and to compile for another machine."""
+def assembly(text: str, target: Target, level: int = 2) -> str:
+    """Assembler source of a module: to look at, and to compile for another machine; arguments as in `compile_text`."""
     with _lock:
-        module, machine = _optimised(text, target)
+        module, machine = _optimised(text, target, level)
         return str(machine.emit_assembly(module))
 
 

@@ -26,7 +26,9 @@ class Report:
     flops: int | None = None
 
 
-def obtain(key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], target: Target) -> tuple[bytes, Any]:
+def obtain(
+    key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], target: Target, level: int = 2
+) -> tuple[bytes, Any]:
     """The object of a key, from the cache or compiled from what `make` returns (text, metadata)."""
     store = cache.ObjectCache.default()
     name = ""
@@ -36,7 +38,7 @@ def obtain(key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], 
         if entry is not None:
             return entry.code, {**entry.metadata, "cached": True}
     text, metadata = make()
-    code = compiler.compile_text(text, target)
+    code = compiler.compile_text(text, target, level)
     store.store(name, code, metadata)
     return code, {**metadata, "cached": False}
 
@@ -72,7 +74,7 @@ class NativeBackend:
         with self._lock:
             if kind not in self._libraries:
                 start = time.perf_counter()
-                code, metadata = obtain(self._key, kind, lambda: self._text(kind), self.target)
+                code, metadata = obtain(self._key, kind, lambda: self._text(kind), self.target, level=0)
                 self._libraries[kind] = compiler.load(code, _EXPORTS[kind])
                 if kind == "batch":
                     self.batch_address.value = self._libraries[kind].address(emit_kernel.ROWS)
