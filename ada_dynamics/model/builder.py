@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.elements import Joint, Limits, Link, Mimic
-from ada_dynamics.model.joints import JOINT_TYPES, Fixed, FloatingEuler, SphericalEuler, Universal
-from ada_dynamics.model.joints.quaternion import Floating, Spherical
+from ada_dynamics.model.checked_values import CheckedValues
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Continuous, Fixed, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.spatial.rotation import from_rpy
 
 Array = NDArray[np.float64]
 
 BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
 ROOT_JOINT = "root_joint"
 WORLD_LINK = "world"
-_NO_AXIS = {Fixed.kind, Spherical.kind, SphericalEuler.kind, Floating.kind, FloatingEuler.kind}
 
 
 class Builder:
@@ -42,6 +40,9 @@ class Builder:
         self._where = where or f"model {name!r}"
         self._links: dict[str, Link] = {}
         self._joints: dict[str, Joint] = {}
+        self._loops: dict[str, LoopJoint] = {}
+        self._actuated: tuple[str, ...] | None = None
+        self._values = CheckedValues(self._where)
 
     # --- adding -------------------------------------------------------------------------------------------------
     def link(
@@ -66,9 +67,9 @@ class Builder:
             raise ModelError(f"{self._where}: two links are named {name!r}; link names must be unique.")
         self._links[name] = Link(
             name,
-            self._finite(float(mass), f"mass of link {name!r}"),
-            self._vector(com, 3, f"com of link {name!r}"),
-            self._inertia(inertia, f"inertia of link {name!r}"),
+            self._values.finite(float(mass), f"mass of link {name!r}"),
+            self._values.vector(com, 3, f"com of link {name!r}"),
+            self._values.inertia(inertia, f"inertia of link {name!r}"),
             has_inertial,
         )
         return self
@@ -116,16 +117,16 @@ class Builder:
         if kind not in JOINT_TYPES:
             raise ModelError(f"{self._where}, {where}: {unknown_name('joint type', kind, JOINT_TYPES)}")
         for value, what in ((damping, "damping"), (friction, "friction"), (armature, "armature")):
-            if self._finite(float(value), f"{what} of {where}") < 0.0:
+            if self._values.finite(float(value), f"{what} of {where}") < 0.0:
                 raise ModelError(f"{self._where}: {what} of {where} is {value}; it must not be negative.")
-        first, second = self._axes(kind, axis, axis2, where)
+        first, second = self._values.axes(kind, axis, axis2, where)
         self._joints[name] = Joint(
             name,
             kind,
             parent,
             child,
-            self._vector(xyz, 3, f"xyz of {where}"),
-            self._orientation(rpy, rotation, where),
+            self._values.vector(xyz, 3, f"xyz of {where}"),
+            self._values.orientation(rpy, rotation, where),
             first,
             second,
             limits or Limits(),
@@ -136,65 +137,66 @@ class Builder:
         )
         return self
 
-    # --- checks of single values --------------------------------------------------------------------------------
-    def _finite(self, value: float, what: str) -> float:
-        if not np.isfinite(value):
-            raise ModelError(f"{self._where}: {what} is {value}; it must be a finite number.")
-        return value
+    def loop(
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        parent_xyz: ArrayLike = (0.0, 0.0, 0.0),
+        parent_rpy: ArrayLike = (0.0, 0.0, 0.0),
+        child_xyz: ArrayLike = (0.0, 0.0, 0.0),
+        child_rpy: ArrayLike = (0.0, 0.0, 0.0),
+        axis: ArrayLike | None = None,
+        axis2: ArrayLike | None = None,
+        *,
+        parent_rotation: ArrayLike | None = None,
+        child_rotation: ArrayLike | None = None,
+    ) -> Builder:
+        """Close a loop by a joint between two links of the tree, or between a link and the world.
 
-    def _vector(self, value: ArrayLike, size: int, what: str) -> Array:
-        try:
-            x = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} numbers.") from None
-        if x.shape != (size,) or not np.isfinite(x).all():
-            raise ModelError(f"{self._where}: {what} is {value!r}; it must be {size} finite numbers.")
-        return x
+        The joint has a frame in each link; at its zero position they coincide.
 
-    def _orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
-        angles = self._vector(rpy, 3, f"rpy of {where}")
-        if rotation is None:
-            return np.array(from_rpy(*angles.tolist()))
-        R = np.asarray(rotation, dtype=float)
-        proper = R.shape == (3, 3) and float(np.max(np.abs(R @ R.T - np.eye(3)))) < 1e-9 and np.linalg.det(R) > 0.0
-        if not proper or np.any(angles):
-            raise ModelError(f"{self._where}: rotation of {where} must be a 3x3 rotation matrix, given without rpy.")
-        return R
+        Args:
+            name: unique name.
+            kind: one of revolute, prismatic, cylindrical, universal, spherical, planar, fixed.
+            parent: one link, or "world".
+            child: the other one.
+            parent_xyz: position of the joint in the parent's frame [m].
+            parent_rpy: its orientation there, roll-pitch-yaw [rad].
+            child_xyz: position of the joint in the child's frame [m].
+            child_rpy: its orientation there.
+            axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default.
+            axis2: second axis of a universal joint, in the child-side frame, perpendicular to the first at zero.
+            parent_rotation: orientation in the parent's frame as a 3x3 matrix, instead of parent_rpy.
+            child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
+        """
+        where = f"loop {name!r}"
+        if name in self._loops:
+            raise ModelError(f"{self._where}: two loops are named {name!r}; names of joints must be unique.")
+        if kind == Continuous.kind:
+            kind = Revolute.kind
+        if kind not in LOOP_KINDS:
+            raise ModelError(f"{self._where}, {where}: {unknown_name('type of loop joint', kind, LOOP_KINDS)}")
+        first, second = self._values.axes(kind, axis, axis2, where)
+        self._loops[name] = LoopJoint(
+            name,
+            kind,
+            parent,
+            child,
+            self._values.vector(parent_xyz, 3, f"parent xyz of {where}"),
+            self._values.orientation(parent_rpy, parent_rotation, f"{where} in its parent"),
+            self._values.vector(child_xyz, 3, f"child xyz of {where}"),
+            self._values.orientation(child_rpy, child_rotation, f"{where} in its child"),
+            first,
+            second,
+        )
+        return self
 
-    def _inertia(self, value: ArrayLike, what: str) -> Array:
-        x = np.asarray(value, dtype=float)
-        if x.shape == (3,):
-            x = np.diag(x)
-        elif x.shape == (6,):
-            x = np.array([[x[0], x[3], x[4]], [x[3], x[1], x[5]], [x[4], x[5], x[2]]])
-        if x.shape != (3, 3) or not np.isfinite(x).all():
-            raise ModelError(f"{self._where}: {what} must be 3x3, 3 or 6 finite numbers, not {value!r}.")
-        if (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
-            raise ModelError(f"{self._where}: {what} is not symmetric: {x.tolist()}.")
-        return x
-
-    def _axes(
-        self, kind: str, axis: ArrayLike | None, axis2: ArrayLike | None, where: str
-    ) -> tuple[Array, Array | None]:
-        if kind in _NO_AXIS:
-            return np.array([1.0, 0.0, 0.0]), None
-        universal = kind == Universal.kind
-        default = (0.0, 0.0, 1.0) if universal else (1.0, 0.0, 0.0)
-        first = self._direction(default if axis is None else axis, f"axis of {where}")
-        if not universal:
-            return first, None
-        second = self._direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
-        if abs(float(first @ second)) > 1e-9:
-            raise ModelError(f"{self._where}: the two axes of universal {where} must be perpendicular.")
-        return first, second
-
-    def _direction(self, value: ArrayLike, what: str) -> Array:
-        x = self._vector(value, 3, what)
-        length = float(np.linalg.norm(x))
-        if length < 1e-9:
-            raise ModelError(f"{self._where}: {what} has length zero; give a direction such as 0 0 1.")
-        # Unit vectors as printed in files stay exactly as they are.
-        return x if abs(length - 1.0) < 1e-15 else x / length
+    def actuated(self, joints: Sequence[str]) -> Builder:
+        """Say which joints have motors, where not all have."""
+        self._actuated = tuple(joints)
+        return self
 
     # --- building -----------------------------------------------------------------------------------------------
     def build(
@@ -212,7 +214,7 @@ class Builder:
         """
         if base not in BASES:
             raise unknown_name("base", base, BASES)
-        g = self._vector(gravity, 3, "gravity")
+        g = self._values.vector(gravity, 3, "gravity")
         if not self._links:
             raise ModelError(f"{self._where}: it has no links.")
         joints = {name: self._checked_ends(joint) for name, joint in self._joints.items()}
@@ -222,7 +224,29 @@ class Builder:
             if ROOT_JOINT in joints:
                 raise ModelError(f"{self._where}: a joint is named {ROOT_JOINT!r}, which the floating base needs.")
             ordered.insert(0, Joint(ROOT_JOINT, BASES[base], WORLD_LINK, root))
-        return Model(self.name, root, list(self._links.values()), self._with_mimics(ordered), g.tolist(), source)
+        ordered = self._with_mimics(ordered)
+        loops = [self._checked_loop(loop, ordered) for loop in self._loops.values()]
+        links = list(self._links.values())
+        return Model(self.name, root, links, ordered, g.tolist(), source, loops, self._checked_actuated(ordered))
+
+    def _checked_loop(self, loop: LoopJoint, joints: Sequence[Joint]) -> LoopJoint:
+        if any(joint.name == loop.name for joint in joints):
+            raise ModelError(f"{self._where}: a loop and a joint are named {loop.name!r}; names must be unique.")
+        for end, link in (("parent", loop.parent), ("child", loop.child)):
+            if link not in self._links and link != WORLD_LINK:
+                raise ModelError(f"{self._where}, loop {loop.name!r}, {end}: {unknown_name('link', link, self._links)}")
+        if loop.parent == loop.child:
+            raise ModelError(f"{self._where}: loop {loop.name!r} joins link {loop.parent!r} to itself.")
+        return loop
+
+    def _checked_actuated(self, joints: Sequence[Joint]) -> tuple[str, ...] | None:
+        if self._actuated is None:
+            return None
+        own = [joint.name for joint in joints if joint.nv]
+        for name in self._actuated:
+            if name not in own:
+                raise ModelError(f"{self._where}, actuated: {unknown_name('joint that moves', name, own)}")
+        return self._actuated
 
     def _checked_ends(self, joint: Joint) -> Joint:
         for end, link in (("parent", joint.parent), ("child", joint.child)):

@@ -48,6 +48,25 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False)
+class LoopJoint:
+    """A joint that closes a loop between two links of the tree; at its zero position its two frames coincide.
+
+    It has no coordinates of its own: where it stands follows from the tree's.
+    """
+
+    name: str
+    kind: str  # one of LOOP_KINDS
+    parent: str  # link, or "world"
+    child: str
+    parent_xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link's frame [m]
+    parent_rotation: Array = field(default_factory=lambda: np.eye(3))  # and its orientation
+    child_xyz: Array = field(default_factory=_zeros3)  # the same in the child link's frame
+    child_rotation: Array = field(default_factory=lambda: np.eye(3))
+    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))  # in the joint's frame, unit length
+    axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
+
+
+@dataclass(frozen=True, eq=False)
 class Joint:
     """A joint between two links. At its zero position the child's frame is the joint's frame."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
@@ -35,6 +35,8 @@ class Model:
         joints: Sequence[Joint],
         gravity: Sequence[float] = STANDARD_GRAVITY,
         source: str | None = None,
+        loops: Sequence[LoopJoint] = (),
+        actuated: Sequence[str] | None = None,
     ) -> None:
         """Args are taken as they are; `Builder.build` is the checked way.
 
@@ -45,11 +47,14 @@ class Model:
             joints: all joints in depth-first order, fixed ones too.
             gravity: gravity vector in the world's axes [m/s²].
             source: text of the description that it was read from.
+            loops: joints that close loops.
+            actuated: joints with a motor; all of the tree's by default.
         """
         self.name = name
         self.root = root
         self.links = {link.name: link for link in links}
         self.joints = {joint.name: joint for joint in joints}
+        self.loops = {loop.name: loop for loop in loops}
         self.gravity = tuple(float(g) for g in gravity)
         self.source = source
         self._q: dict[str, slice] = {}
@@ -61,6 +66,7 @@ class Model:
                 self._v[joint.name] = slice(nv, nv + joint.nv)
                 nq, nv = nq + joint.nq, nv + joint.nv
         self.nq, self.nv = nq, nv
+        self.actuated = tuple(self._v) if actuated is None else tuple(actuated)
 
     # --- names --------------------------------------------------------------------------------------------------
     @property
@@ -76,7 +82,7 @@ class Model:
     @property
     def loop_names(self) -> list[str]:
         """Joints that close loops."""
-        return []
+        return list(self.loops)
 
     def q_index(self, joint: str) -> slice:
         """Where a joint's position variables are in q."""
@@ -203,13 +209,21 @@ class Model:
     @cached_property
     def tree(self) -> Tree:
         """The mechanism as moving bodies with axes on the nearest coordinate axes."""
-        return build_tree(self.root, self.links, list(self.joints.values()), self.gravity, self._q, self._v)
+        return self._build_tree()
+
+    @cached_property
+    def full_tree(self) -> Tree:
+        """The same with a body for every link, also for those that are fixed to others."""
+        return self._build_tree(keep_fixed=True)
 
     @cached_property
     def uniform_tree(self) -> Tree:
         """The same with every axis on z, as the generic loop kernels want it."""
-        joints = list(self.joints.values())
-        return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto=2)
+        return self._build_tree(onto=2)
+
+    def _build_tree(self, onto: int | None = None, keep_fixed: bool = False) -> Tree:
+        joints, loops = list(self.joints.values()), list(self.loops.values())
+        return build_tree(self.root, self.links, joints, self.gravity, self._q, self._v, onto, loops, keep_fixed)
 
     @property
     def total_mass(self) -> float:
@@ -218,4 +232,6 @@ class Model:
 
     def __repr__(self) -> str:
         kinds = sorted({JOINT_TYPES[j.kind].kind for j in self.joints.values()})
-        return f"<Model {self.name!r}: {len(self.links)} links, nq={self.nq}, nv={self.nv}, joints: {', '.join(kinds)}>"
+        loops = f", loops: {', '.join(self.loops)}" if self.loops else ""
+        size = f"{len(self.links)} links, nq={self.nq}, nv={self.nv}"
+        return f"<Model {self.name!r}: {size}, joints: {', '.join(kinds)}{loops}>"

@@ -68,14 +68,31 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
+class Loop:
+    """A joint that closes a loop: frame A in one body is joined to frame B in another (or in the world).
+
+    The joint's axis is on a coordinate axis of both frames, as `joint` has it. A universal joint's first axis is z of
+    frame A, its second one y of frame B.
+    """
+
+    name: str
+    joint: JointType
+    parent: int  # body of frame A, or WORLD
+    parent_pose: Transform  # of frame A in that body
+    child: int
+    child_pose: Transform  # of frame B
+
+
+@dataclass(frozen=True, eq=False)
 class Tree:
-    """Bodies in depth-first order; a parent comes before its children."""
+    """Bodies in depth-first order; a parent comes before its children. Loop joints come on top."""
 
     bodies: tuple[Body, ...]
     frames: Mapping[str, Frame]
     gravity: Vec3
     nq: int
     nv: int
+    loops: tuple[Loop, ...] = ()
 
     def ancestry(self, body: int) -> list[int]:
         """The body and its ancestors, outermost first."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.model.align import align, clean_relative, clean_rotation, to_mat3, to_vec3
-from ada_dynamics.model.elements import Joint, Link
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import (
     JOINT_TYPES,
     Continuous,
@@ -19,14 +19,16 @@ from ada_dynamics.model.joints import (
     Planar,
     Prismatic,
     Revolute,
+    Universal,
 )
-from ada_dynamics.model.tree import WORLD, Body, Frame, Tree
+from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 
 Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # rotation 3x3 and position of a frame in a body's frame
+NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 
 _AXIS_TYPES: dict[str, type[Revolute] | type[Prismatic] | type[Cylindrical]] = {
     cls.kind: cls for cls in (Revolute, Continuous, Prismatic, Cylindrical)
@@ -41,6 +43,8 @@ def build_tree(
     q_slices: Mapping[str, slice],
     v_slices: Mapping[str, slice],
     onto: int | None = None,
+    loops: Sequence[LoopJoint] = (),
+    keep_fixed: bool = False,
 ) -> Tree:
     """The tree of moving bodies.
 
@@ -52,6 +56,8 @@ def build_tree(
         q_slices: where each joint's positions are.
         v_slices: where each joint's velocities are.
         onto: coordinate axis for all joint axes; by default the nearest one each.
+        loops: joints that close loops.
+        keep_fixed: make bodies of links that are fixed to others, too: then every joint has its own wrench.
     """
     bodies: list[Body] = []
     lumps: list[list[tuple[Link, Pose]]] = []
@@ -61,7 +67,7 @@ def build_tree(
     for joint in joints:
         carrier, (R, p) = frames[joint.parent]
         R_joint, p_joint = R @ joint.rotation, p + R @ joint.xyz
-        if joint.kind == Fixed.kind:
+        if joint.kind == Fixed.kind and not keep_fixed:
             frames[joint.child] = (carrier, (R_joint, p_joint))
             if carrier != WORLD:
                 lumps[carrier].append((links[joint.child], (R_joint, p_joint)))
@@ -76,6 +82,7 @@ def build_tree(
         to_vec3(np.asarray(gravity, dtype=float)),
         sum(s.stop - s.start for s in q_slices.values()),
         sum(s.stop - s.start for s in v_slices.values()),
+        tuple(_loop(loop, frames, onto) for loop in loops),
     )
     return tree.with_inertias([_lumped(parts) for parts in lumps])
 
@@ -92,6 +99,28 @@ def _aligned_type(joint: Joint, onto: int | None) -> tuple[JointType, Array]:
         second = joint.axis2
         return kind, clean_rotation(np.column_stack([np.cross(second, joint.axis), second, joint.axis]))
     return kind, np.eye(3)
+
+
+def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
+    """A loop joint with its axis on coordinate axes of both its frames."""
+    if loop.kind in _AXIS_TYPES:
+        Q, k = align(loop.axis, onto)
+        joint: JointType = _AXIS_TYPES[loop.kind](k)
+        turns = (Q, Q)
+    else:
+        joint = JOINT_TYPES[loop.kind]()
+        turns = (np.eye(3), np.eye(3))
+        if loop.kind == Planar.kind:
+            turns = (align(loop.axis, 2)[0],) * 2
+        if loop.kind == Universal.kind and loop.axis2 is not None:
+            turns = (align(loop.axis, 2)[0], align(loop.axis2, 1)[0])
+    sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
+    placed = []
+    for (link, xyz, rotation), turn in zip(sides, turns, strict=True):
+        body, (R, p) = frames[link]
+        placed.append((body, _transform(R @ rotation @ turn, p + R @ xyz)))
+    (parent, A), (child, B) = placed
+    return Loop(loop.name, joint, parent, A, child, B)
 
 
 def _body(
@@ -111,8 +140,8 @@ def _body(
         kind,
         _transform(*pose),
         RigidInertia(0.0, (0.0, 0.0, 0.0), to_mat3(np.zeros((3, 3)))),
-        q_slices[source],
-        v_slices[source],
+        q_slices.get(source, NOTHING),
+        v_slices.get(source, NOTHING),
         joint.armature,
         joint.damping,
         joint.friction,

@@ -28,8 +28,14 @@ JOINT_TYPES: dict[str, type[JointType]] = {
     )
 }
 
+# Joints that may close a loop.
+LOOP_KINDS: tuple[str, ...] = tuple(
+    cls.kind for cls in (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Fixed)
+)
+
 __all__ = [
     "JOINT_TYPES",
+    "LOOP_KINDS",
     "Continuous",
     "Cylindrical",
     "Fixed",
