@@ -13,10 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ada_dynamics._version import __version__
-from ada_dynamics.errors import AdaError, CompileError, InputError, ModelError
+from ada_dynamics.errors import (
+    AdaError,
+    BifurcationWarning,
+    CompileError,
+    InputError,
+    ModelError,
+    SingularPoseWarning,
+)
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.loops.assemble import assemble
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
     from ada_dynamics.model.check import check
     from ada_dynamics.model.load import load
@@ -26,6 +34,7 @@ _HOMES = {
     "Builder": "ada_dynamics.model",
     "Dynamics": "ada_dynamics.dynamics",
     "Model": "ada_dynamics.model",
+    "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
     "check": "ada_dynamics.model.check",
     "load": "ada_dynamics.model.load",
@@ -34,13 +43,16 @@ _HOMES = {
 
 __all__ = [
     "AdaError",
+    "BifurcationWarning",
     "Builder",
     "CompileError",
     "Dynamics",
     "InputError",
     "Model",
     "ModelError",
+    "SingularPoseWarning",
     "__version__",
+    "assemble",
     "chain_3d",
     "check",
     "load",

@@ -30,3 +30,11 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> InputError:
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return InputError(f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}.")
+
+
+class SingularPoseWarning(UserWarning):
+    """A mechanism is in a pose in which its loops lose rank; the message says which loops."""
+
+
+class BifurcationWarning(SingularPoseWarning):
+    """A mechanism is at rest in a singular pose: its motion is not determined."""

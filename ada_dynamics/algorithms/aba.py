@@ -36,6 +36,7 @@ class Eliminated(NamedTuple):
     inertia: ArticulatedInertia
     wrench: Force
     pivots: tuple[Pivot, ...]
+    inverse_D: tuple[Scalar, ...]  # 1/D of each velocity, for conditions of loops
 
 
 def biased_motion(body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Scalar], parent: Moving) -> Moving:
@@ -51,6 +52,7 @@ def eliminate_joint(
     U = I^A S, D = Sᵀ U (+ armature), u = τ - Sᵀ P; then I^A - U Uᵀ/D and P + U u/D are left.
     """
     pivots = []
+    inverses = []
     for s, tau in zip(body.joint.subspace(q), effort, strict=True):
         U = inertia.times(s)
         inverse_D = 1.0 / plus(s.power(U), body.armature)
@@ -59,7 +61,8 @@ def eliminate_joint(
         inertia = inertia.less_outer(U, scaled)
         wrench = wrench + scaled.scaled(u)
         pivots.append(Pivot(scaled, product(inverse_D, u)))
-    return Eliminated(inertia, wrench, tuple(pivots))
+        inverses.append(inverse_D)
+    return Eliminated(inertia, wrench, tuple(pivots), tuple(inverses))
 
 
 def joint_acceleration(

@@ -114,6 +114,14 @@ def motions(
     return result
 
 
+def world_and_bodies(
+    tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], gravity: bool = True
+) -> dict[int, Moving]:
+    """`motions` with zero joint accelerations by body, the world's among them; weight as an acceleration upward."""
+    base = at_rest(v3.negate(tree.gravity) if gravity else ZERO3)
+    return {WORLD: base, **dict(enumerate(motions(tree, X, q, v, None, base)))}
+
+
 def link_pose(tree: Tree, q: Sequence[Scalar], link: str) -> Transform:
     """Pose of a link in the world."""
     frame = tree.frames[link]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solve a sparse symmetric system over generic scalars by elimination from the last row to the first.
+"""Solve a sparse symmetric system over generic scalars by elimination in a given order, with scalar pivots.
 
-On a mass matrix in depth-first order this is the LᵀDL factorisation without fill: leaves go first.
+From the last row to the first, on a mass matrix in depth-first order, this is the LᵀDL factorisation without fill:
+leaves go first. Other orders serve mechanisms with loops.
 """
 
 from __future__ import annotations
@@ -41,31 +42,47 @@ class SymmetricMatrix:
 
 
 class Factors(NamedTuple):
-    """A = Lᵀ D L: the pivots D with their inverses, and the rows of L below each of them."""
+    """A = Lᵀ D L in the order of elimination: the pivots D, their inverses, and L's entries behind each of them."""
 
     pivots: list[Scalar]
     inverse: list[Scalar]
     rows: list[dict[int, Scalar]]
+    order: Sequence[int]
 
 
-def factorise(matrix: SymmetricMatrix) -> Factors:
-    """Eliminate coordinate k from all before it, k = n-1 ... 0."""
-    rows = matrix.lower_rows()
+def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Factors:
+    """Eliminate one coordinate after the other.
+
+    Args:
+        matrix: its pivots must not vanish in this order.
+        order: all coordinates; n-1 ... 0 by default.
+    """
     n = matrix.size
+    order = range(n - 1, -1, -1) if order is None else order
+    place = [0] * n
+    for k, i in enumerate(order):
+        place[i] = k
     pivots: list[Scalar] = [0.0] * n
+    later: list[dict[int, Scalar]] = [{} for _ in range(n)]  # entries with coordinates eliminated later
+    for i, row in enumerate(matrix.lower_rows()):
+        for j, value in row.items():
+            if i == j:
+                pivots[i] = value
+            else:
+                first, second = (i, j) if place[i] < place[j] else (j, i)
+                later[first][second] = value
     inverse: list[Scalar] = [0.0] * n
     factors: list[dict[int, Scalar]] = [{} for _ in range(n)]
-    for k in range(n - 1, -1, -1):
-        pivots[k] = rows[k].get(k, 0.0)
+    for k in order:
         inverse[k] = 1.0 / pivots[k]
-        earlier = sorted((i for i in rows[k] if i < k), reverse=True)
-        for i in earlier:
-            factor = product(rows[k][i], inverse[k])
+        coupled = sorted(later[k], key=place.__getitem__)
+        for at, i in enumerate(coupled):
+            factor = product(later[k][i], inverse[k])
             factors[k][i] = factor
-            for j in earlier:
-                if j <= i:
-                    rows[i][j] = minus(rows[i].get(j, 0.0), product(factor, rows[k][j]))
-    return Factors(pivots, inverse, factors)
+            pivots[i] = minus(pivots[i], product(factor, later[k][i]))
+            for j in coupled[at + 1 :]:
+                later[i][j] = minus(later[i].get(j, 0.0), product(factor, later[k][j]))
+    return Factors(pivots, inverse, factors, order)
 
 
 def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
@@ -76,17 +93,16 @@ def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
 def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """x with Lᵀ D L x = b."""
     x = list(b)
-    n = len(x)
 
     # Pass 1: Lᵀ y = b, then D
-    for k in range(n - 1, -1, -1):
+    for k in factors.order:
         for i in factors.rows[k]:
             x[i] = minus(x[i], product(factors.rows[k][i], x[k]))
-    for k in range(n):
+    for k in range(len(x)):
         x[k] = product(x[k], factors.inverse[k])
 
     # Pass 2: L x = y
-    for k in range(n):
+    for k in reversed(factors.order):
         for i in factors.rows[k]:
             x[k] = minus(x[k], product(factors.rows[k][i], x[i]))
     return x

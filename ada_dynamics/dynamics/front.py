@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain, flat_wrenches
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.derivatives import FULL_DERIVATIVES_UP_TO, state_derivatives
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
-from ada_dynamics.dynamics.preflight import refuse_unusable
+from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
+from ada_dynamics.dynamics.wrench_call import joint_wrenches
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -78,15 +81,11 @@ class Dynamics:
         choice("kernel", kernel, KERNELS)
         if model.nv == 0:
             raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
-        generic = kernel == "generic" or (kernel == "auto" and model.nv > SPECIALISE_UP_TO and not model.has_mimics)
-        refuse_unusable(model, model.uniform_tree if generic else model.tree)
-        if model.has_mimics and algorithm not in ("auto", "crba"):
-            raise InputError(
-                f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
-                "'crba', or load the model with mimic='free'."
-            )
-        if generic and algorithm not in ("auto", "aba"):
-            raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
+        large = model.nv > SPECIALISE_UP_TO and not model.has_mimics and not model.loops
+        generic = kernel == "generic" or (kernel == "auto" and large)
+        refuse_algorithm(model, algorithm, generic)
+        if not model.loops:  # which may hold what nothing else resists
+            refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
         self._options = {"algorithm": algorithm, "kernel": kernel, "checked": checked, "boundary": boundary}
@@ -125,6 +124,17 @@ class Dynamics:
     ) -> Array:
         """Joint efforts that give the accelerations a, damping and friction included; arguments as in `forward`."""
         return self._dynamics("inverse", "a", q, v, a, external)
+
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
+    ) -> JointWrenches:
+        """Wrench at every joint, tree joint or loop joint, while the mechanism moves as `forward` says.
+
+        Arguments as in `forward`; see `JointWrenches` for axes and for what redundant loops leave open.
+        """
+        arrays = self._arguments({"q": q, "v": v, "tau": tau})
+        self._check_state(arrays)
+        return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
         """Joint-space mass matrix with armature, (nv, nv).
@@ -305,8 +315,26 @@ class Dynamics:
         if not external and name not in self.__dict__:
             # From now on plain float64 vectors, or rows of them, go straight to compiled code.
             self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+        if self._kernels.closed is not None and name == "forward":
+            return self._run_closed(self._kernels.closed, kernel, arrays)
         result: Array = self._run(kernel, arrays)
         return result
+
+    def _run_closed(self, closed: ClosedDynamics, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
+        """The fast kernel, and the tiers behind it for states that stop it."""
+        inputs, is_batch = common_batch(arrays)
+        result, status = self._status(kernel, inputs, is_batch)
+        if status:
+            self._check_state(arrays)
+            result = closed.rescue(self._kernels.candidate, inputs, is_batch)
+            if self.checked and not np.isfinite(result).all():
+                raise InputError(explain(self.model, arrays))
+        return np.asarray(result, dtype=np.float64)
+
+    def _status(self, kernel: Kernel, inputs: Sequence[Array], is_batch: bool) -> tuple[Any, int]:
+        if is_batch:
+            return kernel.batch_status(*inputs)
+        return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
         call = self._calls.get(name)
@@ -325,10 +353,7 @@ class Dynamics:
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
         inputs, is_batch = common_batch(arrays)
-        if is_batch:
-            result, status = kernel.batch_status(*inputs)
-        else:
-            result, status = kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
+        result, status = self._status(kernel, inputs, is_batch)
         if self.checked and status:
             raise InputError(explain(self.model, arrays))
         return result

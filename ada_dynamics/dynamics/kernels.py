@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ada_dynamics import expr
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -24,6 +26,8 @@ SPECIALISE_UP_TO = 60
 # Composite inertias and joint-space elimination need fewer operations than articulated bodies on shallow trees only;
 # deeper ones are not worth tracing twice.
 COMPARE_UP_TO_DEPTH = 16
+# Algorithms of mechanisms with loops, and the plan of elimination that each follows.
+CLOSED_ALGORITHMS = {"aba": "aba early", "crba": "kkt sparse"}
 
 
 class Kernels:
@@ -37,7 +41,9 @@ class Kernels:
         self._kernels: dict[str, Kernel] = {}
         self._loops: dict[tuple[str, bool], LoopKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm, while they are compared
+        self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
+        self.closed = ClosedDynamics(self) if model.loops else None
 
     @property
     def tree(self) -> Tree:
@@ -48,8 +54,27 @@ class Kernels:
     def algorithm(self) -> str:
         """The algorithm of forward dynamics; "auto" is decided here, by counting operations."""
         if self._chosen is None:
-            self._chosen = self._cheapest()
+            self._chosen = self._cheapest() if self.closed is None else self.candidate.split()[0].replace("kkt", "crba")
         return self._chosen
+
+    @property
+    def candidate(self) -> str:
+        """The plan of elimination that forward dynamics with loops follows."""
+        if self._candidate is None:
+            self._candidate = self._cheapest_candidate(self.closed)
+        return self._candidate
+
+    def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
+        if closed is None or closed.plans.is_dense_only:
+            return "late"
+        if self._algorithm in CLOSED_ALGORITHMS:
+            return CLOSED_ALGORITHMS[self._algorithm]
+        costs = {}
+        for name in closed.plans.candidates:
+            function = self._traced[name] = closed.quantity(name, external=False, multipliers=False).trace()
+            count = expr.cost(function)
+            costs[name] = count.flops + 4 * count.divisions
+        return min(costs, key=costs.__getitem__)
 
     def _cheapest(self) -> str:
         if self.generic:
@@ -74,18 +99,21 @@ class Kernels:
             self._fingerprint = _fingerprint(self.tree)
         return self._fingerprint
 
-    def get(self, name: str, make: Callable[[], Quantity]) -> Kernel:
-        """The kernel of a quantity."""
+    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False) -> Kernel:
+        """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other."""
         kernel = self._kernels.get(name)
         if kernel is None:
             quantity = make()
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            key = f"{self.fingerprint()}|{quantity.name}"
+            fingerprint = _fingerprint(self.model.full_tree) if of_links else self.fingerprint()
+            key = f"{fingerprint}|{quantity.name}"
             kernel = self._kernels[name] = Kernel(signature, quantity.trace, key, checked=self._checked)
         return kernel
 
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""
+        if self.closed is not None:
+            return self.closed.kernel(self.candidate, external, multipliers=False)
         if self._algorithm != "auto":
             name = self._algorithm
             return self.get(f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external))
@@ -102,6 +130,13 @@ class Kernels:
         if not external and algorithm in self._traced:
             return self._traced.pop(algorithm)
         return quantities.forward(self.tree, algorithm, external).trace()
+
+    def joint_wrenches(self, rows: Mapping[str, tuple[int, ...]], external: bool) -> Kernel:
+        """Wrenches of all joints from q, v, a and the multipliers of the conditions in use."""
+        tree = self.model.full_tree
+        links = [self.model.joints[body.name].child for body in tree.bodies]
+        tag = f"joint wrenches {external}"
+        return self.get(tag, lambda: joint_wrenches(tree, links, rows, external), of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
     def loop(self, name: str, external: bool) -> LoopKernel:
@@ -124,6 +159,10 @@ def _fingerprint(tree: Tree) -> str:
         joint = (body.joint.kind, sorted(vars(body.joint).items()), body.q, body.v, body.multiplier, body.offset)
         loads = (body.armature, body.damping, body.friction)
         total.update(repr((body.parent, joint, placement, tuple(body.inertia), loads)).encode())
+    for loop in tree.loops:
+        ends = [(pose.rotation.matrix(), pose.position) for pose in (loop.parent_pose, loop.child_pose)]
+        kind = (loop.joint.kind, sorted(vars(loop.joint).items()))
+        total.update(repr((loop.name, kind, loop.parent, loop.child, ends)).encode())
     for name, frame in tree.frames.items():
         total.update(repr((name, frame.body, frame.pose.rotation.matrix(), frame.pose.position)).encode())
     return total.hexdigest()

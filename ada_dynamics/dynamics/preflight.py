@@ -3,13 +3,33 @@
 
 from __future__ import annotations
 
-from ada_dynamics.errors import ModelError
+from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
 # Resistance under this share of the carried inertia is rounding.
 NEGLIGIBLE = 1e-14
+# Algorithms of forward dynamics that close loops.
+CLOSES_LOOPS = ("auto", "aba", "crba")
+
+
+def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
+    """Raise where an algorithm, or the generic kernels, cannot serve a model."""
+    if model.has_mimics and algorithm not in ("auto", "crba"):
+        raise InputError(
+            f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
+            "'crba', or load the model with mimic='free'."
+        )
+    if model.loops and generic:
+        raise InputError(f"model {model.name!r} has loops, which the generic kernels cannot close; use kernel='auto'.")
+    if model.loops and algorithm not in CLOSES_LOOPS:
+        raise InputError(
+            f"model {model.name!r} has loops, which algorithm {algorithm!r} cannot close; use one of "
+            f"{', '.join(map(repr, CLOSES_LOOPS))}."
+        )
+    if generic and algorithm not in ("auto", "aba"):
+        raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
 
 
 def refuse_unusable(model: Model, tree: Tree) -> None:

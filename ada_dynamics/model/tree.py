@@ -81,6 +81,7 @@ class Loop:
     parent_pose: Transform  # of frame A in that body
     child: int
     child_pose: Transform  # of frame B
+    turn: Transform = Transform()  # frame A in the joint's frame of the description, whose axis can point anywhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +96,7 @@ class Tree:
     loops: tuple[Loop, ...] = ()
 
     def ancestry(self, body: int) -> list[int]:
-        """The body and its ancestors, outermost first."""
+        """The body and its ancestors, innermost first."""
         path = []
         while body != WORLD:
             path.append(body)

@@ -39,18 +39,31 @@ def quantity(
     tree: Tree,
     inputs: Sequence[str],
     shapes: dict[str, tuple[int, ...]],
-    body: Callable[..., Outputs],
+    body: Callable[..., Outputs | Traced],
     solves: bool = False,
+    extra: Mapping[str, int] | None = None,
 ) -> Quantity:
-    """A quantity; `solves` says that it divides by the mass matrix, which must then not be singular."""
+    """A quantity.
+
+    Args:
+        name: an identifier.
+        tree: the mechanism.
+        inputs: of q, v, tau, a and wrenches.
+        shapes: of the results.
+        body: computes them, with guards of its own or without.
+        solves: whether it divides by the mass matrix, which must then not be singular.
+        extra: more inputs, with their lengths.
+    """
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv, "a": tree.nv, "wrenches": 6 * len(tree.bodies)}
-    wanted = {key: sizes[key] for key in inputs}
+    wanted = {**{key: sizes[key] for key in inputs}, **(extra or {})}
 
     def guarded(**vectors: Sequence[Scalar]) -> Traced:
         guards = position_guards(tree, vectors["q"])
         if solves:
             guards += pivot_guards(tree, vectors["q"])
-        return Traced(body(**vectors), guards)
+        result = body(**vectors)
+        outputs, own = result if isinstance(result, Traced) else (result, ())
+        return Traced(outputs, [*guards, *own])
 
     def traced() -> Function:
         try:

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of loop joints: gap, rows of J with J v = 0, and what their rate adds to the accelerations.
+
+A row is a column of the loop joint's T (Takahashi 2012, eqs. 2.7-2.9): a force or a moment that it can carry, and at
+the same time a direction in which its two frames A and B cannot move apart. Rows have the axes of frame A. Directions
+are carried down the branches and points up, which needs fewer operations than carrying wrenches, and only joints below
+the nearest common ancestor of the two bodies take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ada_dynamics.algorithms.kinematics import Moving
+from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical, Universal
+from ada_dynamics.model.tree import WORLD, Loop, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+
+class RowKind(NamedTuple):
+    """A force along, or a moment about, axis k of frame A; or the moment about a universal joint's normal."""
+
+    is_force: bool
+    axis: int  # of frame A; NORMAL for u x w
+
+    def __str__(self) -> str:
+        if self.axis == NORMAL:
+            return "moment about the normal of both axes"
+        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}"
+
+
+NORMAL = 3
+_FORCES = tuple(RowKind(True, k) for k in range(3))
+
+
+def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
+    """The columns of a loop joint's T, forces first."""
+    joint = loop.joint
+    if isinstance(joint, Spherical):
+        return _FORCES
+    if isinstance(joint, Universal):
+        return (*_FORCES, RowKind(False, NORMAL))
+    if isinstance(joint, Fixed):
+        return (*_FORCES, *(RowKind(False, k) for k in range(3)))
+    if isinstance(joint, Planar):
+        return (RowKind(True, 2), RowKind(False, 0), RowKind(False, 1))
+    if isinstance(joint, Revolute | Prismatic | Cylindrical):
+        across = ((joint.k + 1) % 3, (joint.k + 2) % 3)
+        forces = _FORCES if isinstance(joint, Revolute) else tuple(RowKind(True, k) for k in across)
+        moments = range(3) if isinstance(joint, Prismatic) else across
+        return (*forces, *(RowKind(False, k) for k in moments))
+    raise TypeError(f"a {joint.kind} joint closes no loop")
+
+
+def slides(loop: Loop) -> bool:
+    """Whether the two origins can move apart."""
+    return isinstance(loop.joint, Prismatic | Cylindrical | Planar)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One condition J a + γ = 0, and the wrenches that its multiplier λ = 1 puts on the two bodies."""
+
+    columns: dict[int, Scalar]  # J: by index in v
+    rate: Scalar  # γ = J̇ v, with the accelerations that weight has in it taken out
+    wrenches: dict[int, Force]  # by body, about its origin in its axes; none for the world
+    own: Force  # on the child about frame B's origin, in the axes of frame A
+
+
+class Branches:
+    """The two ways from a loop joint to the nearest common ancestor of its bodies, and vectors carried along."""
+
+    def __init__(self, tree: Tree, X: Sequence[Transform], loop: Loop) -> None:
+        """Args: mechanism, pose of every body in its parent, the loop."""
+        self.tree, self.X, self.loop = tree, X, loop
+        a, b = tree.ancestry(loop.parent)[::-1], tree.ancestry(loop.child)[::-1]
+        common = 0
+        while common < min(len(a), len(b)) and a[common] == b[common]:
+            common += 1
+        self.top = a[common - 1] if common else WORLD
+        self.parent_side = a[common:]  # outermost first
+        self.child_side = b[common:]
+
+    def up(self, x: Vec3, side: Sequence[int]) -> Vec3:
+        """A direction at the end of a side, in the axes of the top body."""
+        for i in reversed(side):
+            x = self.X[i].rotation.up(x)
+        return x
+
+    def direction(self, x: Vec3) -> dict[int, Vec3]:
+        """A direction in frame A's axes, in the axes of every body on both sides."""
+        return self._from_parent_side(self.loop.parent_pose.rotation.up(x))
+
+    def _from_parent_side(self, x: Vec3) -> dict[int, Vec3]:
+        found = {self.loop.parent: x}
+        for i in reversed(self.parent_side):
+            x = self.X[i].rotation.up(x)
+            found[self.tree.bodies[i].parent] = x
+        return self.downward(x, self.child_side, found)
+
+    def downward(self, x: Vec3, side: Sequence[int], found: dict[int, Vec3]) -> dict[int, Vec3]:
+        """A direction in the top body's axes, in those of every body on a side."""
+        for i in side:
+            x = self.X[i].rotation.down(x)
+            found[i] = x
+        return found
+
+    def points(self) -> tuple[dict[int, Vec3], dict[int, Vec3]]:
+        """Where the joint stands, in the frame of every body of the parent's and of the child's side.
+
+        Both sides take the same point, the origin of B: then the two wrenches balance even where the loop is not quite
+        closed. Only towards the world, which takes any couple, may each side take its own, which is shorter.
+        """
+        outer = self._points_up(self.loop.child_pose.position, self.loop.child, self.child_side)
+        if self.top == WORLD and not slides(self.loop):
+            return self._points_up(self.loop.parent_pose.position, self.loop.parent, self.parent_side), outer
+        inner = {self.top: outer[self.top]}
+        for i in self.parent_side:
+            apart = v3.sub(inner[self.tree.bodies[i].parent], self.X[i].position)
+            inner[i] = self.X[i].rotation.down(apart)
+        return inner, outer
+
+    def _points_up(self, r: Vec3, body: int, side: Sequence[int]) -> dict[int, Vec3]:
+        found = {body: r}
+        for i in reversed(side):
+            r = self.X[i].point_up(r)
+            found[self.tree.bodies[i].parent] = r
+        return found
+
+
+# --- position -------------------------------------------------------------------------------------------------------
+def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
+    """How far the loop is from closed, row by row [m, rad]; its rate is J v where it is closed."""
+    ways = Branches(tree, X, loop)
+    A, B = loop.parent_pose.rotation, loop.child_pose.rotation
+    a_axes = [ways.up(A.up(UNIT3[k]), ways.parent_side) for k in range(3)]
+    b_axes = [ways.up(B.up(UNIT3[k]), ways.child_side) for k in range(3)]
+    own = ways._points_up(loop.parent_pose.position, loop.parent, ways.parent_side)[ways.top]
+    other = ways._points_up(loop.child_pose.position, loop.child, ways.child_side)[ways.top]
+    apart = v3.sub(other, own)
+    turned = _turned(loop, a_axes, b_axes)
+    kinds = row_kinds(loop)
+    result = []
+    for i in range(len(kinds)) if rows is None else rows:
+        is_force, k = kinds[i]
+        if k == NORMAL:
+            result.append(minus(0.0, v3.dot(a_axes[2], b_axes[1])))
+        else:
+            result.append(v3.dot(a_axes[k], apart if is_force else turned))
+    return result
+
+
+def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
+    """Sine of the turn from A's axes, or its joint's axis, to B's: Σ a x b, halved where all three must agree."""
+    joint = loop.joint
+    if isinstance(joint, Planar):
+        return v3.cross(a_axes[2], b_axes[2])
+    if isinstance(joint, Revolute | Cylindrical):
+        return v3.cross(a_axes[joint.k], b_axes[joint.k])
+    crossed: Vec3 = ZERO3
+    for a, b in zip(a_axes, b_axes, strict=True):
+        crossed = v3.add(crossed, v3.cross(a, b))
+    return v3.scale(0.5, crossed)
+
+
+# --- velocity and acceleration --------------------------------------------------------------------------------------
+def loop_rows(
+    tree: Tree,
+    X: Sequence[Transform],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    moving: Mapping[int, Moving],
+    loop: Loop,
+    rows: Sequence[int] | None = None,
+) -> list[Row]:
+    """Rows of a loop.
+
+    Args:
+        tree: the mechanism.
+        X: pose of every body in its parent.
+        q: positions.
+        v: velocities.
+        moving: motion of every body, and of the world, with all joint accelerations zero.
+        loop: the loop.
+        rows: which ones, as indices into `row_kinds`; all by default.
+    """
+    ways = Branches(tree, X, loop)
+    kinds = row_kinds(loop)
+    chosen = [kinds[i] for i in (range(len(kinds)) if rows is None else rows)]
+    inner, outer = ways.points()
+    rates = _Rates(ways, q, v, moving, inner, outer, chosen)
+    directions: dict[int, dict[int, Vec3]] = {}
+    result = []
+    for kind in chosen:
+        if kind.axis not in directions:
+            directions[kind.axis] = _normal(ways) if kind.axis == NORMAL else ways.direction(UNIT3[kind.axis])
+        e = directions[kind.axis]
+        ends = ((loop.parent, ways.parent_side, inner, -1.0), (loop.child, ways.child_side, outer, 1.0))
+        columns: dict[int, Scalar] = {}
+        wrenches: dict[int, Force] = {}
+        for end, side, points, sign in ends:
+            for i in side:
+                _add_columns(tree, q, i, _wrench(kind, e[i], points[i]), sign, columns)
+            if end != WORLD:
+                wrenches[end] = _wrench(kind, e[end], points[end]).scaled(sign)
+        along = loop.parent_pose.rotation.down(e[loop.parent])
+        own = Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
+        result.append(Row(columns, rates.of(kind, e[ways.top]), wrenches, own))
+    return result
+
+
+def _wrench(kind: RowKind, e: Vec3, r: Vec3) -> Force:
+    """A unit force through the point r, or a unit moment."""
+    return Force(v3.cross(r, e), e) if kind.is_force else Force(e, ZERO3)
+
+
+def _add_columns(
+    tree: Tree, q: Sequence[Scalar], i: int, wrench: Force, sign: float, columns: dict[int, Scalar]
+) -> None:
+    body = tree.bodies[i]
+    for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
+        columns[k] = plus(columns.get(k, 0.0), product(sign * body.multiplier, s.power(wrench)))
+
+
+def _normal(ways: Branches) -> dict[int, Vec3]:
+    """u x w of a universal joint, in the axes of every body on both sides."""
+    u, w = _universal_axes(ways)
+    n = v3.cross(u, w)
+    found = {ways.top: n}
+    ways.downward(n, ways.parent_side, found)
+    return ways.downward(n, ways.child_side, found)
+
+
+def _universal_axes(ways: Branches) -> tuple[Vec3, Vec3]:
+    u = ways.up(ways.loop.parent_pose.rotation.up(UNIT3[2]), ways.parent_side)
+    return u, ways.up(ways.loop.child_pose.rotation.up(UNIT3[1]), ways.child_side)
+
+
+class _Rates:
+    """γ of the rows, in the axes of the top body.
+
+    A force row n fixed in A: n.(a_B - a_A) - 2 n.(w_A x v_BA); a moment row: n.(ẇ_B - ẇ_A) + (w_A x n).(w_B - w_A).
+    """
+
+    def __init__(
+        self,
+        ways: Branches,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        moving: Mapping[int, Moving],
+        inner: Mapping[int, Vec3],
+        outer: Mapping[int, Vec3],
+        chosen: Sequence[RowKind],
+    ) -> None:
+        self.ways = ways
+        loop = ways.loop
+        a, b = moving[loop.parent], moving[loop.child]
+        up_a, up_b = ways.parent_side, ways.child_side
+        point_a = ways.up(v3.add(a.a, v3.mat_vec(a.spin, inner[loop.parent])), up_a)
+        point_b = ways.up(v3.add(b.a, v3.mat_vec(b.spin, outer[loop.child])), up_b)
+        self.apart = v3.sub(point_b, point_a)
+        self.w: Vec3 = ZERO3
+        if slides(loop) or not all(kind.is_force for kind in chosen):
+            self.w = ways.up(a.w, up_a)
+            self.w_between = v3.sub(ways.up(b.w, up_b), self.w)
+            self.wd_between = v3.sub(ways.up(b.wd, up_b), ways.up(a.wd, up_a))
+        if slides(loop):
+            sliding = v3.sub(_point_velocity(ways, q, v, up_b, outer), _point_velocity(ways, q, v, up_a, inner))
+            self.apart = v3.sub(self.apart, v3.scale(2.0, v3.cross(self.w, sliding)))
+
+    def of(self, kind: RowKind, n: Vec3) -> Scalar:
+        """γ of a row with direction n."""
+        if kind.is_force:
+            return v3.dot(n, self.apart)
+        turning = v3.cross(self.w, n)
+        if kind.axis == NORMAL:
+            u, w = _universal_axes(self.ways)
+            turning = v3.add(turning, v3.cross(u, v3.cross(self.w_between, w)))
+        return plus(v3.dot(n, self.wd_between), v3.dot(turning, self.w_between))
+
+
+def _point_velocity(
+    ways: Branches, q: Sequence[Scalar], v: Sequence[Scalar], side: Sequence[int], points: Mapping[int, Vec3]
+) -> Vec3:
+    """Velocity of a side's last body at its point, seen from the top body, in its axes."""
+    total: Vec3 = ZERO3
+    for i in reversed(side):
+        body = ways.tree.bodies[i]
+        relative = body.joint.relative_velocity(body.positions(q), body.velocities(v))
+        own = v3.add(relative.linear, v3.cross(relative.angular, points[i]))
+        total = ways.X[i].rotation.up(v3.add(total, own))
+    return total

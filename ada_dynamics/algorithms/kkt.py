@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics with loops in joint space: mass matrix, conditions, and one sparse symmetric elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
+from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import inverse_dynamics
+from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise, solve_factorised
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import minus, product
+
+
+def system(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    plan: Plan,
+    external: Mapping[int, Force] | None = None,
+) -> tuple[SymmetricMatrix, list[Scalar]]:
+    """[M Jᵀ; J -ε] and [τ - h; -γ], in the unknowns [a; -λ]."""
+    nv = tree.nv
+    X = transforms(tree, q)
+    h = inverse_dynamics(tree, q, v, None, external)
+    matrix = SymmetricMatrix(nv + plan.conditions)
+    for i, row in enumerate(mass_matrix(tree, q).lower_rows()):
+        for j, value in row.items():
+            matrix.add(i, j, value)
+    right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
+    for c, condition in enumerate(planned_rows(tree, X, q, v, world_and_bodies(tree, X, q, v), plan)):
+        for j, value in condition.columns.items():
+            matrix.add(nv + c, j, value)
+        if plan.compliance:
+            matrix.add(nv + c, nv + c, -plan.compliance[c])
+        right.append(minus(0.0, condition.rate))
+    return matrix, right
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    plan: Plan,
+    external: Mapping[int, Force] | None = None,
+) -> Closed:
+    """Accelerations and multipliers.
+
+    With compliance, the proximal iteration J a - ε λ = -γ - ε λ₀, starting at λ₀ = 0, ends at the multipliers of least
+    norm (weighted by ε) of all that hold the loops; two passes leave (ε/(σ²+ε))² of the gap.
+    """
+    matrix, right = system(tree, q, v, tau, plan, external)
+    factors = factorise(matrix, plan.order)
+    nv = tree.nv
+    solution = solve_factorised(factors, right)
+    for _ in range(plan.passes - 1):
+        pulled = zip(right[nv:], plan.compliance, solution[nv:], strict=True)
+        solution = solve_factorised(factors, right[:nv] + [minus(r, product(e, x)) for r, e, x in pulled])
+    multipliers, pivots = [minus(0.0, x) for x in solution[nv:]], [minus(0.0, p) for p in factors.pivots[nv:]]
+    return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv])

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics of a mechanism with loops: the fast kernel, and what takes over where its pivots vanish.
+
+Three tiers: the fast kernel eliminates in the cheapest order; the robust one in an order whose pivots vanish only in
+singular poses; the rank-revealing one works on numbers and goes through singular poses, too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.joint_wrenches import least_norm
+from ada_dynamics.dynamics.quantities import closed
+from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
+from ada_dynamics.jit import Kernel
+from ada_dynamics.loops import singular
+from ada_dynamics.loops.plans import Plans, make_plans
+from ada_dynamics.loops.study import Study, study
+from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.kernels import Kernels
+
+Array = NDArray[np.float64]
+
+FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Accelerations of one state, the multipliers of the conditions in use, and how they were found."""
+
+    accelerations: Array
+    multipliers: Array
+    tier: str
+    solution: singular.Solution | None = None  # of the rank-revealing tier
+
+
+class ClosedDynamics:
+    """Kernels of a model with loops, tier by tier."""
+
+    def __init__(self, kernels: Kernels) -> None:
+        """Args: the model's kernels."""
+        self.kernels = kernels
+        self.model = kernels.model
+
+    @cached_property
+    def study(self) -> Study:
+        """What is known of the loops."""
+        return study(self.model)
+
+    @cached_property
+    def plans(self) -> Plans:
+        """How to eliminate."""
+        return make_plans(self.model, self.study)
+
+    # --- kernels ------------------------------------------------------------------------------------------------
+    def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
+        """Forward dynamics by a candidate of the plans, or by "late"."""
+        return closed.forward(self.model.tree, self.plans, name, external, multipliers)
+
+    def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
+        """Its kernel."""
+        tag = f"closed {name} {external} {multipliers}"
+        return self.kernels.get(tag, lambda: self.quantity(name, external, multipliers))
+
+    def _system(self, q: Array, v: Array, tau: Array, wrenches: Array) -> singular.System:
+        kernel = self.kernels.get("loop system", lambda: closed.system(self.model.tree, self.plans))
+        (M, r, J, rate), _ = kernel.single_status(q, v, tau, wrenches)
+        w = self._weights
+        return singular.System(M, r, J / w[:, None], rate / w)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
+
+    def _rates(self, q: Array, v: Array) -> singular.Rates:
+        """γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e)."""
+        tree, w = self.model.tree, self._weights
+        of_state = self.kernels.get("loop conditions", lambda: closed.conditions(tree, self.plans))
+        rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(tree, self.plans))
+        (J, by_q), _ = rates.single_status(q, v)
+        n = len(v)
+        unit = np.eye(n)
+        states = np.concatenate([v[None, :], unit, v + unit])
+        (_, gamma), _ = of_state.batch_status(np.tile(q, (len(states), 1)), states)
+        by_v = (gamma[n + 1 :] - gamma[1 : n + 1] - gamma[0]).T
+        return singular.Rates(J / w[:, None], by_q / w, by_v / w[:, None])
+
+    def _gamma(self, q: Array, v: Array) -> Array:
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        (_, gamma), _ = kernel.single_status(q, v)
+        return np.asarray(gamma / self._weights, dtype=np.float64)
+
+    # --- tiers --------------------------------------------------------------------------------------------------
+    def motion(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
+        """One state, by the first tier that can."""
+        given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
+        if not self.plans.is_dense_only:
+            for tier, candidate in ((FAST, name), (ROBUST, "late")):
+                if tier == ROBUST and self.plans.candidates[name] is self.plans.late:
+                    continue
+                result, status = self.kernel(candidate, wrenches is not None, True).single_status(*given)
+                if not status:
+                    a, multipliers = result if isinstance(result, tuple) else (result, np.zeros(0))
+                    return Motion(a, multipliers, tier)
+        return self._rank_revealing(q, v, tau, wrenches)
+
+    def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
+        system = self._system(q, v, tau, np.zeros(6 * len(self.model.tree.bodies)) if wrenches is None else wrenches)
+        solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
+        if solution.is_singular:
+            self._warn(solution, q, system)
+        return Motion(solution.accelerations, solution.multipliers / self._weights, RANK_REVEALING, solution)
+
+    def _warn(self, solution: singular.Solution, q: Array, system: singular.System) -> None:
+        names = ", ".join(sorted(self.lost_names(solution)))
+        where = f"model {self.model.name!r} is in a singular pose (loops {names})"
+        if solution.is_at_rest:
+            ways = singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
+            shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
+            message = (
+                f"{where} and at rest: its motion is not determined. The accelerations are those of least constraint; "
+                f"it can start to move along {len(ways) or 'several'} directions" + (f": {shown}." if ways else ".")
+            )
+            warnings.warn(message, BifurcationWarning, stacklevel=4)
+            return
+        message = (
+            f"{where}: its acceleration follows from the rate of the loop conditions; joint forces can be infinite."
+        )
+        warnings.warn(message, SingularPoseWarning, stacklevel=4)
+
+    def lost_names(self, solution: singular.Solution) -> set[str]:
+        """Loops whose conditions take part in what is lost."""
+        shares = np.max(np.abs(solution.lost), axis=0, initial=0.0)
+        taking_part = [c for c, share in zip(self.plans.conditions, shares, strict=True) if share > 0.1]
+        return {self.study.numbers.conditions[c][0] for c in taking_part}
+
+    def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
+        """Accelerations where some state of the arguments stopped the fast kernel."""
+        if is_batch:
+            return np.array([m.accelerations for m in self.motions(name, inputs, True)])
+        return self.motions(name, inputs, False)[0].accelerations
+
+    def motions(self, name: str, inputs: Sequence[Array], is_batch: bool) -> list[Motion]:
+        """All states, each by the first tier that can."""
+        states = zip(*inputs, strict=True) if is_batch else iter([tuple(inputs)])
+        found = []
+        for state in states:
+            q, v, tau, *wrenches = (np.ascontiguousarray(x) for x in state)
+            found.append(self.motion(name, q, v, tau, wrenches[0] if wrenches else None))
+        return found
+
+    # --- joint wrenches -----------------------------------------------------------------------------------------
+    def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:
+        """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
+        flags, tier = self.unique, FAST
+        solved = self._fast(name, inputs, is_batch)
+        if solved is None:
+            motions = self.motions(name, inputs, is_batch)
+            tier = max((m.tier for m in motions), key=(FAST, ROBUST, RANK_REVEALING).index)
+            poses = inputs[0] if is_batch else inputs[0][None, :]
+            flags = common([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
+            a = np.array([m.accelerations for m in motions])
+            multipliers = np.array([m.multipliers for m in motions])
+            solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
+        return solved[0], self._least_norm(inputs, solved[1], is_batch), flags, tier
+
+    def _fast(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
+        """Accelerations and multipliers by the fast kernel, where it can."""
+        if self.plans.is_dense_only:
+            return None
+        kernel = self.kernel(name, len(inputs) > 3, multipliers=True)
+        result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
+        if status:
+            return None
+        return result if self.plans.conditions else (result, np.zeros((*result.shape[:-1], 0)))
+
+    @cached_property
+    def unique(self) -> Flags:
+        """Components of the joint wrenches that are unique in general."""
+        return in_general(self.study)
+
+    def _unique_at(self, motion: Motion, q: Array) -> Flags:
+        if motion.solution is None or not motion.solution.is_singular:
+            return self.unique
+        return at_pose(self.study.numbers, q, self.study.rank - motion.solution.lost_rank)
+
+    def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
+        if not self.study.is_redundant:
+            return multipliers
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
+        return least_norm(J / self._weights[:, None], multipliers, self._weights, self.study.rank)
+
+    def wrench_kernel(self, external: bool) -> Kernel:
+        """From q, v, a and multipliers to all joint wrenches."""
+        return self.kernels.joint_wrenches(self.plans.late.rows, external)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities of mechanisms with loops: accelerations with multipliers, the whole system, its rates, joint wrenches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+from ada_dynamics.algorithms import closed_aba, closure, kkt, rnea
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.dynamics.quantities.base import (
+    Outputs,
+    Quantity,
+    body_wrenches,
+    force_first,
+    position_rates,
+    quantity,
+    reshape,
+    substitute,
+)
+from ada_dynamics.expr import Function, Traced, jvp, trace
+from ada_dynamics.loops.plans import Plans
+from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import product
+
+SOLVERS: dict[str, Callable[..., Closed]] = {"kkt": kkt.forward_dynamics, "aba": closed_aba.forward_dynamics}
+
+EARLY_THRESHOLD = 1e-6  # of a typical pivot: an early order loses 1e-13 at 1e-4
+LATE_THRESHOLD = 1e-8  # relative singular values of 1e-4 and more are left to it
+SMALLEST_INERTIA = 1e-12
+
+
+def forward(tree: Tree, plans: Plans, name: str, external: bool, multipliers: bool = False) -> Quantity:
+    """Accelerations, guarded by the pivots, by the candidate `name`; with the multipliers in use if wanted."""
+    plan = plans.late if name == "late" else plans.candidates[name]
+    solver = SOLVERS["kkt" if name == "late" else name.split()[0]]
+    short = for_efforts(tree)
+    threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
+
+    def body(
+        q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
+    ) -> Traced:
+        given = body_wrenches(tree, wrenches) if wrenches is not None else None
+        closed = solver(short, q, v, tau, plan, given)
+        outputs: dict[str, Sequence[Scalar]] = {"a": closed.accelerations}
+        if multipliers:
+            outputs["multipliers"] = closed.multipliers
+        return Traced(outputs, _pivot_guards(tree, plans, plan, closed, threshold))
+
+    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
+    if multipliers and plan.conditions:
+        shapes["multipliers"] = (plan.conditions,)
+    inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
+    tag = name.replace(" ", "_") + ("_external" if external else "") + ("_multipliers" if multipliers else "")
+    return quantity(f"closed_{tag}_{_digest(plans, plan)}", tree, inputs, shapes, body)
+
+
+def _digest(plans: Plans, plan: Plan) -> str:
+    """A plan is found on numbers; another one is another kernel."""
+    return hashlib.blake2b(repr((plan, plans.typical, plans.determinant)).encode(), digest_size=6).hexdigest()
+
+
+def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float) -> list[Scalar]:
+    guards: list[Scalar] = []
+    if plan.compliance:
+        # Of dependent conditions some pivots are as small as the compliance; their product tells a singular pose.
+        shares: Scalar = 1.0
+        for pivot, typical in zip(closed.pivots, plans.typical, strict=True):
+            shares = product(shares, product(pivot, 1.0 / typical))
+        guards.append(shares - LATE_THRESHOLD * plans.determinant)
+    else:
+        guards += [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
+    if has_degenerate_bodies(tree):
+        for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
+            guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
+    return [g for g in guards if not (isinstance(g, float) and g >= 0.0)]
+
+
+# --- the system, for the tiers that work on numbers -----------------------------------------------------------------
+def system(tree: Tree, plans: Plans) -> Quantity:
+    """M, τ - h, and J, γ of the conditions in use."""
+    rows = plans.late.rows
+    count = len(plans.conditions)
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
+        h = rnea.inverse_dynamics(tree, q, v, None, body_wrenches(tree, wrenches))
+        J, rate = _conditions(tree, rows, q, v)
+        return {
+            "M": mass_matrix(tree, q).dense(),
+            "r": [t - b for t, b in zip(tau, h, strict=True)],
+            "J": J,
+            "rate": rate,
+        }
+
+    n = tree.nv
+    shapes: dict[str, tuple[int, ...]] = {"M": (n, n), "r": (n,), "J": (count, n), "rate": (count,)}
+    name = f"loop_system_{_digest(plans, plans.late)}"
+    return quantity(name, tree, ("q", "v", "tau", "wrenches"), shapes, body)
+
+
+def _conditions(
+    tree: Tree, rows: Mapping[str, tuple[int, ...]], q: Sequence[Scalar], v: Sequence[Scalar]
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    X = transforms(tree, q)
+    moving = world_and_bodies(tree, X, q, v, gravity=False)
+    found = [r for loop in tree.loops for r in closure.loop_rows(tree, X, q, v, moving, loop, rows[loop.name])]
+    return [[row.columns.get(k, 0.0) for k in range(tree.nv)] for row in found], [row.rate for row in found]
+
+
+def conditions(tree: Tree, plans: Plans) -> Quantity:
+    """J and γ of the conditions in use."""
+    rows, count = plans.late.rows, len(plans.conditions)
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+        J, rate = _conditions(tree, rows, q, v)
+        return {"J": J, "rate": rate}
+
+    shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
+    return quantity(f"loop_conditions_{_digest(plans, plans.late)}", tree, ("q", "v"), shapes, body)
+
+
+def condition_rates(tree: Tree, plans: Plans) -> Quantity:
+    """Rates of J and of γ while q moves with v and v itself stays: J̇ and (∂γ/∂q) v."""
+    of_state = conditions(tree, plans)
+    name = f"{of_state.name}_rates"
+    inputs = {"q": tree.nq, "v": tree.nv}
+
+    def traced() -> Function:
+        inner = jvp(of_state.trace(), wrt=("q",))
+
+        def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+            flat = substitute(inner, {"q": q, "v": v, "d_q": position_rates(tree, q, v)})
+            return {key: reshape(flat[f"d_{key}"], shape) for key, shape in of_state.shapes.items()}
+
+        return trace(name, inputs, body)
+
+    return Quantity(name, inputs, of_state.shapes, traced)
+
+
+def gap(tree: Tree) -> Quantity:
+    """Gap of every condition of every loop."""
+    count = sum(len(closure.row_kinds(loop)) for loop in tree.loops)
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        X = transforms(tree, q)
+        return {"gap": [g for loop in tree.loops for g in closure.gap(tree, X, loop)]}
+
+    return quantity("loop_gap", tree, ("q",), {"gap": (count,)}, body)
+
+
+# --- wrenches --------------------------------------------------------------------------------------------------------
+def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[int, ...]], external: bool) -> Quantity:
+    """Wrench of every joint on its child, tree joints first, then loop joints.
+
+    A tree joint's is about the origin of its child link, in that link's axes; a loop joint's about its origin on the
+    child, in the axes of its frame on the parent.
+
+    Args:
+        tree: one body per link, so that fixed joints have their own.
+        links: the link of each body.
+        rows: conditions in use by loop; their multipliers are an argument.
+        external: whether wrenches act on links.
+    """
+    count = sum(len(r) for r in rows.values())
+
+    def body(**given: Sequence[Scalar]) -> Outputs:
+        q, v, a = given["q"], given["v"], given["a"]
+        X = transforms(tree, q)
+        moving = motions(tree, X, q, v, a, at_rest(v3.negate(tree.gravity)))
+        own = [rnea.needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
+        for i, wrench in (body_wrenches(tree, given["wrenches"]) if external else {}).items():
+            own[i] = own[i] - wrench
+        closing = _closing_wrenches(tree, X, q, rows, given["multipliers"] if count else (), own)
+        carried = rnea.wrenches_inward(tree, X, own)
+        at_links = [tree.frames[link].pose.force_down(f) for link, f in zip(links, carried, strict=True)]
+        return {"wrench": [force_first(f) for f in (*at_links, *closing)]}
+
+    inputs = ["q", "v", "a"] + (["wrenches"] if external else [])
+    shapes: dict[str, tuple[int, ...]] = {"wrench": (len(tree.bodies) + len(tree.loops), 6)}
+    tag = hashlib.blake2b(repr(sorted(rows.items())).encode(), digest_size=6).hexdigest()
+    name = f"joint_wrenches_{tag}" + ("_external" if external else "")
+    return quantity(name, tree, inputs, shapes, body, extra={"multipliers": count} if count else {})
+
+
+def _closing_wrenches(
+    tree: Tree,
+    X: Sequence[Transform],
+    q: Sequence[Scalar],
+    rows: Mapping[str, tuple[int, ...]],
+    multipliers: Sequence[Scalar],
+    needed: list[Force],
+) -> list[Force]:
+    """Wrenches of the loop joints, which also are taken off what their two bodies need from the tree."""
+    rest = no_velocity(tree)
+    still = world_and_bodies(tree, X, q, rest, gravity=False)
+    left = iter(multipliers)
+    result = []
+    for loop in tree.loops:
+        total = NO_FORCE
+        for row in closure.loop_rows(tree, X, q, rest, still, loop, rows[loop.name]):
+            x = next(left)
+            total = total + row.own.scaled(x)
+            for i, wrench in row.wrenches.items():
+                needed[i] = needed[i] - wrench.scaled(x)
+        result.append(loop.turn.force_up(total))
+    return result

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`assemble`: a consistent pose of a mechanism with loops, and what there is to say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.singular import SINGULAR
+from ada_dynamics.loops.study import Study, study
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+
+class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+    """Positions q that close all loops: an array like any other, which also knows what was found out.
+
+    Attributes:
+        residual: largest gap left [m, rad].
+        gaps: gap of each loop's conditions, by loop.
+        moved: largest change from the guess [m, rad].
+        mobility: degrees of freedom in general poses, by rank.
+        mobility_here: the same in this pose; more in a singular one.
+        redundant: redundant conditions in words, loop by loop.
+    """
+
+    residual: float
+    gaps: dict[str, Array]
+    moved: float
+    mobility: int
+    mobility_here: int
+    redundant: list[str]
+
+    def __array_finalize__(self, other: Any) -> None:
+        """Views and results of arithmetic are plain poses without a report."""
+
+    def report(self) -> str:
+        """What was found out, in a few lines."""
+        singular = f", {self.mobility_here} in this pose, which is singular" if self.is_singular else ""
+        lines = [
+            f"closed to {self.residual:.1e}, {self.moved:.3g} from the guess",
+            f"mobility {self.mobility}{singular}",
+            *(f"redundant: {text}" for text in self.redundant),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether the loops lose rank in this pose."""
+        return self.mobility_here > self.mobility
+
+
+def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] = ()) -> AssembledPose:
+    """Close all loops from a rough pose.
+
+    Example::
+
+        q = ada.assemble(model, guess)
+        print(q.report())
+
+    Args:
+        model: a model with loops.
+        guess: positions to start from; the neutral pose by default.
+        hold: joints that stay where the guess has them, such as motors set to wanted angles.
+
+    Returns:
+        Positions near the guess that close all loops, with a report of what is left.
+
+    Raises:
+        InputError: guess or hold are unusable.
+        ModelError: no pose closes the loops; the message says which stay open, and by how much.
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.")
+    start = start_of(model, guess)
+    if not model.loops:
+        return _reported(model, start, start, None)
+    numbers = LoopNumbers(model)
+    q = assembled(model, numbers, start, free_velocities(model, hold))
+    return _reported(model, start, q, study(model, q))
+
+
+def _reported(model: Model, start: Array, q: Array, found: Study | None) -> AssembledPose:
+    pose = q.view(AssembledPose)
+    pose.moved = float(np.max(np.abs(model.difference(start, q)), initial=0.0))
+    if found is None:
+        pose.residual, pose.gaps, pose.redundant = 0.0, {}, []
+        pose.mobility = pose.mobility_here = model.nv
+        return pose
+    gaps = found.numbers.gap(q)
+    pose.residual = float(np.max(np.abs(gaps), initial=0.0))
+    names = np.array([loop for loop, _, _ in found.numbers.conditions])
+    pose.gaps = {name: gaps[names == name] for name in model.loop_names}
+    pose.mobility = found.mobility
+    acting = sorted((*found.used, *found.spare))
+    s = np.linalg.svd(found.numbers.whitened(q)[:, acting], compute_uv=False) if acting else np.zeros(0)
+    rank = int(np.sum(s > SINGULAR * s[0])) if len(s) else 0
+    pose.mobility_here = model.nv - min(rank, found.rank)
+    pose.redundant = found.redundant_names()
+    return pose

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find a pose that closes all loops near a rough one: damped Gauss-Newton on the configuration manifold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD, Loop, Tree
+from ada_dynamics.spatial.transform import Transform
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
+_LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
+_RESTARTS = 24
+
+
+class Closing(NamedTuple):
+    """Where Gauss-Newton has come to."""
+
+    q: Array
+    gap: float  # the largest one, in lengths of the mechanism
+    steps: int
+
+
+def close(
+    numbers: LoopNumbers, q: Array, free: NDArray[np.intp] | None = None, steps: int = 60, tolerance: float = CLOSED
+) -> Closing:
+    """Gauss-Newton with pseudo-inverse and step control.
+
+    Args:
+        numbers: the loops.
+        q: where to start.
+        free: indices of the velocities that may change; all by default.
+        steps: how many to try.
+        tolerance: a gap at which to stop, relative to the mechanism's length; two more steps polish it.
+    """
+    model, weights = numbers.model, numbers.weights / numbers.length
+    moved = np.arange(model.nv) if free is None else free
+
+    def error(at: Array) -> Array:
+        return numbers.gap(at) * weights
+
+    g = error(q)
+    polish = 2
+    taken = 0
+    for _ in range(steps):
+        size = float(np.max(np.abs(g), initial=0.0))
+        if size < tolerance:
+            if polish == 0 or size == 0.0:
+                break
+            polish -= 1
+        J = numbers.jacobian(q)[:, moved] * weights[:, None]
+        step = np.zeros(model.nv)
+        step[moved] = -np.linalg.lstsq(J, g, rcond=1e-9)[0]
+        q, g, better = _line_search(numbers, q, g, step, error)
+        taken += 1
+        if not better:
+            break
+    return Closing(q, float(np.max(np.abs(g), initial=0.0)), taken)
+
+
+def _line_search(
+    numbers: LoopNumbers, q: Array, g: Array, step: Array, error: Callable[[Array], Array]
+) -> tuple[Array, Array, bool]:
+    """Take the step, or the part of it that brings the gap down."""
+    largest = float(np.max(np.abs(step), initial=0.0))
+    step = step * min(1.0, _LONGEST_STEP * max(1.0, numbers.length) / largest) if largest > 0.0 else step
+    size = float(np.linalg.norm(g))
+    for _ in range(12):
+        candidate = numbers.model.integrate(q, step)
+        found = error(candidate)
+        if float(np.linalg.norm(found)) < size:
+            return candidate, found, True
+        step = 0.5 * step
+    return q, g, False
+
+
+# --- is it really closed --------------------------------------------------------------------------------------------
+def flipped(tree: Tree, q: Array) -> list[str]:
+    """Loops whose gap vanishes because an axis, or a frame, is the wrong way round."""
+    world = poses(tree, transforms(tree, q.tolist()))
+    return [loop.name for loop in tree.loops if _is_flipped(loop, world)]
+
+
+def _is_flipped(loop: Loop, world: Sequence[Transform]) -> bool:
+    sides = ((loop.parent, loop.parent_pose), (loop.child, loop.child_pose))
+    A, B = (
+        np.array((pose if body == WORLD else world[body].then(pose)).rotation.matrix(), dtype=float)
+        for body, pose in sides
+    )
+    agreement = A.T @ B
+    if isinstance(loop.joint, Revolute | Cylindrical):
+        return bool(agreement[loop.joint.k, loop.joint.k] < 0.0)
+    if isinstance(loop.joint, Planar):
+        return bool(agreement[2, 2] < 0.0)
+    if isinstance(loop.joint, Prismatic | Fixed):
+        return bool(np.trace(agreement) < 1.0)
+    return False
+
+
+# --- assembly -------------------------------------------------------------------------------------------------------
+def assembled(model: Model, numbers: LoopNumbers, guess: Array, free: NDArray[np.intp] | None = None) -> Array:
+    """A pose near the guess that closes all loops; raises where none is found."""
+    rng = np.random.default_rng(20120301)
+    best: Closing | None = None
+    wrong_way: list[str] = []
+    for attempt in range(1 + _RESTARTS):
+        start = guess
+        if attempt:
+            push = np.zeros(model.nv)
+            push[slice(None) if free is None else free] = rng.normal(size=model.nv if free is None else len(free))
+            start = model.integrate(guess, push * min(1.5, 0.1 * attempt))
+        found = close(numbers, start, free)
+        if found.gap < CLOSED:
+            turned = flipped(model.tree, found.q)
+            if not turned:
+                return found.q
+            wrong_way = wrong_way or turned
+        elif best is None or found.gap < best.gap:
+            best = found
+    raise ModelError(_why_open(model, numbers, best, wrong_way, free is not None))
+
+
+def _why_open(
+    model: Model, numbers: LoopNumbers, best: Closing | None, wrong_way: Sequence[str], some_held: bool
+) -> str:
+    where = f"model {model.name!r}"
+    held = " with the held joints where they are" if some_held else ""
+    if best is None:
+        return (
+            f"{where}: loop {', '.join(map(repr, wrong_way))} only closes with its axes in opposite directions{held}; "
+            "turn the frame of one of its sides, or start from another pose."
+        )
+    gaps = np.abs(numbers.gap(best.q))
+    worst: dict[str, tuple[float, str]] = {}
+    for size, (loop, _, kind) in zip(gaps.tolist(), numbers.conditions, strict=True):
+        if size > worst.get(loop, (CLOSED * numbers.length, ""))[0]:
+            worst[loop] = (size, f"{size:.3g} {'m' if kind.is_force else 'rad'} ({kind})")
+    shown = "; ".join(f"{loop!r} by {text}" for loop, (_, text) in list(worst.items())[:6])
+    return (
+        f"{where} cannot be assembled{held}: nearest to closed, these loops stay open: {shown}. Check the lengths and "
+        f"frames of the joints on them, or start from a pose nearer to the closed one ({1 + _RESTARTS} starts tried)."
+    )
+
+
+def start_of(model: Model, guess: ArrayLike | None) -> Array:
+    """The guess as an array, with its quaternions made unit length; the neutral pose where there is none."""
+    if guess is None:
+        return model.neutral()
+    q = np.asarray(guess, dtype=np.float64)
+    if q.shape != (model.nq,):
+        raise InputError(f"guess has shape {q.shape}; model {model.name!r} needs ({model.nq},).")
+    if not np.isfinite(q).all():
+        raise InputError(f"guess is {q.tolist()!r:.200}; finite numbers are needed.")
+    problems = model.position_problems(q)
+    if problems:
+        raise InputError(f"guess of model {model.name!r}: " + "; ".join(problems) + ".")
+    return q.copy()
+
+
+def free_velocities(model: Model, hold: Sequence[str]) -> NDArray[np.intp] | None:
+    """Indices of the velocities of the joints that may move."""
+    if not hold:
+        return None
+    fixed = np.zeros(model.nv, dtype=bool)
+    for name in hold:
+        if name not in model.joint_names:
+            raise unknown_name("joint", name, model.joint_names)
+        fixed[model.v_index(name)] = True
+    return np.flatnonzero(~fixed)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gap, conditions and mass matrix of a mechanism as numpy arrays, from the algorithms run on numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms import closure
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import wrenches_inward
+from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.motion import NO_FORCE, Force
+
+Array = NDArray[np.float64]
+
+
+class LoopNumbers:
+    """The loops of one model, on numbers. Rows are all conditions of all loops, in the order of `conditions`."""
+
+    def __init__(self, model: Model) -> None:
+        """Args: a model with loops."""
+        self.model = model
+        self.tree = model.tree
+        self.conditions: list[tuple[str, int, closure.RowKind]] = [
+            (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
+        ]
+        self.length = _size(model)
+        # Moments count as the forces that they are at the mechanism's typical length, gaps of angles likewise.
+        self.weights = np.array([1.0 if kind.is_force else self.length for _, _, kind in self.conditions])
+        self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
+
+    def gap(self, q: Array) -> Array:
+        """How far each condition is from holding [m, rad]."""
+        X = transforms(self.tree, q.tolist())
+        return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
+
+    def _rows(self, q: Array, full: bool = False) -> list[closure.Row]:
+        tree = self.model.full_tree if full else self.tree
+        positions, rest = q.tolist(), [0.0] * tree.nv
+        X = transforms(tree, positions)
+        moving = world_and_bodies(tree, X, positions, rest, gravity=False)
+        return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, moving, loop)]
+
+    def jacobian(self, q: Array) -> Array:
+        """J: one row per condition."""
+        J = np.zeros((len(self.conditions), self.tree.nv))
+        for line, row in zip(J, self._rows(q), strict=True):
+            for k, value in row.columns.items():
+                line[k] = value
+        return J
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M."""
+        return np.array(mass_matrix(self.tree, q.tolist()).dense(), dtype=float)
+
+    def whitened(self, q: Array) -> Array:
+        """W = L⁻¹ Jᵀ with M = L Lᵀ, one column per condition: WᵀW = J M⁻¹ Jᵀ.
+
+        Where M is singular (massless links in loops) J itself takes its place.
+        """
+        J = self.jacobian(q) / self.weights[:, None]
+        try:
+            L = np.linalg.cholesky(self.mass_matrix(q))
+        except np.linalg.LinAlgError:
+            return np.ascontiguousarray(J.T)
+        return np.linalg.solve(L, J.T)
+
+    def wrenches(self, q: Array, multipliers: Array) -> dict[str, Array]:
+        """What multipliers of all conditions do to every joint's wrench on its child, by joint and by loop.
+
+        [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its parent's frame.
+        """
+        tree = self.model.full_tree
+        own: list[Force] = [NO_FORCE] * len(tree.bodies)
+        closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
+        for (name, _, _), row, x in zip(self.conditions, self._rows(q, full=True), multipliers.tolist(), strict=True):
+            closing[name] = closing[name] + row.own.scaled(x)
+            for i, wrench in row.wrenches.items():
+                own[i] = own[i] - wrench.scaled(x)
+        carried = wrenches_inward(tree, transforms(tree, q.tolist()), own)
+        result: dict[str, Array] = {}
+        for body, f in zip(tree.bodies, carried, strict=True):
+            at_link = tree.frames[self.model.joints[body.name].child].pose.force_down(f)
+            result[body.name] = np.array([*at_link.force, *at_link.moment])
+        for loop in tree.loops:
+            turned = loop.turn.force_up(closing[loop.name])
+            result[loop.name] = np.array([*turned.force, *turned.moment])
+        return result
+
+
+def _size(model: Model) -> float:
+    """Typical length of the mechanism: mean distance between joints [m]."""
+    steps = [float(np.linalg.norm(joint.xyz)) for joint in model.joints.values()]
+    for loop in model.loops.values():
+        steps += [float(np.linalg.norm(loop.parent_xyz)), float(np.linalg.norm(loop.child_xyz))]
+    lengths = [s for s in steps if s > 0.0]
+    return float(np.mean(lengths)) if lengths else 1.0

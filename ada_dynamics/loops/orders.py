@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of elimination for mechanisms with loops, found once per model by trying pivots in sample poses.
+
+A multiplier may be eliminated early, before the joints around it, where its pivot does not vanish in general. That
+keeps the matrix sparse: eliminated last, the multipliers of loops that share ancestors couple each other all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.tree import WORLD, Tree
+
+Array = NDArray[np.float64]
+
+EARLY_PIVOT = 1e-4  # of J M⁻¹ Jᵀ's diagonal entry that must be left for a multiplier to be eliminated early
+
+
+class Samples:
+    """The symmetric system of the loops in sample poses, reduced step by step as elimination goes on."""
+
+    def __init__(self, numbers: LoopNumbers, poses: Sequence[Array], conditions: Sequence[int], epsilon: Array) -> None:
+        """Args: the loops, poses, conditions in use, their compliance."""
+        self.nv = numbers.tree.nv
+        chosen = list(conditions)
+        self.size = self.nv + len(chosen)
+        self.systems: list[Array] = []
+        self.whole: list[Array] = []  # diagonals of J M⁻¹ Jᵀ
+        for q in poses:
+            M, J = numbers.mass_matrix(q), numbers.jacobian(q)[chosen]
+            self.whole.append(np.einsum("ij,ji->i", J, np.linalg.solve(M, J.T)))
+            K = np.zeros((self.size, self.size))
+            K[: self.nv, : self.nv], K[self.nv :, : self.nv], K[: self.nv, self.nv :] = M, J, J.T
+            K[range(self.nv, self.size), range(self.nv, self.size)] = -epsilon
+            self.systems.append(K)
+        self.pattern = np.any([K != 0.0 for K in self.systems], axis=0)
+
+    @property
+    def typical(self) -> Array:
+        """Smallest diagonal entry of J M⁻¹ Jᵀ by condition, over the poses."""
+        return np.min(self.whole, axis=0) if self.whole else np.zeros(0)
+
+    def can_go(self, unknown: int) -> bool:
+        """Whether the pivot of a multiplier is far from zero in all poses; velocities always can."""
+        if unknown < self.nv:
+            return True
+        c = unknown - self.nv
+        return all(
+            -K[unknown, unknown] > EARLY_PIVOT * whole[c] for K, whole in zip(self.systems, self.whole, strict=True)
+        )
+
+    def best(self, unknowns: Sequence[int]) -> int:
+        """The multiplier among them with the largest relative pivot."""
+        return max(unknowns, key=lambda u: self._share(u))
+
+    def _share(self, unknown: int) -> float:
+        c = unknown - self.nv
+        return min(float(-K[unknown, unknown] / whole[c]) for K, whole in zip(self.systems, self.whole, strict=True))
+
+    def eliminate(self, unknown: int) -> None:
+        """Take an unknown out."""
+        coupled = np.flatnonzero(self.pattern[unknown])
+        coupled = coupled[coupled != unknown]
+        self.pattern[np.ix_(coupled, coupled)] = True
+        self.pattern[unknown] = self.pattern[:, unknown] = False
+        for K in self.systems:
+            block = np.ix_(coupled, coupled)
+            K[block] -= np.outer(K[coupled, unknown], K[unknown, coupled]) / K[unknown, unknown]
+
+
+def late(nv: int, conditions: int) -> tuple[int, ...]:
+    """All velocities, leaves first, then the multipliers: singular only where the mechanism is."""
+    return (*range(nv - 1, -1, -1), *range(nv, nv + conditions))
+
+
+def sparsest(samples: Samples) -> tuple[int, ...]:
+    """Fewest couplings first; among equals multipliers, then later velocities."""
+    left = set(range(samples.size))
+    order: list[int] = []
+    while left:
+        allowed = [u for u in left if samples.can_go(u)] or [samples.best(sorted(left))]
+
+        def rank(u: int) -> tuple[int, int, int]:
+            is_velocity = u < samples.nv
+            return int(samples.pattern[u].sum()), int(is_velocity), -u if is_velocity else u
+
+        chosen = min(allowed, key=rank)
+        samples.eliminate(chosen)
+        left.discard(chosen)
+        order.append(chosen)
+    return tuple(order)
+
+
+def along_the_tree(
+    tree: Tree, samples: Samples, touched: Sequence[set[int]], early: bool = True
+) -> tuple[int, ...] | None:
+    """Joints leaf first; each multiplier once it touches one body alone and its pivot is safe.
+
+    Args:
+        tree: the mechanism.
+        samples: the system.
+        touched: bodies that each condition touches at first.
+        early: whether multipliers may go before all joints have gone.
+
+    Returns:
+        The order, or None where a multiplier is left whose pivot never becomes safe.
+    """
+    touches = [set(bodies) for bodies in touched]
+    waiting = {body.index: sum(1 for b in tree.bodies if b.parent == body.index) for body in tree.bodies}
+    multipliers = set(range(len(touches)))
+    order: list[int] = []
+    last = WORLD
+    while waiting or multipliers:
+        ready = next((c for c in sorted(multipliers) if _may_go(c, touches, samples, early, bool(waiting))), None)
+        if ready is not None:
+            _spread(ready, touches, multipliers, samples)
+            order.append(samples.nv + ready)
+            continue
+        if not waiting:
+            return None
+        body = tree.bodies[_next_joint(tree, waiting, touches, multipliers, last)]
+        del waiting[body.index]
+        for unknown in range(body.v.stop - 1, body.v.start - 1, -1):
+            samples.eliminate(unknown)
+            order.append(unknown)
+        for bodies in touches:
+            if body.index in bodies:
+                bodies.discard(body.index)
+                if body.parent != WORLD:
+                    bodies.add(body.parent)
+        if body.parent != WORLD:
+            waiting[body.parent] -= 1
+        last = body.index
+    return tuple(order)
+
+
+def _may_go(c: int, touches: Sequence[set[int]], samples: Samples, early: bool, joints_left: bool) -> bool:
+    return (early or not joints_left) and len(touches[c]) <= 1 and samples.can_go(samples.nv + c)
+
+
+def _spread(c: int, touches: list[set[int]], multipliers: set[int], samples: Samples) -> None:
+    """Eliminate a multiplier: conditions that are coupled to it now touch its body, too."""
+    row = samples.pattern[samples.nv + c]
+    for d in multipliers:
+        if d != c and row[samples.nv + d]:
+            touches[d] |= touches[c]
+    samples.eliminate(samples.nv + c)
+    multipliers.discard(c)
+
+
+def _next_joint(
+    tree: Tree, waiting: dict[int, int], touches: Sequence[set[int]], multipliers: set[int], last: int
+) -> int:
+    """A leaf: the one that carries the fewest conditions; then the one that goes on with a branch; the deepest."""
+
+    def rank(i: int) -> tuple[int, int, int, int]:
+        carried = sum(1 for c in multipliers if i in touches[c])
+        goes_on = last != WORLD and tree.bodies[last].parent == i
+        is_free_root = tree.bodies[i].joint.nv == 6
+        return (99 if is_free_root else carried, 0 if goes_on else 1, -len(tree.ancestry(i)), -i)
+
+    return min((i for i, children in waiting.items() if children == 0), key=rank)

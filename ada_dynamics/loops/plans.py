@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of elimination for a model's loops: for the fast kernel, and one that only true singularities stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.loops.orders import Samples, along_the_tree, late, sparsest
+from ada_dynamics.loops.study import Study
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
+
+Array = NDArray[np.float64]
+
+COMPLIANCE = 1e-8  # of the diagonal of J M⁻¹ Jᵀ: leaves 1e-16 of a gap after two passes, and 1e-7 of noise in λ
+PASSES = 2
+
+
+@dataclass(frozen=True)
+class Plans:
+    """How a model's loops can be closed, by algorithm.
+
+    Attributes:
+        conditions: the ones in use, as indices into the study's.
+        candidates: by name of the algorithm ("kkt" or "aba") and of its order; empty where the mass matrix is
+            singular although the mechanism is not (a massless link that only its loop holds).
+        late: the one whose pivots vanish nowhere but where the mechanism is singular.
+        typical: J M⁻¹ Jᵀ's diagonal by condition, the smallest in the sample poses.
+        inertias: the mass matrix's diagonal, likewise.
+        determinant: of J M⁻¹ Jᵀ (plus compliance) divided by `typical`, the smallest in the sample poses.
+    """
+
+    conditions: tuple[int, ...]
+    candidates: dict[str, Plan]
+    late: Plan
+    typical: tuple[float, ...]
+    inertias: tuple[float, ...]
+    determinant: float
+
+    @property
+    def is_dense_only(self) -> bool:
+        """Whether nothing but a dense solution on numbers can close the loops."""
+        return not self.candidates
+
+
+def make_plans(model: Model, study: Study) -> Plans:
+    """Find the orders."""
+    numbers, nv = study.numbers, model.nv
+    conditions = tuple(sorted((*study.used, *study.spare)))
+    rows = study.rows(conditions)
+    regular = all(_is_regular(numbers.mass_matrix(q)) for q in study.poses)
+    if not regular:
+        return Plans(conditions, {}, Plan(rows, late(nv, len(conditions))), (), (), 0.0)
+    diagonal = Samples(numbers, study.poses, conditions, np.zeros(len(conditions))).typical
+    epsilon = COMPLIANCE * diagonal if study.is_redundant else np.zeros(len(conditions))
+    compliance = tuple(epsilon.tolist()) if study.is_redundant else ()
+    passes = PASSES if study.is_redundant else 1
+
+    def plan(order: tuple[int, ...]) -> Plan:
+        return Plan(rows, order, compliance, passes)
+
+    def samples() -> Samples:
+        return Samples(numbers, study.poses, conditions, epsilon)
+
+    last = plan(late(nv, len(conditions)))
+    candidates = {"kkt late": last, "kkt sparse": plan(sparsest(samples()))}
+    if not model.has_mimics:
+        tree = model.tree
+        ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}
+        touched = [ends[study.numbers.conditions[c][0]] for c in conditions]
+        for name, early in (("aba early", True), ("aba late", False)):
+            order = along_the_tree(tree, samples(), touched, early)
+            if order is not None:
+                candidates[name] = plan(order)
+    inertias = np.min([np.diag(numbers.mass_matrix(q)) for q in study.poses], axis=0)
+    determinant = min(_relative_determinant(numbers.whitened(q)[:, list(conditions)], diagonal) for q in study.poses)
+    return Plans(conditions, candidates, last, tuple(diagonal.tolist()), tuple(inertias.tolist()), determinant)
+
+
+def _is_regular(M: Array) -> bool:
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return False
+    scale = 1.0 / np.sqrt(np.diag(M))
+    return bool(np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > 1e-12)
+
+
+def _relative_determinant(W: Array, diagonal: Array) -> float:
+    """det(WᵀW + ε), row by row relative to the diagonal; W's rows are in units of forces."""
+    A = W.T @ W
+    own = np.diag(A).copy()
+    A = A / np.sqrt(np.outer(own, own)) + COMPLIANCE * np.eye(len(own))
+    return float(np.linalg.det(A))

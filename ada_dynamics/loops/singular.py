@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accelerations where the compiled kernels stop: at and near singular poses, on numbers, by singular values.
+
+Where J loses rank on the way, one combination u of the conditions, uᵀ (J a + γ) = 0, says nothing about the
+acceleration any more. Its place takes the time derivative of the loop condition, in which uᵀ J v̈ vanishes:
+
+    uᵀ (J̇ + ∂γ/∂v) a = -uᵀ (∂γ/∂q) v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SINGULAR = 1e-4  # smallest singular value of W = L⁻¹ Jᵀ by the largest one, under which a pose counts as singular
+_DEPENDENT = 1e-6  # of the conditions that replace others
+AT_REST = 1e-9  # largest velocity
+_ROUNDING = 1e-12
+
+
+class System(NamedTuple):
+    """M a + Jᵀ x = r, J a = -γ, with the conditions in units of forces."""
+
+    M: Array
+    r: Array
+    J: Array
+    rate: Array  # γ
+
+
+class Rates(NamedTuple):
+    """How the conditions change while the mechanism moves."""
+
+    J: Array  # J̇
+    rate_by_q: Array  # (∂γ/∂q) v
+    rate_by_v: Array  # ∂γ/∂v, one column per velocity
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What the loops let the mechanism do in a pose.
+
+    Attributes:
+        accelerations: a.
+        multipliers: -x, the least ones of all that do.
+        sigma: smallest singular value that the conditions have in general, by the largest one: 0 in a singular pose.
+        is_singular: whether that is too little, so that higher derivatives had to decide.
+        is_at_rest: whether, singular, it does not move: then more than one motion can begin, and the accelerations
+            are the ones of least constraint.
+        lost: combinations of the conditions that are lost, one row each.
+        lost_rank: by how much the pose lowers the rank.
+    """
+
+    accelerations: Array
+    multipliers: Array
+    sigma: float
+    is_singular: bool
+    is_at_rest: bool
+    lost: Array
+    lost_rank: int = 0
+
+
+def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> Solution:
+    """Accelerations and multipliers.
+
+    Args:
+        system: in one state.
+        rank: of the conditions in general poses.
+        v: velocities.
+        rates: how the conditions change; asked for in singular poses.
+    """
+    try:
+        L: Array = np.asarray(np.linalg.cholesky(system.M), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return _in_null_space(system, rank)
+    W = np.linalg.solve(L, system.J.T)
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    sigma = float(s[rank - 1] / s[0]) if rank else 1.0
+    is_singular = sigma < SINGULAR
+    kept = s > SINGULAR * s[0] if is_singular else np.arange(len(s)) < rank
+    y: Array = np.asarray(np.linalg.solve(L, system.r), dtype=np.float64)
+    lost = Vt[~kept]
+    if len(Vt) < len(system.J):  # more conditions than velocities: the rest of them is lost as well
+        lost = np.vstack([lost, _complement(Vt)])
+    x = Vt[kept].T @ ((U[:, kept].T @ y) / s[kept] + (Vt[kept] @ system.rate) / s[kept] ** 2)
+    a = np.linalg.solve(L.T, y - W @ x)
+    is_at_rest = is_singular and float(np.max(np.abs(v), initial=0.0)) < AT_REST
+    if is_singular and not is_at_rest:
+        a = _with_third_derivative(system, L, y, Vt[kept], lost, rates())
+        x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
+    missing = rank - int(np.sum(kept))
+    return Solution(a, -x, sigma, is_singular, is_at_rest, lost if is_singular else lost[:0], missing)
+
+
+def _complement(rows: Array) -> Array:
+    """Orthonormal rows that complete the given orthonormal ones to a basis."""
+    full = np.linalg.svd(rows, full_matrices=True)[2]
+    return np.asarray(full[len(rows) :], dtype=np.float64)
+
+
+def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost: Array, rates: Rates) -> Array:
+    rows = np.vstack([kept @ system.J, lost @ (rates.J + rates.rate_by_v)])
+    right = -np.concatenate([kept @ system.rate, lost @ rates.rate_by_q])
+    V = np.linalg.solve(L, rows.T)
+    size = np.linalg.norm(V, axis=0)
+    # Conditions that never say anything, as those of a planar loop across its plane, say nothing here either.
+    speaks = size > _ROUNDING * np.max(size, initial=0.0)
+    V, right = V[:, speaks] / size[speaks], right[speaks] / size[speaks]
+    U, s, Vt = np.linalg.svd(V, full_matrices=False)
+    k = s > _DEPENDENT * s[0]
+    moved = U[:, k] @ ((Vt[k] @ right) / s[k])
+    free = y - U[:, k] @ (U[:, k].T @ y)
+    return np.asarray(np.linalg.solve(L.T, moved + free), dtype=np.float64)
+
+
+def _in_null_space(system: System, rank: int) -> Solution:
+    """Where M is singular, but not for the motions that the loops allow (a massless link that only its loop holds)."""
+    U, s, Vt = np.linalg.svd(system.J)
+    sigma = float(s[rank - 1] / s[0]) if rank else 1.0
+    N = Vt[rank:].T
+    particular = -Vt[:rank].T @ ((U[:, :rank].T @ system.rate) / s[:rank])
+    reduced = N.T @ system.M @ N
+    if N.shape[1]:
+        scale = np.sqrt(np.maximum(np.diag(reduced), 0.0))
+        floor = _ROUNDING * max(float(np.max(scale, initial=0.0)), np.finfo(float).tiny)
+        if not (scale > floor).all() or np.linalg.eigvalsh(reduced / np.outer(scale, scale))[0] < _ROUNDING:
+            nan = np.full(len(system.r), np.nan)
+            return Solution(nan, np.full(len(system.J), np.nan), sigma, True, False, np.zeros((0, len(system.J))))
+    z = np.linalg.solve(reduced, N.T @ (system.r - system.M @ particular))
+    a = particular + N @ z
+    x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
+    return Solution(a, -x, sigma, sigma < SINGULAR, False, np.zeros((0, len(system.J))))
+
+
+def tangents(system: System, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:
+    """Directions in which a mechanism at rest in a singular pose can start to move.
+
+    Admissible velocities are those with uᵀ γ(v) = 0 for the lost combinations u, a quadratic condition on the
+    velocities that J admits. Given for two of these, with one condition between them: two branches that cross.
+
+    Args:
+        system: in that pose.
+        lost: combinations of the conditions that are lost.
+        rate: γ of a velocity.
+    """
+    J = system.J
+    _, s, Vt = np.linalg.svd(J)
+    N = Vt[int(np.sum(s > SINGULAR * s[0])) :]
+    if len(N) != 2:
+        return []
+    forms = []
+    for u in lost:
+        aa, bb, both = (float(u @ rate(w)) for w in (N[0], N[1], N[0] + N[1]))
+        forms.append((aa, both - aa - bb, bb))
+    forms = [f for f in forms if max(map(abs, f)) > _ROUNDING]
+    if not forms:
+        return []
+    a, b, c = max(forms, key=lambda f: max(map(abs, f)))
+    return [w / np.linalg.norm(w) for w in (x * N[0] + z * N[1] for x, z in _directions(a, b, c))]
+
+
+def _directions(a: float, b: float, c: float) -> list[tuple[float, float]]:
+    """Solutions (x, z), up to length, of a x² + b x z + c z² = 0."""
+    inside = b * b - 4.0 * a * c
+    if inside < 0.0:
+        return []
+    root = float(-0.5 * (b + np.copysign(np.sqrt(inside), b)))
+    if root == 0.0:
+        return [(0.0, 1.0) if a else (1.0, 0.0)]
+    return [(root, a), (c, root)]

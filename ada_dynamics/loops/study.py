@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rank of the loops' conditions: mobility, redundant conditions, the ones to use, and which joint forces are unique.
+
+What holds in general is told from what holds in one pose by looking at several poses that close the loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.loops.assembly import assembled, close, flipped
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+POSES = 6
+RANK = 1e-8  # singular values of W below this share of the largest count as zero
+IDLE = 1e-10  # rows smaller than this in every pose (forces per length of the mechanism) act on nothing
+UNIQUE = 1e-9
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found out about a model's loops."""
+
+    numbers: LoopNumbers
+    poses: tuple[Array, ...]  # that close all loops
+    rank: int  # of all conditions, in general poses
+    used: tuple[int, ...]  # conditions to use
+    idle: tuple[int, ...]  # conditions that never act
+    spare: tuple[int, ...]  # conditions that follow from the used ones, but act
+
+    @property
+    def mobility(self) -> int:
+        """Degrees of freedom that the loops leave."""
+        return self.numbers.model.nv - self.rank
+
+    @property
+    def is_redundant(self) -> bool:
+        """Whether conditions that act depend on each other, so that all of them have to be kept."""
+        return bool(self.spare)
+
+    def rows(self, conditions: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """Conditions by loop, as indices into `closure.row_kinds`."""
+        chosen: dict[str, tuple[int, ...]] = dict.fromkeys(self.numbers.model.loop_names, ())
+        for c in sorted(conditions):
+            loop, i, _ = self.numbers.conditions[c]
+            chosen[loop] = (*chosen[loop], i)
+        return chosen
+
+    def redundant_names(self) -> list[str]:
+        """The redundant conditions in words, loop by loop."""
+        found = []
+        for name in self.numbers.model.loop_names:
+            idle = [str(kind) for c in self.idle for loop, _, kind in [self.numbers.conditions[c]] if loop == name]
+            if idle:
+                found.append(f"{name}: {', '.join(idle)} (never carries anything the mechanism feels)")
+        if self.spare:
+            loops = sorted({self.numbers.conditions[c][0] for c in (*self.used, *self.spare)})
+            surplus = len(self.used) + len(self.spare) - self.rank
+            found.append(f"{', '.join(loops)}: {surplus} of the conditions that act follow from the others")
+        return found
+
+
+def study(model: Model, pose: Array | None = None) -> Study:
+    """Look at the loops of a model.
+
+    Args:
+        model: a model with loops.
+        pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
+    """
+    _refuse_rigid(model)
+    numbers = LoopNumbers(model)
+    start = assembled(model, numbers, model.neutral() if pose is None else pose)
+    poses = sample_poses(numbers, start)
+    whitened = [numbers.whitened(q) for q in poses]
+    jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
+    largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
+    idle = np.flatnonzero(largest < IDLE * max(1.0, numbers.length))
+    acting = np.flatnonzero(largest >= IDLE * max(1.0, numbers.length))
+    rank = max((generic_rank(W[:, acting]) for W in whitened), default=0)
+    used = _independent([W[:, acting] for W in whitened], rank)
+    chosen = tuple(int(acting[i]) for i in used)
+    spare = tuple(int(c) for c in acting if int(c) not in chosen)
+    return Study(numbers, tuple(poses), rank, chosen, tuple(int(c) for c in idle), spare)
+
+
+def sample_poses(numbers: LoopNumbers, start: Array, count: int = POSES) -> list[Array]:
+    """The start and poses around it that close all loops too, the same for the same model."""
+    model = numbers.model
+    rng = np.random.default_rng(20120302)
+    found = [start]
+    for attempt in range(4 * count):
+        if len(found) >= count:
+            break
+        reach = 0.5 if attempt < 2 * count else 0.1
+        candidate = close(numbers, model.integrate(start, reach * rng.normal(size=model.nv)), steps=25)
+        if candidate.gap < 1e-11 and not flipped(model.tree, candidate.q):
+            found.append(candidate.q)
+    return found
+
+
+def generic_rank(W: Array) -> int:
+    """Number of singular values that are not rounding."""
+    if W.size == 0:
+        return 0
+    s = np.linalg.svd(W, compute_uv=False)
+    return int(np.sum(s > RANK * s[0])) if s[0] > 0.0 else 0
+
+
+def _independent(whitened: list[Array], rank: int) -> list[int]:
+    """A set of `rank` conditions that stays far from dependent in the worst of the poses: pivoted Gram-Schmidt."""
+    if rank == 0:
+        return []
+    remaining = [W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened]
+    chosen: list[int] = []
+    for _ in range(rank):
+        left = np.min([np.linalg.norm(R, axis=0) for R in remaining], axis=0)
+        left[chosen] = -1.0
+        k = int(np.argmax(np.round(left, 3)))
+        if left[k] <= 0.0:
+            break
+        chosen.append(k)
+        remaining = [_without(R, k) for R in remaining]
+    return sorted(chosen)
+
+
+def _without(R: Array, k: int) -> Array:
+    column = R[:, k]
+    size = float(column @ column)
+    return R if size < 1e-24 else R - np.outer(column, column @ R) / size
+
+
+def _refuse_rigid(model: Model) -> None:
+    """A loop between links that cannot move against each other closes nothing."""
+    for loop in model.tree.loops:
+        if loop.parent == loop.child:
+            sides = model.loops[loop.name]
+            raise ModelError(
+                f"model {model.name!r}: loop {loop.name!r} joins links {sides.parent!r} and {sides.child!r}, which are "
+                "already fixed to each other; remove the loop, or the fixed joints between them."
+            )
