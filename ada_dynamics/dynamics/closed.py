@@ -21,7 +21,7 @@ from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops import singular
+from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.plans import Plans, make_plans
 from ada_dynamics.loops.study import Study, study
 from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
@@ -118,14 +118,14 @@ class ClosedDynamics:
         system = self._system(q, v, tau, np.zeros(6 * len(self.model.tree.bodies)) if wrenches is None else wrenches)
         solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
         if solution.is_singular:
-            self._warn(solution, q, system)
+            self._warn(solution, q)
         return Motion(solution.accelerations, solution.multipliers / self._weights, RANK_REVEALING, solution)
 
-    def _warn(self, solution: singular.Solution, q: Array, system: singular.System) -> None:
+    def _warn(self, solution: singular.Solution, q: Array) -> None:
         names = ", ".join(sorted(self.lost_names(solution)))
         where = f"model {self.model.name!r} is in a singular pose (loops {names})"
         if solution.is_at_rest:
-            ways = singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
+            ways = self.tangents(q)
             shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
             message = (
                 f"{where} and at rest: its motion is not determined. The accelerations are those of least constraint; "
@@ -137,6 +137,13 @@ class ClosedDynamics:
             f"{where}: its acceleration follows from the rate of the loop conditions; joint forces can be infinite."
         )
         warnings.warn(message, SingularPoseWarning, stacklevel=4)
+
+    def tangents(self, q: Array) -> list[Array]:
+        """Directions in which the mechanism can start to move from a singular pose."""
+        rest, no_wrenches = np.zeros(self.model.nv), np.zeros(6 * len(self.model.tree.bodies))
+        system = self._system(q, rest, rest, no_wrenches)
+        solution = singular.solve(system, self.study.rank, rest, lambda: self._rates(q, rest))
+        return singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
 
     def lost_names(self, solution: singular.Solution) -> set[str]:
         """Loops whose conditions take part in what is lost."""
@@ -158,6 +165,30 @@ class ClosedDynamics:
             q, v, tau, *wrenches = (np.ascontiguousarray(x) for x in state)
             found.append(self.motion(name, q, v, tau, wrenches[0] if wrenches else None))
         return found
+
+    # --- projection ---------------------------------------------------------------------------------------------
+    def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
+        """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
+        rest, no_wrenches = np.zeros(len(v)), np.zeros(6 * len(self.model.tree.bodies))
+        at = None
+        for _ in range(steps):
+            gap = self.gap(q)
+            if (
+                at is not None
+                and float(np.max(np.abs(gap), initial=0.0)) < projection.CLOSED * self.study.numbers.length
+            ):
+                break
+            system = self._system(q, rest, rest, no_wrenches)
+            at = projection.metric(system.M, system.J)
+            q = self.model.integrate(q, projection.correction(at, gap))
+        system = self._system(q, rest, rest, no_wrenches)
+        return q, projection.allowed(projection.metric(system.M, system.J), v)
+
+    def gap(self, q: Array) -> Array:
+        """Gaps of the conditions in use, in lengths."""
+        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.model.tree))
+        whole, _ = kernel.single_status(q)
+        return np.asarray(whole[list(self.plans.conditions)] / self._weights, dtype=np.float64)
 
     # --- joint wrenches -----------------------------------------------------------------------------------------
     def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:

@@ -136,6 +136,21 @@ class Dynamics:
         self._check_state(arrays)
         return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
+    def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so."""
+        arrays = self._arguments({"q": q, "v": v})
+        self._check_state(arrays)
+        closed = self._kernels.closed
+        given = np.ascontiguousarray(arrays["q"]), np.ascontiguousarray(arrays["v"])
+        return given if closed is None else closed.project(*given)
+
+    def tangents(self, q: ArrayLike) -> list[Array]:
+        """Directions in which the mechanism can start to move from a singular pose: where two branches cross, both."""
+        arrays = self._arguments({"q": q})
+        self._check_state(arrays)
+        closed = self._kernels.closed
+        return [] if closed is None else closed.tangents(np.ascontiguousarray(arrays["q"]))
+
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
         """Joint-space mass matrix with armature, (nv, nv).
 

@@ -26,6 +26,7 @@ class Samples:
     def __init__(self, numbers: LoopNumbers, poses: Sequence[Array], conditions: Sequence[int], epsilon: Array) -> None:
         """Args: the loops, poses, conditions in use, their compliance."""
         self.nv = numbers.tree.nv
+        self.is_compliant = bool(np.any(epsilon > 0.0))
         chosen = list(conditions)
         self.size = self.nv + len(chosen)
         self.systems: list[Array] = []
@@ -119,6 +120,12 @@ def along_the_tree(
         if ready is not None:
             _spread(ready, touches, multipliers, samples)
             order.append(samples.nv + ready)
+            continue
+        if not waiting and samples.is_compliant:
+            # what is left follows from the others: the compliance is its pivot
+            last_one = samples.best([samples.nv + c for c in sorted(multipliers)])
+            _spread(last_one - samples.nv, touches, multipliers, samples)
+            order.append(last_one)
             continue
         if not waiting:
             return None
