@@ -70,7 +70,7 @@ class Row:
     columns: dict[int, Scalar]  # J: by index in v
     rate: Scalar  # γ = J̇ v, with the accelerations that weight has in it taken out
     wrenches: dict[int, Force]  # by body, about its origin in its axes; none for the world
-    own: Force  # on the child about frame B's origin, in the axes of frame A
+    own: Force  # on the child about frame B's origin, in the axes of frame B
 
 
 class Branches:
@@ -209,7 +209,7 @@ def loop_rows(
                 _add_columns(tree, q, i, _wrench(kind, e[i], points[i]), sign, columns)
             if end != WORLD:
                 wrenches[end] = _wrench(kind, e[end], points[end]).scaled(sign)
-        along = loop.parent_pose.rotation.down(e[loop.parent])
+        along = loop.child_pose.rotation.down(e[loop.child])
         own = Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
         result.append(Row(columns, rates.of(kind, e[ways.top]), wrenches, own))
     return result

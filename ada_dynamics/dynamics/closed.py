@@ -22,8 +22,9 @@ from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import projection, singular
-from ada_dynamics.loops.plans import Plans, make_plans
-from ada_dynamics.loops.study import Study, study
+from ada_dynamics.loops.plans import Plans
+from ada_dynamics.loops.stored import studied
+from ada_dynamics.loops.study import Study
 from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
 
 if TYPE_CHECKING:
@@ -47,20 +48,25 @@ class Motion:
 class ClosedDynamics:
     """Kernels of a model with loops, tier by tier."""
 
-    def __init__(self, kernels: Kernels) -> None:
-        """Args: the model's kernels."""
+    def __init__(self, kernels: Kernels, pose: Array | None) -> None:
+        """Args: the model's kernels; a pose in the way of assembly to be used, where the user gave one."""
         self.kernels = kernels
         self.model = kernels.model
+        self.pose = pose
 
     @cached_property
+    def _studied(self) -> tuple[Study, Plans]:
+        return studied(self.model, self.kernels.fingerprint(), self.pose)
+
+    @property
     def study(self) -> Study:
         """What is known of the loops."""
-        return study(self.model)
+        return self._studied[0]
 
-    @cached_property
+    @property
     def plans(self) -> Plans:
         """How to eliminate."""
-        return make_plans(self.model, self.study)
+        return self._studied[1]
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
@@ -231,6 +237,14 @@ class ClosedDynamics:
         kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
         (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
         return least_norm(J / self._weights[:, None], multipliers, self._weights, self.study.rank)
+
+    def by_loop(self, multipliers: Array) -> dict[str, Array]:
+        """Multipliers of all conditions of each loop; those not in use are zero."""
+        conditions = self.study.numbers.conditions
+        whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
+        whole[..., list(self.plans.conditions)] = multipliers
+        loops = np.array([loop for loop, _, _ in conditions])
+        return {name: whole[..., loops == name] for name in self.model.loop_names}
 
     def wrench_kernel(self, external: bool) -> Kernel:
         """From q, v, a and multipliers to all joint wrenches."""

@@ -21,6 +21,7 @@ from ada_dynamics.dynamics.wrench_call import joint_wrenches
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -62,6 +63,7 @@ class Dynamics:
         kernel: str = "auto",
         checked: bool = True,
         boundary: str | None = None,
+        pose: ArrayLike | None = None,
     ) -> None:
         """Choose how to compute.
 
@@ -74,6 +76,8 @@ class Dynamics:
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
+            pose: positions near a pose that closes the loops, in the way of assembly to be used; near the neutral pose
+                by default.
         """
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
@@ -88,8 +92,10 @@ class Dynamics:
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        self._options = {"algorithm": algorithm, "kernel": kernel, "checked": checked, "boundary": boundary}
-        self._kernels = Kernels(model, algorithm, generic, checked)
+        names = ("algorithm", "kernel", "checked", "boundary", "pose")
+        self._options = dict(zip(names, (algorithm, kernel, checked, boundary, pose), strict=True))
+        start = None if pose is None else start_of(model, pose)
+        self._kernels = Kernels(model, algorithm, generic, checked, start)
         self._boundary = boundary
         self._calls: dict[str, Callable[..., Any]] = {}
 

@@ -7,6 +7,9 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ada_dynamics import expr
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
@@ -15,11 +18,14 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
+
+Array = NDArray[np.float64]
 
 # Past this many velocities a robot's own code costs more to compile, and to fetch into the processor, than it saves.
 SPECIALISE_UP_TO = 60
@@ -33,7 +39,7 @@ CLOSED_ALGORITHMS = {"aba": "aba early", "crba": "kkt sparse"}
 class Kernels:
     """Kernels of one model, by name of the quantity."""
 
-    def __init__(self, model: Model, algorithm: str, generic: bool, checked: bool) -> None:
+    def __init__(self, model: Model, algorithm: str, generic: bool, checked: bool, pose: Array | None = None) -> None:
         self.model = model
         self.generic = generic
         self._checked = checked
@@ -43,7 +49,7 @@ class Kernels:
         self._traced: dict[str, expr.Function] = {}  # by algorithm, while they are compared
         self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
-        self.closed = ClosedDynamics(self) if model.loops else None
+        self.closed = ClosedDynamics(self, pose) if model.loops else None
 
     @property
     def tree(self) -> Tree:
@@ -69,12 +75,21 @@ class Kernels:
             return "late"
         if self._algorithm in CLOSED_ALGORITHMS:
             return CLOSED_ALGORITHMS[self._algorithm]
+        store = ObjectCache.default()
+        key = digest("candidate", self.fingerprint(), repr(closed.plans), source_hash())
+        known = store.load(key)
+        if known is None:
+            name = self._count_candidates(closed)
+            store.store(key, b"", {"candidate": name})
+            return name
+        return str(known.metadata["candidate"])
+
+    def _count_candidates(self, closed: ClosedDynamics) -> str:
         costs = {}
         for name in closed.plans.candidates:
-            function = self._traced[name] = closed.quantity(name, external=False, multipliers=False).trace()
-            count = expr.cost(function)
+            count = expr.cost(closed.quantity(name, external=False, multipliers=False).trace())
             costs[name] = count.flops + 4 * count.divisions
-        return min(costs, key=costs.__getitem__)
+        return min(sorted(costs), key=costs.__getitem__)
 
     def _cheapest(self) -> str:
         if self.generic:

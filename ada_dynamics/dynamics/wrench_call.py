@@ -43,6 +43,7 @@ def joint_wrenches(
     multipliers: list[Array] = []
     if closed is None:
         a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
+        held_by = np.zeros((*a.shape[:-1], 0))
         kernel = kernels.joint_wrenches({}, bool(external))
     else:
         a, held_by, flags, tier = closed.held(kernels.candidate, inputs[:4] if external else inputs, is_batch)
@@ -53,4 +54,5 @@ def joint_wrenches(
     stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
     if status:
         raise InputError(explain(model, arrays))
-    return JointWrenches(model, q, stacked, flags, tier, length)
+    by_loop = {} if closed is None else closed.by_loop(held_by)
+    return JointWrenches(model, q, stacked, by_loop, flags, tier, length)

@@ -26,7 +26,7 @@ _log = logging.getLogger("ada_dynamics")
 
 MAGIC = b"ADAOBJ01"
 # Packages whose sources shape the generated code.
-PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "hybrid", "dynamics")
+PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "loops", "hybrid", "dynamics")
 DEFAULT_LIMIT = 256 * 2**20
 _SUFFIX = ".adaobj"
 

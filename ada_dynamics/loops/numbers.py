@@ -70,7 +70,7 @@ class LoopNumbers:
     def wrenches(self, q: Array, multipliers: Array) -> dict[str, Array]:
         """What multipliers of all conditions do to every joint's wrench on its child, by joint and by loop.
 
-        [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its parent's frame.
+        [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its child-side frame.
         """
         tree = self.model.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)

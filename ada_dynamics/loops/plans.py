@@ -33,7 +33,8 @@ class Plans:
         late: the one whose pivots vanish nowhere but where the mechanism is singular.
         typical: J M⁻¹ Jᵀ's diagonal by condition, the smallest in the sample poses.
         inertias: the mass matrix's diagonal, likewise.
-        determinant: of J M⁻¹ Jᵀ (plus compliance) divided by `typical`, the smallest in the sample poses.
+        determinant: of the whole system, each row divided by its `inertias` or `typical`: the smallest in the sample
+            poses. An early order changes the pivots, but not their product.
     """
 
     conditions: tuple[int, ...]
@@ -79,7 +80,7 @@ def make_plans(model: Model, study: Study) -> Plans:
             if order is not None:
                 candidates[name] = plan(order)
     inertias = np.min([np.diag(numbers.mass_matrix(q)) for q in study.poses], axis=0)
-    determinant = min(_relative_determinant(numbers.whitened(q)[:, list(conditions)], diagonal) for q in study.poses)
+    determinant = samples().smallest_determinant(np.concatenate([inertias, diagonal]))
     return Plans(conditions, candidates, last, tuple(diagonal.tolist()), tuple(inertias.tolist()), determinant)
 
 
@@ -90,11 +91,3 @@ def _is_regular(M: Array) -> bool:
         return False
     scale = 1.0 / np.sqrt(np.diag(M))
     return bool(np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > 1e-12)
-
-
-def _relative_determinant(W: Array, diagonal: Array) -> float:
-    """det(WᵀW + ε), row by row relative to the diagonal; W's rows are in units of forces."""
-    A = W.T @ W
-    own = np.diag(A).copy()
-    A = A / np.sqrt(np.outer(own, own)) + COMPLIANCE * np.eye(len(own))
-    return float(np.linalg.det(A))

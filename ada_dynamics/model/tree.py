@@ -81,7 +81,7 @@ class Loop:
     parent_pose: Transform  # of frame A in that body
     child: int
     child_pose: Transform  # of frame B
-    turn: Transform = Transform()  # frame A in the joint's frame of the description, whose axis can point anywhere
+    turn: Transform = Transform()  # frame B in the child-side frame of the description, whose axis can point anywhere
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | N
         body, (R, p) = frames[link]
         placed.append((body, _transform(R @ rotation @ turn, p + R @ xyz)))
     (parent, A), (child, B) = placed
-    return Loop(loop.name, joint, parent, A, child, B, _transform(turns[0], np.zeros(3)))
+    return Loop(loop.name, joint, parent, A, child, B, _transform(turns[1], np.zeros(3)))
 
 
 def _body(

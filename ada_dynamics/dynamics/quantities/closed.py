@@ -30,7 +30,7 @@ from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import product
+from ada_dynamics.spatial.vec3 import minus, product
 
 SOLVERS: dict[str, Callable[..., Closed]] = {"kkt": kkt.forward_dynamics, "aba": closed_aba.forward_dynamics}
 
@@ -72,11 +72,14 @@ def _digest(plans: Plans, plan: Plan) -> str:
 def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float) -> list[Scalar]:
     guards: list[Scalar] = []
     if plan.compliance:
-        # Of dependent conditions some pivots are as small as the compliance; their product tells a singular pose.
-        shares: Scalar = 1.0
+        # Of dependent conditions some pivots are as small as the compliance; the product of all tells a singular pose.
+        left: Scalar = 1.0
         for pivot, typical in zip(closed.pivots, plans.typical, strict=True):
-            shares = product(shares, product(pivot, 1.0 / typical))
-        guards.append(shares - LATE_THRESHOLD * plans.determinant)
+            left = product(left, product(pivot, 1.0 / typical))
+        right: Scalar = LATE_THRESHOLD * plans.determinant
+        for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
+            right = product(right, product(inverse, typical))
+        guards.append(minus(left, right))
     else:
         guards += [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
     if has_degenerate_bodies(tree):
@@ -161,8 +164,8 @@ def gap(tree: Tree) -> Quantity:
 def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[int, ...]], external: bool) -> Quantity:
     """Wrench of every joint on its child, tree joints first, then loop joints.
 
-    A tree joint's is about the origin of its child link, in that link's axes; a loop joint's about its origin on the
-    child, in the axes of its frame on the parent.
+    A tree joint's is about the origin of its child link, in that link's axes; a loop joint's likewise at and in its
+    child-side frame.
 
     Args:
         tree: one body per link, so that fixed joints have their own.
