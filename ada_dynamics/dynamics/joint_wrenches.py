@@ -96,7 +96,7 @@ def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array
     Args:
         J: conditions in units of forces, (..., conditions, nv).
         multipliers: of the conditions, (..., conditions).
-        weights: length that makes a force of each multiplier.
+        weights: factors that make forces of the multipliers.
         rank: of the conditions.
     """
     U = np.linalg.svd(J, full_matrices=True)[0][..., :, :rank]

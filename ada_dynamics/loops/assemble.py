@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.singular import SINGULAR
+from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import Study, study
 from ada_dynamics.model.model import Model
 
@@ -94,14 +94,8 @@ def _reported(model: Model, start: Array, q: Array, found: Study | None) -> Asse
         pose.residual, pose.gaps, pose.redundant = 0.0, {}, []
         pose.mobility = pose.mobility_here = model.nv
         return pose
-    gaps = found.numbers.gap(q)
-    pose.residual = float(np.max(np.abs(gaps), initial=0.0))
-    names = np.array([loop for loop, _, _ in found.numbers.conditions])
-    pose.gaps = {name: gaps[names == name] for name in model.loop_names}
-    pose.mobility = found.mobility
-    acting = sorted((*found.used, *found.spare))
-    s = np.linalg.svd(found.numbers.whitened(q)[:, acting], compute_uv=False) if acting else np.zeros(0)
-    rank = int(np.sum(s > SINGULAR * s[0])) if len(s) else 0
-    pose.mobility_here = model.nv - min(rank, found.rank)
+    state = loop_state(found, q, None)
+    pose.residual, pose.gaps = state.worst_gap, state.gap
+    pose.mobility, pose.mobility_here = found.mobility, state.mobility
     pose.redundant = found.redundant_names()
     return pose

@@ -44,7 +44,7 @@ def close(
         steps: how many to try.
         tolerance: a gap at which to stop, relative to the mechanism's length; two more steps polish it.
     """
-    model, weights = numbers.model, numbers.weights / numbers.length
+    model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
     moved = np.arange(model.nv) if free is None else free
 
     def error(at: Array) -> Array:

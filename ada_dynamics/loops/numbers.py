@@ -27,8 +27,8 @@ class LoopNumbers:
             (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
         ]
         self.length = _size(model)
-        # Moments count as the forces that they are at the mechanism's typical length, gaps of angles likewise.
-        self.weights = np.array([1.0 if kind.is_force else self.length for _, _, kind in self.conditions])
+        # A moment counts as the force that it is at the mechanism's typical length, an angle as the way there.
+        self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.conditions])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
 
     def gap(self, q: Array) -> Array:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every question to a model goes through: arguments checked, its kernel found, the status looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
+from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
+from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.jit import Kernel
+from ada_dynamics.loops.assembly import start_of
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
+
+Array = NDArray[np.float64]
+ALGORITHMS = ("auto", "aba", "crba", "lagrange", "order_n")
+KERNELS = ("auto", "specialised", "generic")
+
+
+class Computation:
+    """A model with its kernels."""
+
+    def __init__(
+        self,
+        model: Model,
+        algorithm: str = "auto",
+        *,
+        kernel: str = "auto",
+        checked: bool = True,
+        boundary: str | None = None,
+        pose: ArrayLike | None = None,
+    ) -> None:
+        """Choose how to compute.
+
+        Args:
+            model: the mechanism.
+            algorithm: of forward dynamics: aba, crba (composite inertias and elimination), lagrange (symbolic
+                equations), order_n (Rosenthal and Kane), or auto: the one with the fewest operations.
+            kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
+                60 velocities.
+            checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
+            boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
+                "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
+            pose: positions near a pose that closes the loops, in the way of assembly to be used; near the neutral pose
+                by default.
+        """
+        if not isinstance(model, Model):
+            raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
+        choice("algorithm", algorithm, ALGORITHMS)
+        choice("kernel", kernel, KERNELS)
+        if model.nv == 0:
+            raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
+        large = model.nv > SPECIALISE_UP_TO and not model.has_mimics and not model.loops
+        generic = kernel == "generic" or (kernel == "auto" and large)
+        refuse_algorithm(model, algorithm, generic)
+        if not model.loops:  # which may hold what nothing else resists
+            refuse_unusable(model, model.uniform_tree if generic else model.tree)
+        self.model = model
+        self.checked = checked
+        names = ("algorithm", "kernel", "checked", "boundary", "pose")
+        self._options = dict(zip(names, (algorithm, kernel, checked, boundary, pose), strict=True))
+        start = None if pose is None else start_of(model, pose)
+        self._kernels = Kernels(model, algorithm, generic, checked, start)
+        self._boundary = boundary
+        self._calls: dict[str, Callable[..., Any]] = {}
+
+    @property
+    def _tree(self) -> Tree:
+        return self.model.tree
+
+    def require_link(self, link: str) -> None:
+        """Raise for a name that no link has."""
+        if link not in self._tree.frames:
+            raise unknown_name("link", link, self._tree.frames)
+
+    def _arguments(self, given: Mapping[str, Any]) -> dict[str, Array]:
+        sizes = {"q": self.model.nq}
+        return {
+            name: value if name == "wrenches" else as_array(name, value, sizes.get(name, self.model.nv), self.model)
+            for name, value in given.items()
+        }
+
+    def _status(self, kernel: Kernel, inputs: Sequence[Array], is_batch: bool) -> tuple[Any, int]:
+        if is_batch:
+            return kernel.batch_status(*inputs)
+        return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
+
+    def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
+        call = self._calls.get(name)
+        if call is None:
+            call = self._calls[name] = self._call(self._kernels.get(name, make), tuple(given))
+        result: Array = call(*given.values())  # a tuple of arrays where there are several results
+        return result
+
+    def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
+        """The shortest way to a kernel; arguments that are not plain float64 arrays are looked at one by one."""
+
+        def general(*values: Any) -> Any:
+            return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
+
+        return kernel.python_call(general, self._boundary)
+
+    def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
+        inputs, is_batch = common_batch(arrays)
+        result, status = self._status(kernel, inputs, is_batch)
+        if self.checked and status:
+            raise InputError(explain(self.model, arrays))
+        return result
+
+    def _check_state(self, arrays: Mapping[str, Array]) -> None:
+        if not all(np.isfinite(x).all() for x in arrays.values()):
+            raise InputError(explain(self.model, arrays))
+        if self.model.has_manifold_coordinates:
+            for q in np.atleast_2d(arrays["q"]):
+                if self.model.position_problems(q):
+                    raise InputError(explain(self.model, arrays))

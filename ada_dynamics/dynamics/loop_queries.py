@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about joints and loops: wrenches, gaps, singular poses, the way back onto the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches
+from ada_dynamics.dynamics.wrench_call import joint_wrenches
+from ada_dynamics.loops.state import LoopState, loop_state
+
+Array = NDArray[np.float64]
+
+
+class LoopQueries(Computation):
+    """What the joints carry, and how the loops hold."""
+
+    forward: Callable[..., Array]
+
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
+    ) -> JointWrenches:
+        """Wrench at every joint, tree joint or loop joint, while the mechanism moves as `forward` says.
+
+        Arguments as in `forward`; see `JointWrenches` for axes and for what redundant loops leave open.
+        """
+        arrays = self._arguments({"q": q, "v": v, "tau": tau})
+        self._check_state(arrays)
+        return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
+
+    def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so."""
+        arrays = self._arguments({"q": q, "v": v})
+        self._check_state(arrays)
+        closed = self._kernels.closed
+        given = np.ascontiguousarray(arrays["q"]), np.ascontiguousarray(arrays["v"])
+        return given if closed is None else closed.project(*given)
+
+    def loop_state(self, q: ArrayLike, v: ArrayLike | None = None) -> LoopState:
+        """Gaps of the loops, velocities across them, and how near the pose is to a singular one."""
+        arrays = self._arguments({"q": q} if v is None else {"q": q, "v": v})
+        self._check_state(arrays)
+        if self._kernels.closed is None:
+            return LoopState({}, {}, 1.0, self.model.nv)
+        return loop_state(self._kernels.closed.study, arrays["q"], arrays.get("v"))
+
+    def tangents(self, q: ArrayLike) -> list[Array]:
+        """Directions in which the mechanism can start to move from a singular pose: where two branches cross, both."""
+        arrays = self._arguments({"q": q})
+        self._check_state(arrays)
+        closed = self._kernels.closed
+        return [] if closed is None else closed.tangents(np.ascontiguousarray(arrays["q"]))

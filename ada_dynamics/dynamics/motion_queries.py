@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about links and about the whole body: poses, velocities, Jacobians, momentum, energy."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.arguments import choice
+from ada_dynamics.dynamics.computation import Computation
+
+Array = NDArray[np.float64]
+
+
+class Energy(NamedTuple):
+    """Mechanical energy [J]; arrays for a batch."""
+
+    kinetic: Any
+    potential: Any
+
+
+class MotionQueries(Computation):
+    """Where links are and how they move."""
+
+    # --- kinematics ---------------------------------------------------------------------------------------------
+    def pose(self, link: str, q: ArrayLike) -> Array:
+        """Pose of a link in the world, 4x4."""
+        self.require_link(link)
+        return self._compute(f"pose {link}", lambda: quantities.pose(self._tree, link), q=q)
+
+    def poses(self, q: ArrayLike) -> dict[str, Array]:
+        """Poses of all links in the world, 4x4 each."""
+        stacked = self._compute("all_poses", lambda: quantities.all_poses(self._tree), q=q)
+        return {name: stacked[..., i, :, :] for i, name in enumerate(self._tree.frames)}
+
+    def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
+        """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
+        self.require_link(link)
+        return self._compute(f"velocity {link}", lambda: quantities.velocity(self._tree, link), q=q, v=v)
+
+    def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
+        self.require_link(link)
+        return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
+
+    def jacobian(self, link: str, q: ArrayLike, frame: str = "local_world_aligned") -> Array:
+        """Jacobian of a link, (6, nv), rows [linear; angular].
+
+        Args:
+            link: name of the link.
+            q: positions.
+            frame: local_world_aligned (at the link's origin, world's axes), local (there, link's axes) or world (at the
+                world's origin).
+        """
+        self.require_link(link)
+        choice("frame", frame, quantities.FRAMES)
+        return self._compute(f"jacobian {frame} {link}", lambda: self._jacobian_quantity(link, frame), q=q)
+
+    def jacobian_rate(self, link: str, q: ArrayLike, v: ArrayLike, frame: str = "local_world_aligned") -> Array:
+        """Time derivative of `jacobian` along v."""
+        self.require_link(link)
+        choice("frame", frame, quantities.FRAMES)
+        make = lambda: quantities.rate_of(self._jacobian_quantity(link, frame), self._tree)  # noqa: E731
+        return self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
+
+    # --- whole body ---------------------------------------------------------------------------------------------
+    def com(self, q: ArrayLike) -> Array:
+        """Centre of mass of all bodies that can move, in the world [m]."""
+        return self._compute("com", lambda: quantities.com(self._tree), q=q)
+
+    def com_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian of the centre of mass, (3, nv)."""
+        return self._compute("com_jacobian", lambda: quantities.com_jacobian(self._tree), q=q)
+
+    def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative of `com_jacobian` along v."""
+        make = lambda: quantities.rate_of(quantities.com_jacobian(self._tree), self._tree)  # noqa: E731
+        return self._compute("com_jacobian_rate", make, q=q, v=v)
+
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
+        return self._compute("momentum", lambda: quantities.centroidal_momentum(self._tree), q=q, v=v)
+
+    def momentum_matrix(self, q: ArrayLike) -> Array:
+        """Centroidal momentum per unit velocity, (6, nv)."""
+        return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
+        """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
+        both = self._compute("energy", lambda: quantities.energies(self._tree), q=q, v=v)
+        return Energy(both[..., 0], both[..., 1])
+
+    def _jacobian_quantity(self, link: str, frame: str) -> quantities.Quantity:
+        return quantities.link_jacobian(self._tree, link, frame)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edits of models: each returns a new model, with links, joints, loops, mimics and motors carried along."""
+
+from ada_dynamics.model.edit.lock import lock, reduce
+from ada_dynamics.model.edit.merge import merge, with_prefix
+from ada_dynamics.model.edit.recut import loop_path, recut
+from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity
+
+__all__ = [
+    "lock",
+    "loop_path",
+    "merge",
+    "open_loops",
+    "recut",
+    "reduce",
+    "remove_loop",
+    "with_gravity",
+    "with_prefix",
+]

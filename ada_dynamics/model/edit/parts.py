@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model taken apart into links, joints and loops, to be changed and built anew through the checks of the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ada_dynamics.model.builder import BASES, ROOT_JOINT, WORLD_LINK, Builder
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.model import Model
+
+
+@dataclass
+class Parts:
+    """What a model is made of; the joint of a floating base is in `base` alone."""
+
+    name: str
+    links: dict[str, Link]
+    joints: dict[str, Joint]
+    loops: dict[str, LoopJoint]
+    actuated: list[str] | None  # None: all that move
+    base: str
+    root: str
+    gravity: tuple[float, ...]
+
+    @staticmethod
+    def of(model: Model) -> Parts:
+        """The parts of a model."""
+        joints = dict(model.joints)
+        base = "fixed"
+        if has_free_root(model):
+            kind = joints.pop(ROOT_JOINT).kind
+            base = next(name for name, own in BASES.items() if own == kind)
+        every = set(model.actuated) == set(model.joint_names)
+        return Parts(
+            model.name,
+            dict(model.links),
+            joints,
+            dict(model.loops),
+            None if every else list(model.actuated),
+            base,
+            model.root,
+            model.gravity,
+        )
+
+    def build(self) -> Model:
+        """The model of these parts, checked."""
+        builder = Builder(self.name)
+        for link in self.links.values():
+            builder.link(link.name, link.mass, link.com, link.inertia, has_inertial=link.has_inertial)
+        for joint in self.joints.values():
+            _add_joint(builder, joint)
+        for loop in self.loops.values():
+            _add_loop(builder, loop)
+        if self.actuated is not None:
+            builder.actuated(self.actuated)
+        return builder.build(self.base, self.gravity)
+
+    def name_actuated(self, names: Iterable[str]) -> None:
+        """Spell out which joints have motors, before joints come or go."""
+        if self.actuated is None:
+            self.actuated = list(names)
+
+    def free_root_as_joint(self) -> None:
+        """Make the joint of a floating base one like the others, on a link "world" that is fixed to the world."""
+        if self.base == "fixed":
+            return
+        joint = Joint(ROOT_JOINT, BASES[self.base], WORLD_LINK, self.root)
+        self.links = {WORLD_LINK: Link(WORLD_LINK, has_inertial=False), **self.links}
+        self.joints = {ROOT_JOINT: joint, **self.joints}
+        self.base, self.root = "fixed", WORLD_LINK
+
+    def unused(self, name: str) -> str:
+        """The name, or a numbered one where a link, joint or loop has it already."""
+        taken = {*self.links, *self.joints, *self.loops}
+        candidate, k = name, 2
+        while candidate in taken:
+            candidate, k = f"{name}_{k}", k + 1
+        return candidate
+
+    def renamed(self, prefix: str) -> Parts:
+        """All names with a prefix; the world and the joint of a floating base, which are no parts, keep theirs."""
+        kept = {WORLD_LINK, *([] if self.base == "fixed" else [ROOT_JOINT])} - self.links.keys()
+
+        def new(name: str) -> str:
+            return name if name in kept else prefix + name
+
+        def joint(old: Joint) -> Joint:
+            mimic = replace(old.mimic, joint=new(old.mimic.joint)) if old.mimic else None
+            return replace(old, name=new(old.name), parent=new(old.parent), child=new(old.child), mimic=mimic)
+
+        def loop(old: LoopJoint) -> LoopJoint:
+            return replace(old, name=new(old.name), parent=new(old.parent), child=new(old.child))
+
+        return Parts(
+            self.name,
+            {new(name): replace(link, name=new(name)) for name, link in self.links.items()},
+            {new(name): joint(old) for name, old in self.joints.items()},
+            {new(name): loop(old) for name, old in self.loops.items()},
+            None if self.actuated is None else [new(name) for name in self.actuated],
+            self.base,
+            new(self.root),
+            self.gravity,
+        )
+
+
+def has_free_root(model: Model) -> bool:
+    """Whether the base floats by itself, without a joint in the description."""
+    joint = model.joints.get(ROOT_JOINT)
+    return joint is not None and joint.parent not in model.links
+
+
+def _add_joint(builder: Builder, joint: Joint) -> None:
+    builder.joint(
+        joint.name,
+        joint.kind,
+        joint.parent,
+        joint.child,
+        joint.xyz,
+        axis=joint.axis,
+        axis2=joint.axis2,
+        rotation=joint.rotation,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        armature=joint.armature,
+        mimic=joint.mimic,
+    )
+
+
+def _add_loop(builder: Builder, loop: LoopJoint) -> None:
+    builder.loop(
+        loop.name,
+        loop.kind,
+        loop.parent,
+        loop.child,
+        loop.parent_xyz,
+        child_xyz=loop.child_xyz,
+        axis=loop.axis,
+        axis2=loop.axis2,
+        parent_rotation=loop.parent_rotation,
+        child_rotation=loop.child_rotation,
+    )

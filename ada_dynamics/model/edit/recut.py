@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another spanning tree of the same mechanism: a joint of a loop becomes the one that closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.edit.parts import Parts, has_free_root
+from ada_dynamics.model.edit.poses import NO_MOVE, Pose, invert, link_poses, positions_at
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.joints import LOOP_KINDS, Continuous, Revolute, Spherical, SphericalEuler
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
+
+_WHAT_IT_IS_AS_A_LOOP = {Continuous.kind: Revolute.kind, SphericalEuler.kind: Spherical.kind}
+
+
+def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
+    """The same mechanism with another spanning tree, in the same pose.
+
+    `joint` closes the loop from now on, and the joint that closed it belongs to the tree; each keeps its name. Joints
+    between the two are turned round: they carry what carried them. All links keep their frames.
+
+    Example::
+
+        other, q_other = recut(model, q, loop="closing", joint="joint_2")
+
+    Args:
+        model: the model; it is not changed.
+        q: a configuration that closes the loop.
+        loop: loop joint that becomes a joint of the tree; it has no motor there.
+        joint: joint of the tree on that loop. Its motor, damping, friction and rotor have no place in a loop joint.
+
+    Returns:
+        The model and its configuration.
+
+    Raises:
+        InputError: there is no such loop or joint, the joint is not on the loop or cannot close one, a joint that
+            would have to be turned round cannot be, or the loop is open at q.
+    """
+    if loop not in model.loops:
+        raise unknown_name("loop", loop, model.loops)
+    path = loop_path(model, loop)
+    if joint not in path:
+        raise unknown_name(f"joint on loop {loop!r}", joint, path)
+    cut = model.joints[joint]
+    _check_cut(model, cut)
+    parts = Parts.of(model)
+    old = parts.loops[loop]
+    if has_free_root(model) and WORLD_LINK in (old.parent, old.child):
+        parts.free_root_as_joint()
+    elif not has_free_root(model):
+        old = replace(old, parent=_grounded(model, old.parent), child=_grounded(model, old.child))
+    turned = _between(model, old, cut)
+    parts.name_actuated(model.actuated)
+    parts.actuated = [name for name in parts.actuated or [] if name != joint]
+    parts.joints = {name: other for name, other in parts.joints.items() if name != joint}
+    for name in turned:
+        _turn_round(parts, parts.joints.pop(name))
+    _add_to_tree(parts, old, _is_below(model, old.parent, cut.child))
+    parts.loops = {(joint if n == loop else n): (_as_loop(cut) if n == loop else x) for n, x in parts.loops.items()}
+    other = parts.build()
+    return other, _same_pose(model, q, other, loop)
+
+
+def loop_path(model: Model, loop: str) -> list[str]:
+    """Joints of the tree on a loop, fixed ones too, from the loop joint's parent side to its child side."""
+    ends = model.loops[loop]
+    up, down = _carriers(model, ends.parent), _carriers(model, ends.child)
+    common = set(up) & set(down)
+    return [n for n in up if n not in common] + [n for n in reversed(down) if n not in common]
+
+
+def _carriers(model: Model, link: str) -> list[str]:
+    """Joints from a link down to the base."""
+    by_child = {joint.child: joint for joint in model.joints.values()}
+    found = []
+    while link in by_child:
+        found.append(by_child[link].name)
+        link = by_child[link].parent
+    return found
+
+
+def _grounded(model: Model, link: str) -> str:
+    """The root link in place of the world, with which it coincides where the base is fixed."""
+    return model.root if link == WORLD_LINK and WORLD_LINK not in model.links else link
+
+
+def _is_below(model: Model, link: str, carrier: str) -> bool:
+    return link == carrier or any(model.joints[name].parent == carrier for name in _carriers(model, link))
+
+
+def _between(model: Model, loop: LoopJoint, cut: Joint) -> list[str]:
+    """Joints from the loop's end on the cut's far side down to the cut, fixed ones too."""
+    end = loop.parent if _is_below(model, loop.parent, cut.child) else loop.child
+    carriers = _carriers(model, end)
+    return carriers[: carriers.index(cut.name)]
+
+
+def _check_cut(model: Model, cut: Joint) -> None:
+    kind = _WHAT_IT_IS_AS_A_LOOP.get(cut.kind, cut.kind)
+    if kind not in LOOP_KINDS:
+        raise InputError(f"joint {cut.name!r} is {cut.kind}; a loop can be closed by {', '.join(LOOP_KINDS)} only.")
+    followers = [j.name for j in model.joints.values() if j.mimic and cut.name in (j.name, j.mimic.joint)]
+    if followers:
+        raise InputError(f"joint {cut.name!r} cannot close a loop: joint {followers[0]!r} mimics another one.")
+    for what in ("damping", "friction", "armature"):
+        if getattr(cut, what):
+            raise InputError(f"joint {cut.name!r} cannot close a loop: it has {what}, and loop joints have none.")
+
+
+def _as_loop(cut: Joint) -> LoopJoint:
+    kind = _WHAT_IT_IS_AS_A_LOOP.get(cut.kind, cut.kind)
+    return LoopJoint(
+        cut.name, kind, cut.parent, cut.child, cut.xyz, cut.rotation, np.zeros(3), np.eye(3), cut.axis, cut.axis2
+    )
+
+
+def _reversed_axes(axis: Array, axis2: Array | None) -> tuple[Array, Array | None]:
+    """Axes with which the same positions give the inverse motion; a universal joint's two change places."""
+    return (-axis, None) if axis2 is None else (-axis2, -axis)
+
+
+def _turn_round(parts: Parts, joint: Joint) -> None:
+    """Let the child carry the parent, which keeps its frame: a link without mass stands in the joint's own frame."""
+    if joint.kind not in _REVERSIBLE:
+        raise InputError(
+            f"joint {joint.name!r} lies between the loop and the cut, but a {joint.kind} joint cannot be turned "
+            f"round; these can: {', '.join(_REVERSIBLE)}."
+        )
+    _REVERSIBLE[joint.kind](joint)
+    axis, axis2 = _reversed_axes(joint.axis, joint.axis2)
+    back = replace(joint, parent=joint.child, xyz=np.zeros(3), rotation=np.eye(3), axis=axis, axis2=axis2)
+    _carry(parts, back, joint.parent, invert((joint.rotation, joint.xyz)))
+
+
+def _carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
+    """Add the joint, with the link at a pose in the frame that it moves."""
+    R, p = placed
+    if joint.kind == "fixed":
+        xyz, rotation = joint.xyz + joint.rotation @ p, joint.rotation @ R
+        parts.joints[joint.name] = replace(joint, child=link, xyz=xyz, rotation=rotation)
+        return
+    if np.array_equal(R, NO_MOVE[0]) and np.array_equal(p, NO_MOVE[1]):
+        parts.joints[joint.name] = replace(joint, child=link)
+        return
+    mount = parts.unused(f"{joint.name}_mount")
+    parts.links[mount] = Link(mount, has_inertial=False)
+    parts.joints[joint.name] = replace(joint, child=mount)
+    weld = parts.unused(f"{joint.name}_weld")
+    parts.joints[weld] = Joint(weld, "fixed", mount, link, p, R)
+
+
+def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
+    """Make the loop joint carry the end that has lost its carrier."""
+    A, B = (loop.parent_rotation, loop.parent_xyz), (loop.child_rotation, loop.child_xyz)
+    axis, axis2 = loop.axis, loop.axis2
+    near, far = (loop.parent, A), (loop.child, B)
+    if parent_moves:
+        near, far = far, near
+        axis, axis2 = _reversed_axes(axis, axis2)
+    (carrier, (R, p)), (carried, placed) = near, far
+    joint = Joint(loop.name, loop.kind, carrier, carried, p, R, axis, axis2)
+    _carry(parts, joint, carried, invert(placed))
+
+
+def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
+    """The other model's q with all links where they are."""
+    q = np.asarray(q, dtype=float)
+    if q.shape != (model.nq,):
+        raise InputError(f"q has shape {q.shape}, model {model.name!r} needs ({model.nq},).")
+    poses = link_poses(model, q)
+    for joint in other.joints.values():
+        # New links stand in the frames of joints; those that are welded to them have known poses.
+        if joint.parent not in poses and joint.kind == "fixed":
+            R, p = invert((joint.rotation, joint.xyz))
+            at = poses[joint.child]
+            poses[joint.parent] = (at[0] @ R, at[1] + at[0] @ p)
+    near = {name: q[model.q_index(name)] for name in model.joint_names}
+    found = positions_at(other, poses, near)
+    after = link_poses(other, found)
+    open_by = max(float(max(np.max(np.abs(a - b)) for a, b in zip(poses[n], after[n], strict=True))) for n in poses)
+    if open_by > CLOSED:
+        raise InputError(
+            f"loop {loop!r} is open at this q: with it closed some link would be off by {open_by:.3g} (m or rad). "
+            "Give a configuration that closes all loops."
+        )
+    return found
+
+
+def _keeps_velocities(joint: Joint) -> None:
+    """Turned round, its velocities are the same or change places."""
+
+
+def _turns_velocities(joint: Joint) -> None:
+    """Turned round, its velocities are in other axes: losses per axis would not be the same."""
+    for what in ("damping", "friction", "armature"):
+        if getattr(joint, what):
+            raise InputError(
+                f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {what}, "
+                f"which for a {joint.kind} joint would not mean the same."
+            )
+
+
+_REVERSIBLE: Mapping[str, Callable[[Joint], None]] = {
+    **dict.fromkeys(
+        ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical_euler"),
+        _keeps_velocities,
+    ),
+    **dict.fromkeys(("spherical", "planar"), _turns_velocities),
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small edits: another gravity, fewer loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.model import Model
+
+
+def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
+    """The model under another gravity [m/s²], in the world's axes."""
+    parts = Parts.of(model)
+    parts.gravity = tuple(gravity)
+    return parts.build()
+
+
+def remove_loop(model: Model, name: str) -> Model:
+    """The model without one of its loop joints."""
+    return open_loops(model, [name])
+
+
+def open_loops(model: Model, names: Iterable[str] | None = None) -> Model:
+    """The model without some of its loop joints, or without all of them: its spanning tree.
+
+    Args:
+        model: the model; it is not changed.
+        names: loop joints to leave out; all by default.
+
+    Raises:
+        InputError: there is no such loop joint.
+    """
+    gone = list(model.loops if names is None else names)
+    for name in gone:
+        if name not in model.loops:
+            raise unknown_name("loop", name, model.loops)
+    parts = Parts.of(model)
+    parts.loops = {name: loop for name, loop in parts.loops.items() if name not in gone}
+    return parts.build()

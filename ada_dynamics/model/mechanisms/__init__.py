@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms with loops: each function returns a model and a configuration that closes all its loops.
+
+model, q = mechanisms.stewart()
+"""
+
+from ada_dynamics.model.mechanisms.bennett import bennett
+from ada_dynamics.model.mechanisms.cassie_leg import cassie_leg
+from ada_dynamics.model.mechanisms.delta import delta
+from ada_dynamics.model.mechanisms.five_bar import five_bar
+from ada_dynamics.model.mechanisms.four_bar import four_bar
+from ada_dynamics.model.mechanisms.gripper import parallel_gripper
+from ada_dynamics.model.mechanisms.hexa import hexa
+from ada_dynamics.model.mechanisms.humanoid import two_feet
+from ada_dynamics.model.mechanisms.ladder import ladder
+from ada_dynamics.model.mechanisms.parts import Mechanism
+from ada_dynamics.model.mechanisms.random_mechanism import random_mechanism
+from ada_dynamics.model.mechanisms.ring import ring
+from ada_dynamics.model.mechanisms.six_bar import stephenson_six_bar, watt_six_bar
+from ada_dynamics.model.mechanisms.slider_crank import slider_crank
+from ada_dynamics.model.mechanisms.stewart import stewart
+
+__all__ = [
+    "Mechanism",
+    "bennett",
+    "cassie_leg",
+    "delta",
+    "five_bar",
+    "four_bar",
+    "hexa",
+    "ladder",
+    "parallel_gripper",
+    "random_mechanism",
+    "ring",
+    "slider_crank",
+    "stephenson_six_bar",
+    "stewart",
+    "two_feet",
+    "watt_six_bar",
+]

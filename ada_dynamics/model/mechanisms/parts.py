@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the mechanisms are made of: a model with its start pose, and bodies of simple shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+class Mechanism(NamedTuple):
+    """A model and a configuration that closes all its loops, to rounding."""
+
+    model: Model
+    q: Array
+
+
+class Solid(NamedTuple):
+    """Mass properties in the order in which `Builder.link` takes them."""
+
+    mass: float  # [kg]
+    com: Array  # [m]
+    inertia: Array  # about the CoM [kg m²]
+
+
+def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> Solid:
+    """A rod without thickness, from the origin along a coordinate axis; its CoM may be off by `offset` along the next.
+
+    The thesis' links: diag(ml²/12, ml²/12, 0) for a rod along z (Takahashi 2012, sec. 3.1).
+    """
+    com = np.zeros(3)
+    com[axis], com[(axis + 1) % 3] = length / 2.0, offset
+    inertia = np.full(3, mass * length**2 / 12.0)
+    inertia[axis] = 0.0
+    return Solid(mass, com, np.diag(inertia))
+
+
+def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> Solid:
+    """A solid cylinder from the origin along a coordinate axis."""
+    com = np.zeros(3)
+    com[axis] = length / 2.0
+    inertia = np.full(3, mass * (length**2 / 12.0 + radius**2 / 4.0))
+    inertia[axis] = mass * radius**2 / 2.0
+    return Solid(mass, com, np.diag(inertia))
+
+
+def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
+    """A solid box with its CoM where it is told to be."""
+    square = np.asarray(sizes, dtype=float) ** 2
+    return Solid(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
+
+
+def disc(radius: float, thickness: float, mass: float) -> Solid:
+    """A solid disc about the origin, across z."""
+    inertia = mass * np.array([radius**2 / 4.0 + thickness**2 / 12.0] * 2 + [radius**2 / 2.0])
+    return Solid(mass, np.zeros(3), np.diag(inertia))
+
+
+def triangle(corners: Sequence[ArrayLike], mass: float) -> Solid:
+    """A thin triangular plate."""
+    points = np.asarray(corners, dtype=float)
+    com = points.mean(axis=0)
+    spread = mass / 12.0 * (points - com).T @ (points - com)
+    return Solid(mass, com, np.trace(spread) * np.eye(3) - spread)
+
+
+def stacked(model: Model, positions: Mapping[str, ArrayLike]) -> Array:
+    """The q with these positions, by joint, and the neutral ones of all others."""
+    q = model.neutral()
+    for joint, own in positions.items():
+        q[model.q_index(joint)] = own
+    return q
+
+
+def positive(**lengths: float | Sequence[float]) -> None:
+    """Refuse lengths and masses that are not."""
+    for name, value in lengths.items():
+        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+        if not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
+            raise InputError(f"{name} is {value}; it must be positive and finite.")
+
+
+def as_many(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
+    """The values, if there are as many as needed."""
+    if len(values) != count:
+        raise InputError(f"{name} has {len(values)} values, it needs {count}.")
+    return tuple(float(x) for x in values)

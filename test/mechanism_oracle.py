@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reference for mechanisms with loops that shares no algorithm with the library.
+
+Mass matrix, bias and frame motions of the spanning tree come from pinocchio. Each loop joint gives rows g(q) = 0, from
+poses alone, with their exact rates. The system
+
+    [ M  Jᵀ ] [ v̇ ]   [ τ - h ]
+    [ J  0  ] [-λ ] = [  -γ   ]
+
+is solved densely in extended precision through the singular values of J L⁻ᵀ (M = L Lᵀ), so redundant rows do no harm:
+the accelerations are unique, and λ is the shortest of all solutions.
+
+    oracle = Oracle(model)
+    q = oracle.nearby(q0, rng)                  # another pose that closes all loops
+    v = oracle.admissible(q, rng.normal(size=model.nv))
+    answer = oracle.forward(q, v, tau)
+    answer.acceleration, answer.wrenches["loop"], answer.rank, oracle.gap(q)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from extended_precision import back_substitution, cholesky, forward_substitution, jacobi_svd
+from pin_tree import Frame, PinTree, pin
+
+import ada_dynamics as ada
+
+Array = Any  # float64 or longdouble
+Long = np.longdouble
+RANK = 1e-9  # relative; M and J are good to about 1e-15, and no mechanism here has a true value in between
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the mechanism does."""
+
+    acceleration: Array  # v̇
+    multipliers: Array  # one per row, the shortest ones
+    wrenches: dict[str, Array]  # [force, moment] that a loop joint exerts on its child, at and in the child-side frame
+    unique: dict[str, Array]  # which of these six are the same in every solution
+    tree_wrenches: dict[str, Array]  # [force, moment] that a tree joint exerts on its child, at and in the link's frame
+    rank: int
+    singular_values: Array  # of J L⁻ᵀ, relative to the largest, falling
+    inconsistency: float  # what no acceleration can satisfy of J v̇ = -γ: v is not admissible
+
+
+@dataclass(frozen=True)
+class _Row:
+    """n . (position of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B."""
+
+    n: Array
+    m: Array | None = None
+
+
+def _rows(loop: Any) -> list[_Row]:
+    """The conditions of a loop joint; their directions are orthonormal where the loop is closed."""
+    e = np.eye(3)
+    u = loop.axis
+    across = np.linalg.svd(u[None])[2][1:]
+    all_points, points_across = [_Row(n) for n in e], [_Row(n) for n in across]
+    turns = [_Row(e[0], e[1]), _Row(e[1], e[2]), _Row(e[2], e[0])]
+    tilts = [_Row(n, u) for n in across]
+    return {
+        "revolute": all_points + tilts,
+        "spherical": all_points,
+        "prismatic": points_across + turns,
+        "cylindrical": points_across + tilts,
+        "planar": [_Row(u), *tilts],
+        "fixed": all_points + turns,
+        "universal": [*all_points, _Row(u, loop.axis2)],
+    }[loop.kind]
+
+
+class Oracle:
+    """The reference for one model; the shortest λ is that of least |force|² + |moment/length|², length in m."""
+
+    def __init__(self, model: ada.Model, length: float = 1.0) -> None:
+        self.model, self.tree, self.length = model, PinTree(model), length
+        self.rows = [(loop, row) for loop in model.loops.values() for row in _rows(loop)]
+        self._weights = np.array([1.0 if row.m is None else length for _, row in self.rows])
+
+    # --- constraints ------------------------------------------------------------------------------------------------
+    def _sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[Frame, Frame]]:
+        self.tree.move(q, v, a)
+        return {
+            loop.name: (
+                self.tree.frame(loop.parent, pin.SE3(loop.parent_rotation, loop.parent_xyz)),
+                self.tree.frame(loop.child, pin.SE3(loop.child_rotation, loop.child_xyz)),
+            )
+            for loop in self.model.loops.values()
+        }
+
+    def closing(self, q: Array) -> Array:
+        """g(q), one number per row [m] or [rad]; zero where the loops are closed."""
+        sides = self._sides(q)
+        out = []
+        for loop, row in self.rows:
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            out.append(n @ (B.p - A.p) if row.m is None else n @ (B.R @ row.m))
+        return np.array(out)
+
+    def gap(self, q: Array) -> float:
+        """How far the loops are open [m] or [rad], with directions: an axis the wrong way round is open by 2."""
+        sides = self._sides(q)
+        worst = float(np.max(np.abs(self.closing(q)), initial=0.0))
+        for loop in self.model.loops.values():
+            A, B = sides[loop.name]
+            if loop.kind in ("prismatic", "fixed"):
+                worst = max(worst, float(np.max(np.abs(A.R - B.R))))
+            elif loop.kind not in ("spherical", "universal"):
+                worst = max(worst, float(np.max(np.abs((A.R - B.R) @ loop.axis))))
+        return worst
+
+    def jacobian(self, q: Array) -> Array:
+        """∂ġ/∂v."""
+        sides = self._sides(q)
+        out = np.zeros((len(self.rows), self.model.nv))
+        for i, (loop, row) in enumerate(self.rows):
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            if row.m is None:
+                out[i] = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
+            else:
+                out[i] = np.cross(B.R @ row.m, n) @ (B.Jw - A.Jw)
+        return out
+
+    def gamma(self, q: Array, v: Array) -> Array:
+        """g̈ = J v̇ + γ: the second rate of g at v̇ = 0."""
+        sides = self._sides(q, v)
+        out = []
+        for loop, row in self.rows:
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            dn = np.cross(A.w, n)
+            ddn = np.cross(A.dw, n) + np.cross(A.w, dn)
+            if row.m is None:
+                out.append(ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv))
+            else:
+                m = B.R @ row.m
+                dm = np.cross(B.w, m)
+                out.append(ddn @ m + 2.0 * dn @ dm + n @ (np.cross(B.dw, m) + np.cross(B.w, dm)))
+        return np.array(out)
+
+    # --- dynamics ---------------------------------------------------------------------------------------------------
+    def forward(
+        self, q: Array, v: Array, tau: Array, external: Mapping[str, Array] | None = None, rank: float = RANK
+    ) -> Answer:
+        """Accelerations and the forces of the loops; `external` as for `Dynamics.forward`."""
+        load = np.asarray(tau, dtype=float) - self.tree.bias(q, v) + self._pull(q, external)
+        M, J, gamma = (x.astype(Long) for x in (self.tree.mass_matrix(q), self.jacobian(q), self.gamma(q, v)))
+        weighted = J * self._weights[:, None]
+        L = cholesky(M)
+        W = forward_substitution(L, weighted.T)
+        U, sizes, V = jacobi_svd(W)
+        whole = forward_substitution(L, self._frame_jacobians(q).T.astype(Long)).astype(float)
+        kept = sizes > rank * np.linalg.norm(whole, axis=0).max(initial=1e-300)
+        free = forward_substitution(L, load.astype(Long))  # Lᵀ v̇ without loops
+        wanted = W.T @ free + self._weights * gamma
+        inverse = np.where(kept, 1 / np.where(kept, sizes, 1), 0)
+        multipliers = -self._weights * (V @ (inverse**2 * (V.T @ wanted)))
+        y = free - U @ (inverse * (V.T @ wanted))
+        left = wanted - V @ (kept * (V.T @ wanted))
+        acceleration = back_substitution(L, y).astype(float)
+        wrenches, maps = self._wrenches(q, multipliers)
+        null = self._weights[:, None] * V[:, ~kept]
+        unique = {
+            name: np.max(np.abs(maps[name] @ null), axis=1, initial=0.0) < 1e-8 * np.max(np.abs(null), initial=1e-300)
+            for name in wrenches
+        }
+        return Answer(
+            acceleration,
+            multipliers.astype(float),
+            wrenches,
+            unique,
+            self._tree_wrenches(q, v, acceleration, wrenches, external),
+            int(np.sum(kept)),
+            np.sort((sizes / max(np.max(sizes, initial=Long(0)), 1e-300)).astype(float))[::-1],
+            float(np.max(np.abs(left), initial=0.0)),
+        )
+
+    def _pull(self, q: Array, external: Mapping[str, Array] | None) -> Array:
+        total = np.zeros(self.model.nv)
+        self.tree.move(q)
+        for link, wrench in (external or {}).items():
+            frame = self.tree.frame(link)
+            total += frame.Jv.T @ (frame.R @ wrench[:3]) + frame.Jw.T @ (frame.R @ wrench[3:])
+        return total
+
+    def _wrenches(self, q: Array, multipliers: Array) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The wrench on each loop's child at its frame, and the maps to it from all rows."""
+        sides = self._sides(q)
+        maps = {name: np.zeros((6, len(self.rows)), dtype=Long) for name in sides}
+        for i, (loop, row) in enumerate(self.rows):
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            if row.m is None:
+                maps[loop.name][:3, i] = B.R.T @ n
+            else:
+                maps[loop.name][3:, i] = B.R.T @ np.cross(B.R @ row.m, n)
+        return {name: (T @ multipliers).astype(float) for name, T in maps.items()}, maps
+
+    def _tree_wrenches(
+        self,
+        q: Array,
+        v: Array,
+        acceleration: Array,
+        wrenches: Mapping[str, Array],
+        external: Mapping[str, Array] | None,
+    ) -> dict[str, Array]:
+        """From the accelerations and all forces on each body by inverse dynamics."""
+        tree = self.tree
+        forces = [pin.Force.Zero() for _ in range(tree.model.njoints)]
+
+        def act(frame: Frame, wrench: Array) -> None:
+            if frame.joint:
+                forces[frame.joint] = forces[frame.joint] + frame.inside.act(pin.Force(wrench[:3], wrench[3:]))
+
+        for name, (A, B) in self._sides(q).items():
+            wrench = wrenches[name]
+            act(B, wrench)
+            # The same force at the same point on the other side, also where the loop is open.
+            f, n = A.R.T @ B.R @ wrench[:3], A.R.T @ B.R @ wrench[3:]
+            act(A, -np.concatenate([f, n + np.cross(A.R.T @ (B.p - A.p), f)]))
+        for link, wrench in (external or {}).items():
+            act(tree.frame(link), np.asarray(wrench, dtype=float))
+        pin.rnea(tree.model, tree.data, tree.position(q), tree.G @ v, tree.G @ acceleration, forces)
+        out = {}
+        for name, joint in tree.last.items():
+            _, inside = tree.frames[self.model.joints[name].child]
+            f = inside.actInv(tree.data.f[joint])
+            out[name] = np.concatenate([f.linear, f.angular])
+        return out
+
+    # --- poses and motions ------------------------------------------------------------------------------------------
+    def rank(self, q: Array, threshold: float = RANK) -> int:
+        """Number of independent rows at q."""
+        sizes = np.linalg.svd(self.jacobian(q), compute_uv=False)
+        return int(np.sum(sizes > threshold * self._size(q)))
+
+    def _frame_jacobians(self, q: Array) -> Array:
+        """Of both frames of each loop: what J is made of, and so what its zeros are rounding of."""
+        stack = [np.zeros((0, self.model.nv))]
+        for A, B in self._sides(q).values():
+            stack += [A.Jv, A.Jw, B.Jv, B.Jw]
+        return np.vstack(stack)
+
+    def _size(self, q: Array) -> float:
+        return float(np.linalg.norm(self._frame_jacobians(q), axis=1).max(initial=1e-300))
+
+    def _inverse(self, q: Array, J: Array, threshold: float) -> Array:
+        """Pseudo-inverse of J."""
+        U, sizes, Vt = np.linalg.svd(J, full_matrices=False)
+        kept = sizes > threshold * self._size(q)
+        return (Vt[kept].T / sizes[kept]) @ U[:, kept].T
+
+    def mobility(self, q: Array) -> int:
+        """Number of independent motions at q."""
+        return self.model.nv - self.rank(q)
+
+    def admissible(self, q: Array, v: Array) -> Array:
+        """The nearest velocity that keeps all loops closed."""
+        J = self.jacobian(q)
+        return v - self._inverse(q, J, RANK) @ (J @ v)
+
+    def close(self, q: Array, tolerance: float = 1e-13) -> Array | None:
+        """Gauss-Newton steps from q to a pose that closes all loops, or None."""
+        for _ in range(60):
+            g = self.closing(q)
+            if np.max(np.abs(g), initial=0.0) < tolerance:
+                return q if self.gap(q) < 1e-9 else None
+            q = self.model.integrate(q, -self._inverse(q, self.jacobian(q), 1e-7) @ g)
+        return None
+
+    def nearby(self, q: Array, rng: np.random.Generator, amount: float = 0.3) -> Array:
+        """A random closed pose near the closed pose q."""
+        for attempt in range(20):
+            step = self.admissible(q, rng.normal(size=self.model.nv)) * amount * 0.7**attempt
+            found = self.close(self.model.integrate(q, step))
+            if found is not None:
+                return found
+        raise AssertionError(f"no closed pose found near {q} of {self.model.name}")
+
+    def link_pose(self, link: str, q: Array) -> tuple[Array, Array]:
+        """Rotation and position of a link's frame in the world."""
+        self.tree.move(q)
+        frame = self.tree.frame(link)
+        return frame.R, frame.p
+
+    def link_jacobian(self, link: str, q: Array) -> Array:
+        """[linear; angular] velocity of a link's frame in the world's axes, per velocity."""
+        self.tree.move(q)
+        frame = self.tree.frame(link)
+        return np.vstack([frame.Jv, frame.Jw])
+
+    def link_acceleration(self, link: str, q: Array, v: Array, a: Array) -> Array:
+        """[linear, angular] acceleration of a link's origin and axes in the world."""
+        self.tree.move(q, v, a)
+        frame = self.tree.frame(link)
+        return np.concatenate([frame.dv, frame.dw])
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Kinetic (with rotors) and potential energy [J]."""
+        potential = pin.computePotentialEnergy(self.tree.model, self.tree.data, self.tree.position(q))
+        return float(0.5 * v @ self.tree.mass_matrix(q) @ v + potential)
+
+
+def same_motion(one: Oracle, q: Array, v: Array, other: Oracle, q_other: Array) -> Array:
+    """The velocities of another description of the same mechanism with which all links that both have move alike."""
+    links = [name for name in one.model.links if name in other.model.links]
+    wanted = np.concatenate([one.link_jacobian(name, q) @ v for name in links])
+    J = np.vstack([other.link_jacobian(name, q_other) for name in links])
+    found = np.linalg.lstsq(J, wanted, rcond=1e-10)[0]
+    assert np.max(np.abs(J @ found - wanted)) < 1e-9 * (1.0 + np.max(np.abs(wanted)))
+    return found

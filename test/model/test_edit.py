@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edits carry links, joints, loops, mimics and motors along, and keep the mechanics of what stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_oracle import Oracle, pin
+
+import ada_dynamics as ada
+from ada_dynamics.model import edit, mechanisms, planar_chain
+from ada_dynamics.model.elements import Limits, Mimic
+
+seeds = st.integers(0, 10**6)
+
+# Sums of some hundred products in double precision on both sides, over condition numbers up to 1e4.
+RELATIVE = 1e-10
+
+
+def held(model: ada.Model, q: np.ndarray, names: list[str]) -> tuple[ada.Model, np.ndarray, np.ndarray]:
+    """The locked model, its q, and which velocities of the whole model it has."""
+    locked = edit.lock(model, {name: q[model.q_index(name)] for name in names})
+    free = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in locked.joint_names])
+    return locked, np.concatenate([q[model.q_index(name)] for name in locked.joint_names]), free
+
+
+# --- lock and reduce ------------------------------------------------------------------------------------------------
+@settings(max_examples=25)
+@given(seed=seeds, floating=st.booleans(), spatial=st.booleans())
+def test_a_locked_mechanism_moves_as_if_a_constraint_held_the_joints(seed, floating, spatial) -> None:
+    """Locking is projecting the joints out: M v̇ = τ - h + Jᵀλ for the others, with v and v̇ of the locked ones zero."""
+    rng = np.random.default_rng(seed)
+    model, q = mechanisms.random_mechanism(rng, floating=floating, spatial=spatial, losses=True)
+    names = [str(n) for n in rng.choice(model.joint_names, min(3, len(model.joint_names) - 1), replace=False)]
+    locked, own, free = held(model, q, names)
+    assert locked.nv == model.nv - sum(model.joints[n].nv for n in names)
+    whole, part = Oracle(model), Oracle(locked)
+    assert part.gap(own) < 1e-12
+    v = part.admissible(own, rng.normal(size=locked.nv))
+    wide = np.zeros(model.nv)
+    wide[free] = v
+    M, J = whole.tree.mass_matrix(q), whole.jacobian(q)
+    assert np.max(np.abs(part.tree.mass_matrix(own) - M[np.ix_(free, free)])) < 1e-12 * np.max(np.abs(M))
+    tau = rng.normal(size=model.nv)
+    answer = part.forward(own, v, tau[free])
+    # the same from the whole model, with rows that hold the locked velocities
+    fixed = np.setdiff1d(np.arange(model.nv), free)
+    rows = np.vstack([J, np.eye(model.nv)[fixed]])
+    gamma = np.concatenate([whole.gamma(q, wide), np.zeros(len(fixed))])
+    L = np.linalg.cholesky(M)
+    W = np.linalg.solve(L, rows.T)
+    y = np.linalg.solve(L, tau - whole.tree.bias(q, wide))
+    a = np.linalg.solve(L.T, y - np.linalg.pinv(W.T, rcond=1e-9) @ (W.T @ y + gamma))
+    assert np.max(np.abs(a[free] - answer.acceleration)) < 1e-9 * (1.0 + np.max(np.abs(a)))
+    assert np.max(np.abs(a[fixed]), initial=0.0) < 1e-9 * (1.0 + np.max(np.abs(a)))
+
+
+def test_a_joint_that_mimics_a_locked_one_is_locked_where_that_leads_it() -> None:
+    model, q = mechanisms.parallel_gripper(0.4)
+    locked = edit.lock(model, {"left_drive": -0.4})
+    assert locked.joint_names == ["left_pad", "left_link", "right_pad", "right_link"]
+    assert locked.actuated == ()
+    own = np.concatenate([q[model.q_index(name)] for name in locked.joint_names])
+    oracle = Oracle(locked)
+    assert oracle.gap(own) < 1e-15
+    assert oracle.mobility(own) == 0
+    for link in model.links:
+        for ours, theirs in zip(oracle.link_pose(link, own), Oracle(model).link_pose(link, q), strict=True):
+            assert np.max(np.abs(ours - theirs)) < 1e-15
+
+
+def test_a_mimic_joint_goes_on_following_when_others_are_locked() -> None:
+    model, q = mechanisms.parallel_gripper(0.4)
+    locked = edit.lock(model, {"left_pad": q[model.q_index("left_pad")]})
+    assert locked.joints["right_drive"].mimic == Mimic("left_drive", -1.0)
+    assert locked.actuated == ("left_drive",)
+
+
+def test_a_locked_floating_base_stands_still_in_the_world() -> None:
+    model, q = mechanisms.two_feet()
+    locked, own, free = held(model, q, ["root_joint"])
+    assert locked.nv == 24
+    assert free.tolist() == list(range(6, 30))
+    oracle = Oracle(locked)
+    assert oracle.gap(own) < 1e-12
+    assert locked.loop_names == ["left_foot", "right_foot"]
+    R, p = oracle.link_pose("pelvis", own)
+    assert p.tolist() == q[:3].tolist()
+    assert np.max(np.abs(R - pin.Quaternion(q[3:7]).matrix())) < 1e-15
+
+
+def test_reduce_keeps_what_it_is_told_and_holds_the_rest_at_the_given_pose() -> None:
+    model, q = mechanisms.two_feet()
+    arm = [name for name in model.joint_names if name.startswith("left_") and name in model.joint_names[9:]][-5:]
+    reduced = edit.reduce(model, keep=arm, q=q)
+    assert reduced.joint_names == arm
+    own = np.concatenate([q[model.q_index(name)] for name in arm])
+    for link in model.links:
+        for ours, theirs in zip(Oracle(reduced).link_pose(link, own), Oracle(model).link_pose(link, q), strict=True):
+            assert np.max(np.abs(ours - theirs)) < 1e-14
+    at_zero = edit.reduce(model, keep=["waist", "root_joint"])
+    assert at_zero.joint_names == ["root_joint", "waist"]
+    assert at_zero.nq == 8
+
+
+def test_what_belongs_to_a_joint_stays_with_it() -> None:
+    builder = ada.Builder("r").link("a").link("b", 1.0).link("c", 1.0)
+    limits = Limits(-1.0, 2.0, 3.0, 4.0)
+    builder.joint("one", "revolute", "a", "b", axis=(0, 0, 1))
+    builder.joint("two", "prismatic", "b", "c", (0, 0, 1), axis=(1, 0, 0), limits=limits, damping=0.1, friction=0.2)
+    model = edit.lock(builder.build(gravity=(1, 2, 3)), {"one": 0.3})
+    assert model.joints["two"].limits == limits
+    assert (model.joints["two"].damping, model.joints["two"].friction) == (0.1, 0.2)
+    assert model.gravity == (1.0, 2.0, 3.0)
+    assert model.joints["one"].kind == "fixed"
+
+
+# --- merge, prefix --------------------------------------------------------------------------------------------------
+def test_two_chains_merged_are_the_long_chain() -> None:
+    merged = edit.merge(planar_chain(2), planar_chain(3), "link_2", xyz=(0, 0, 1), prefix="far_")
+    long = planar_chain(5)
+    assert merged.joint_names == ["joint_1", "joint_2", "far_joint_1", "far_joint_2", "far_joint_3"]
+    q, v = long.random_state(np.random.default_rng(0))
+    ours, theirs = Oracle(merged), Oracle(long)
+    assert np.max(np.abs(ours.tree.mass_matrix(q) - theirs.tree.mass_matrix(q))) < 1e-13
+    assert np.max(np.abs(ours.tree.bias(q, v) - theirs.tree.bias(q, v))) < 1e-12
+
+
+def test_mechanisms_merged_on_the_ground_move_each_by_itself() -> None:
+    (one, p), (other, q) = mechanisms.hexa(), mechanisms.parallel_gripper()
+    merged = edit.merge(one, other, "base", (1, 2, 3), (0.1, 0.2, 0.3), prefix="hand_")
+    assert merged.loop_names == [*one.loop_names, "hand_left_pin", "hand_right_pin"]
+    assert merged.actuated == (*one.actuated, "hand_left_drive")
+    assert merged.joints["hand_right_drive"].mimic == Mimic("hand_left_drive", -1.0)
+    oracle, rng = Oracle(merged), np.random.default_rng(1)
+    both = np.concatenate([p, q])
+    assert oracle.gap(both) < 1e-14
+    v = oracle.admissible(both, rng.normal(size=merged.nv))
+    answer = oracle.forward(both, v, np.zeros(merged.nv))
+    alone = Oracle(one).forward(p, v[: one.nv], np.zeros(one.nv))
+    scale = np.max(np.abs(answer.acceleration))
+    assert np.max(np.abs(answer.acceleration[: one.nv] - alone.acceleration)) < RELATIVE * scale
+    for name, wrench in alone.wrenches.items():
+        assert np.max(np.abs(wrench - answer.wrenches[name])) < RELATIVE * np.max(np.abs(wrench))
+
+
+def test_a_merged_model_may_hang_on_a_joint_and_have_had_a_floating_base() -> None:
+    arm, gripper = planar_chain(2), mechanisms.ring(7, base="floating").model
+    merged = edit.merge(arm, gripper, "link_2", (0, 0, 1), prefix="r_", joint="swivel", kind="revolute", axis=(0, 0, 2))
+    assert "root_joint" not in merged.joints
+    assert merged.joints["r_swivel"].axis.tolist() == [0.0, 0.0, 1.0]
+    assert "r_swivel" in merged.actuated
+    assert merged.nv == 2 + 1 + 6
+
+
+def test_a_floating_model_keeps_which_of_its_joints_have_motors_when_it_is_merged() -> None:
+    builder = ada.Builder("free").link("body", 1.0, (0, 0, 0), (1, 1, 1)).link("arm", 1.0, (0.1, 0, 0), (1, 1, 1))
+    builder.joint("swing", "revolute", "body", "arm").actuated(["root_joint"])
+    merged = edit.merge(planar_chain(1), builder.build(base="floating"), "link_1", prefix="f_")
+    assert merged.actuated == ("joint_1",)
+
+
+def test_a_model_whose_base_was_locked_can_be_attached_and_renamed_like_any_other() -> None:
+    model, q = mechanisms.two_feet()
+    standing = edit.lock(model, {"root_joint": q[:7]})
+    merged = edit.merge(standing, standing, "world", xyz=(0, 2, 0), prefix="other_")
+    own = np.concatenate([q[7:], q[7:]])
+    oracle = Oracle(merged)
+    assert oracle.gap(own) < 1e-12
+    (R, p), (S, r) = oracle.link_pose("chest", own), oracle.link_pose("other_chest", own)
+    assert r - p == pytest.approx([0, 2, 0], abs=1e-14)
+    assert np.max(np.abs(R - S)) < 1e-14
+
+
+def test_loops_to_the_world_are_held_by_the_root_that_was_fixed_there() -> None:
+    builder = ada.Builder("swing").link("frame").link("bar", 1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+    builder.joint("pin", "revolute", "frame", "bar", axis=(0, 1, 0))
+    builder.loop("stop", "spherical", "world", "bar", (0.3, 0, 0), child_xyz=(0.3, 0, 0))
+    merged = edit.merge(planar_chain(1), builder.build(), "link_1", (0, 0, 1), prefix="s_")
+    assert merged.loops["s_stop"].parent == "s_frame"
+    assert Oracle(merged).gap(np.array([0.7, 0.0])) < 1e-15
+
+
+@pytest.mark.parametrize("make", [mechanisms.parallel_gripper, mechanisms.two_feet, mechanisms.stewart])
+def test_a_prefix_changes_names_and_nothing_else(make: Any) -> None:
+    model, q = make()
+    named = edit.with_prefix(model, "left_arm/")
+    plain = [n.removeprefix("left_arm/") for n in (*named.link_names, *named.joint_names, *named.loop_names)]
+    assert plain == [*model.link_names, *model.joint_names, *model.loop_names]
+    assert [n.removeprefix("left_arm/") for n in named.actuated] == list(model.actuated)
+    rng = np.random.default_rng(2)
+    ours, theirs = Oracle(named), Oracle(model)
+    v, tau = theirs.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    assert ours.forward(q, v, tau).acceleration.tolist() == theirs.forward(q, v, tau).acceleration.tolist()
+
+
+# --- gravity and loops ----------------------------------------------------------------------------------------------
+def test_an_opened_mechanism_moves_as_its_tree() -> None:
+    model, q = mechanisms.hexa()
+    tree, rng = edit.open_loops(model), np.random.default_rng(0)
+    assert tree.loop_names == []
+    assert tree.actuated == model.actuated
+    v, tau = rng.normal(size=model.nv), rng.normal(size=model.nv)
+    oracle = Oracle(tree)
+    theirs = pin.aba(oracle.tree.model, oracle.tree.data, q, v, tau)
+    ours = oracle.forward(q, v, tau).acceleration
+    assert np.max(np.abs(ours - theirs)) < RELATIVE * np.max(np.abs(theirs))
+    one_less = edit.remove_loop(model, "leg_3_ball")
+    assert one_less.loop_names == [name for name in model.loop_names if name != "leg_3_ball"]
+    assert Oracle(one_less).mobility(q) == 9
+    assert edit.open_loops(model, ["leg_1_ball", "leg_2_ball"]).loop_names == model.loop_names[2:]
+
+
+def test_gravity_is_all_that_with_gravity_changes() -> None:
+    model, q = mechanisms.four_bar()
+    moon = edit.with_gravity(model, (0, 0, -1.62))
+    v = np.array([1.0, -1.0, 1.0])
+    on_earth, there = (Oracle(m).forward(q, v, np.zeros(3)).acceleration for m in (model, moon))
+    assert there == pytest.approx(on_earth * 1.62 / 9.81, rel=1e-13)
+
+
+def test_an_edited_model_is_a_new_one() -> None:
+    model, _ = mechanisms.stewart()
+    before = (list(model.links), list(model.joints), list(model.loops), model.gravity, model.nq)
+    edit.lock(model, {"leg_1_slide": 0.1})
+    edit.with_prefix(model, "x")
+    edit.with_gravity(model, (0, 0, 0))
+    edit.open_loops(model)
+    assert (list(model.links), list(model.joints), list(model.loops), model.gravity, model.nq) == before
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+def floating_on_the_ground() -> ada.Model:
+    return mechanisms.two_feet().model
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: edit.lock(m, {"leg_1_slid": 0.1}), "no joint is named 'leg_1_slid'.*Did you mean 'leg_1_slide'"),
+        (lambda m: edit.lock(m, {"leg_1_slide": [0.1, 0.2]}), "'leg_1_slide' is .* must be 1 finite number"),
+        (lambda m: edit.lock(m, {"leg_1_hip": 0.1}), "'leg_1_hip' is 0.1; it must be 2 finite number"),
+        (lambda m: edit.lock(m, {"leg_1_slide": np.nan}), "'leg_1_slide' is nan"),
+        (lambda m: edit.lock(m, {"leg_1_slide": "far"}), "'leg_1_slide' is 'far'"),
+        (lambda m: edit.lock(m, {"platform": [0, 0, 0, 1, 1, 0, 0]}), "'platform': its quaternion .* has length"),
+        (lambda m: edit.lock(mechanisms.parallel_gripper().model, {"right_drive": 0}), "mimics 'left_drive'"),
+        (lambda m: edit.reduce(m, ["platfrom"]), "no joint is named 'platfrom'"),
+        (lambda m: edit.reduce(m, ["platform"], q=np.zeros(3)), r"q has shape \(3,\)"),
+        (lambda m: edit.remove_loop(m, "leg_7_ball"), "no loop is named 'leg_7_ball'"),
+        (lambda m: edit.merge(m, m, "plate"), "no link is named 'plate'"),
+        (lambda m: edit.merge(m, m, "platform"), "both models have a link named 'base'.*prefix='stewart_'"),
+        (lambda m: edit.merge(m, planar_chain(1, gravity=(0, 0, 0)), "base"), "one gravity.*with_gravity"),
+        (lambda m: edit.merge(m, floating_on_the_ground(), "base", prefix="h_"), "'left_foot' joins 'two_feet'"),
+        (lambda m: edit.merge(m, planar_chain(1), "base", prefix="c_", kind="hinge"), "joint type"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_is_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(ada.AdaError, match=message):
+        call(mechanisms.stewart().model)

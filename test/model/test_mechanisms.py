@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each mechanism of the library closes at its start pose, moves as it says, and refuses sizes that do not close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.mechanisms import Mechanism
+
+seeds = st.integers(0, 10**6)
+CLOSED = 1e-12  # [m, rad]; poses are closed forms of some ten operations on lengths of metres
+
+# Maker, motions, independent constraints.
+ALL: list[tuple[str, Callable[[], Mechanism], int, int]] = [
+    ("four_bar", mechanisms.four_bar, 1, 2),
+    ("four_bar_change_point", lambda: mechanisms.four_bar((0.4, 0.9, 0.5, 1.0), (1, 2, 0.5), offset=0.1), 1, 2),
+    ("four_bar_crossed", lambda: mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crossed=True), 1, 2),
+    ("slider_crank", mechanisms.slider_crank, 1, 2),
+    ("five_bar", mechanisms.five_bar, 2, 2),
+    ("watt_six_bar", mechanisms.watt_six_bar, 1, 4),
+    ("stephenson_six_bar", mechanisms.stephenson_six_bar, 1, 4),
+    ("bennett", mechanisms.bennett, 1, 2),
+    ("stewart", mechanisms.stewart, 6, 18),
+    ("hexa", mechanisms.hexa, 6, 18),
+    ("delta", mechanisms.delta, 3, 18),
+    ("ladder_1", lambda: mechanisms.ladder(1), 1, 2),
+    ("ladder_10", mechanisms.ladder, 10, 20),
+    ("ring_7", lambda: mechanisms.ring(7), 1, 5),
+    ("ring_8", mechanisms.ring, 2, 5),
+    ("ring_9_floating", lambda: mechanisms.ring(9, base="floating"), 9, 5),
+    ("ring_6", lambda: mechanisms.ring(6), 0, 5),
+    ("parallel_gripper", mechanisms.parallel_gripper, 1, 4),
+    ("cassie_leg", mechanisms.cassie_leg, 7, 6),
+    ("cassie_leg_floating", lambda: mechanisms.cassie_leg(base="floating"), 13, 6),
+    ("two_feet", mechanisms.two_feet, 18, 12),
+    ("two_feet_free", lambda: mechanisms.two_feet(fixed=False), 30, 0),
+]
+
+
+@pytest.mark.parametrize(("make", "motions", "rank"), [row[1:] for row in ALL], ids=[row[0] for row in ALL])
+def test_a_mechanism_closes_at_its_start_and_has_the_motions_it_says(make: Any, motions: int, rank: int) -> None:
+    model, q = make()
+    oracle, rng = Oracle(model), np.random.default_rng(1)
+    assert q.shape == (model.nq,)
+    assert not model.position_problems(q)
+    assert oracle.gap(q) < CLOSED
+    assert (oracle.mobility(q), oracle.rank(q)) == (motions, rank)
+    assert np.all(np.linalg.eigvalsh(oracle.tree.mass_matrix(q)) > 0.0)
+    assert set(model.actuated) <= set(model.joint_names)
+    if motions:
+        elsewhere = oracle.nearby(q, rng)
+        assert np.max(np.abs(model.difference(q, elsewhere))) > 1e-3
+        assert oracle.mobility(elsewhere) == motions  # it goes on as it starts: the motions are no coincidence
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "slider_crank",
+        "five_bar",
+        "watt_six_bar",
+        "stephenson_six_bar",
+        "stewart",
+        "hexa",
+        "delta",
+        "parallel_gripper",
+        "cassie_leg",
+    ],
+)
+def test_every_motor_counts(name: str) -> None:
+    """No two motors fight and none idles: each can be held or moved whatever the others do."""
+    model, q = getattr(mechanisms, name)()
+    assert len(model.actuated) < len(model.joint_names)
+    oracle = Oracle(model)
+    columns = [i for name in model.actuated for i in range(model.v_index(name).start, model.v_index(name).stop)]
+    _, sizes, Vt = np.linalg.svd(oracle.jacobian(q))
+    motions = Vt[np.sum(sizes > 1e-9 * sizes[0]) :]
+    assert np.linalg.matrix_rank(motions[:, columns], 1e-9) == min(len(columns), len(motions))
+
+
+# --- planar linkages ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("crank", "others"), [(135.0, (-45.0, 225.0)), (60.0, (30.0, 150.0)), (90.0, (0.0, 180.0))])
+def test_the_rhombus_starts_at_the_angles_of_the_thesis(crank: float, others: tuple[float, float]) -> None:
+    """Takahashi 2012, secs. 3.1 and 3.3, and the flat pose between."""
+    _, q = mechanisms.four_bar(crank=np.radians(crank))
+    assert np.degrees(q) == pytest.approx([crank, *others], abs=1e-12)
+
+
+@pytest.mark.parametrize("lengths", [(1.0, 1.0, 1.0, 1.0), (0.5, 1.0, 0.5, 1.0)])
+def test_a_parallelogram_has_a_second_motion_where_it_is_flat(lengths: tuple[float, ...]) -> None:
+    for degrees in (90.0, -90.0):
+        model, q = mechanisms.four_bar(lengths, crank=np.radians(degrees))
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        assert oracle.mobility(q) == 2
+
+
+def test_a_change_point_linkage_has_a_second_motion_where_it_is_flat() -> None:
+    model, q = mechanisms.four_bar((0.4, 0.9, 0.5, 1.0), crank=-np.pi / 2)
+    oracle = Oracle(model)
+    assert oracle.gap(q) < CLOSED
+    assert oracle.mobility(q) == 2
+
+
+@settings(max_examples=60)
+@given(
+    lengths=st.tuples(*[st.floats(0.2, 2.0)] * 4),
+    crank=st.floats(-10.0, 10.0),
+    crossed=st.booleans(),
+)
+def test_any_four_bar_closes_or_is_refused_rightly(lengths, crank, crossed) -> None:
+    l1, l2, l3, d = lengths
+    diagonal = np.hypot(l1 * np.sin(crank) - d, l1 * np.cos(crank))
+    margin = min(diagonal - abs(l2 - l3), l2 + l3 - diagonal)
+    if margin < -1e-9:
+        with pytest.raises(ada.InputError, match="four-bar linkage cannot be assembled"):
+            mechanisms.four_bar(lengths, crank=crank, crossed=crossed)
+    elif margin > 1e-6:  # nearer, the height of the triangle is the root of a rounding error
+        model, q = mechanisms.four_bar(lengths, crank=crank, crossed=crossed)
+        assert Oracle(model).gap(q) < CLOSED
+        pin, meeting = l1 * np.array([np.sin(crank), np.cos(crank)]), np.array([d, 0.0])
+        meeting = meeting - l3 * np.array([np.sin(np.sum(q)), np.cos(np.sum(q))])
+        area = lambda a, b: a[0] * b[1] - a[1] * b[0]  # noqa: E731
+        sides = [area(meeting - pin, np.array([d, 0.0]) - pin), area(-pin, np.array([d, 0.0]) - pin)]
+        if abs(sides[1]) > 1e-9 and abs(sides[0]) > 1e-9:
+            assert (sides[0] * sides[1] > 0.0) == crossed
+
+
+@settings(max_examples=30)
+@given(angle=st.floats(-7.0, 7.0), height=st.floats(-0.3, 0.3))
+def test_the_slider_of_a_slider_crank_stands_where_the_triangle_says(angle: float, height: float) -> None:
+    model, q = mechanisms.slider_crank(0.3, 0.7, angle=angle, height=height)
+    oracle = Oracle(model)
+    assert oracle.gap(q) < CLOSED
+    R, p = oracle.link_pose("slider", q)
+    x = 0.3 * np.sin(angle) + np.sqrt(0.7**2 - (height - 0.3 * np.cos(angle)) ** 2)
+    assert p == pytest.approx([x, 0.0, height], abs=1e-14)
+    assert pytest.approx(np.eye(3), abs=1e-14) == R
+
+
+def test_a_slider_crank_of_equal_bars_has_a_second_motion_where_both_are_upright() -> None:
+    model, q = mechanisms.slider_crank(0.4, 0.4, angle=0.0)
+    oracle = Oracle(model)
+    assert oracle.gap(q) < CLOSED
+    assert oracle.mobility(q) == 2
+
+
+@pytest.mark.parametrize("make", [mechanisms.watt_six_bar, mechanisms.stephenson_six_bar])
+def test_six_bars_close_all_the_way_round(make: Any) -> None:
+    for crank in np.linspace(-3.0, 3.0, 21):
+        model, q = make(crank=crank)
+        assert Oracle(model).gap(q) < CLOSED
+        assert q[model.q_index("crank")] == crank
+
+
+def test_the_tip_of_a_five_bar_is_where_it_is_wanted() -> None:
+    for tip in ([0.15, 0.6], [0.4, 0.5], [-0.2, 0.55]):
+        model, q = mechanisms.five_bar(tip=tip)
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        R, p = oracle.link_pose("left_rod", q)
+        assert p + 0.5 * R[:, 2] == pytest.approx([tip[0], 0.0, tip[1]], abs=1e-14)
+
+
+@settings(max_examples=10)
+@given(n=st.integers(1, 12), lean=st.floats(-0.3, 0.3))
+def test_ladders_of_any_height_close(n: int, lean: float) -> None:
+    model, q = mechanisms.ladder(n, lean=lean)
+    oracle = Oracle(model)
+    assert oracle.gap(q) < CLOSED
+    assert oracle.mobility(q) == n
+
+
+# --- spatial mechanisms ---------------------------------------------------------------------------------------------
+def test_bennetts_linkage_closes_all_the_way_round_with_three_redundant_constraints() -> None:
+    for angle in np.linspace(-np.pi, np.pi, 41)[1:-1]:
+        model, q = mechanisms.bennett(angle=angle)
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        assert (oracle.rank(q), len(oracle.rows)) == (2, 5)
+        assert oracle.nearby(q, np.random.default_rng(0), 0.05) is not None
+
+
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_platforms_close_wherever_their_legs_reach(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shift, turn = rng.uniform(-0.04, 0.04, 3), rng.uniform(-0.15, 0.15, 3)
+    for make, home in ((mechanisms.stewart, (0, 0, 0.7)), (mechanisms.hexa, (0, 0, -0.52))):
+        model, q = make(np.add(home, shift), turn) if make is mechanisms.hexa else make(0.5, 0.3, home + shift, turn)
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        _, p = oracle.link_pose("platform", q)
+        assert p == pytest.approx(np.add(home, shift), abs=1e-15)
+    model, q = mechanisms.delta(shift + np.array([0, 0, -0.55]))
+    assert Oracle(model).gap(q) < CLOSED
+
+
+def test_a_delta_robot_does_not_turn_its_plate() -> None:
+    model, q = mechanisms.delta()
+    oracle = Oracle(model)
+    _, sizes, Vt = np.linalg.svd(oracle.jacobian(q))
+    motions = oracle.link_jacobian("platform", q) @ Vt[np.sum(sizes > 1e-9) :].T
+    assert np.max(np.abs(motions[3:])) < 1e-14
+    assert np.linalg.matrix_rank(motions[:3], 1e-6) == 3
+
+
+def test_the_legs_of_a_robot_are_alike() -> None:
+    """Same types, masses and sizes in the same order, so that they can share code."""
+    for make in (mechanisms.stewart, mechanisms.hexa, mechanisms.delta):
+        model, _ = make()
+        legs: dict[str, list[Any]] = {}
+        for joint in model.joints.values():
+            if joint.name.startswith("leg_"):
+                number, part = joint.name[4:].split("_", 1)
+                link = model.links[joint.child]
+                own = (part, joint.kind, link.mass, link.com.tolist(), link.inertia.tolist(), joint.axis.tolist())
+                legs.setdefault(number, []).append(own)
+        assert len(legs) in (3, 6)
+        assert all(leg == legs["1"] for leg in legs.values())
+
+
+def test_the_pads_of_a_gripper_stay_parallel_and_opposite() -> None:
+    for opening in (-0.5, 0.0, 0.8):
+        model, q = mechanisms.parallel_gripper(opening)
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        (Rl, pl), (Rr, pr) = (oracle.link_pose(f"{side}_pad", q) for side in ("left", "right"))
+        assert np.max(np.abs(Rl - np.eye(3))) < 1e-15
+        assert np.max(np.abs(Rr - np.eye(3))) < 1e-15
+        assert pl == pytest.approx([-pr[0], pr[1], pr[2]], abs=1e-15)
+        assert pr[0] == pytest.approx(0.01 + 0.06 * np.sin(opening), abs=1e-15)
+
+
+def test_the_feet_of_the_humanoid_stand_level_to_a_tenth_of_a_radian_and_apart() -> None:
+    model, q = mechanisms.two_feet()
+    oracle = Oracle(model)
+    (Rl, pl), (Rr, pr) = (oracle.link_pose(f"{side}_ankle_roll", q) for side in ("left", "right"))
+    assert min(Rl[2, 2], Rr[2, 2]) > np.cos(0.1)
+    assert pl[1] - pr[1] > 0.1
+    assert model.loop_names == ["left_foot", "right_foot"]
+    assert model.nv == 30
+
+
+def test_cassies_rods_keep_their_length_over_the_range_of_the_knee() -> None:
+    tarsus = []
+    for knee, crank in ((0.6, 0.0), (1.1, 0.3), (1.7, -0.3), (2.2, 0.2)):
+        model, q = mechanisms.cassie_leg(knee=knee, crank=crank)
+        assert Oracle(model).gap(q) < CLOSED
+        tarsus.append(float(q[model.q_index("tarsus")][0]))
+    assert tarsus == sorted(tarsus, reverse=True)  # the achilles rod stretches the tarsus as the knee bends
+
+
+# --- random mechanisms ----------------------------------------------------------------------------------------------
+@settings(max_examples=60)
+@given(seed=seeds, n=st.integers(1, 4), spatial=st.booleans(), floating=st.booleans(), losses=st.booleans())
+def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = mechanisms.random_mechanism(rng, n, spatial=spatial, floating=floating, losses=losses)
+    oracle = Oracle(model)
+    assert len(model.loops) == n
+    assert oracle.gap(q) < CLOSED
+    assert oracle.mobility(q) <= model.nv
+    assert np.all(np.linalg.eigvalsh(oracle.tree.mass_matrix(q)) > 0.0)
+
+
+def test_random_mechanisms_are_as_mixed_as_they_should_be() -> None:
+    """All types of loops and joints, ends at the world, shared links, redundant and independent constraints."""
+    loops, joints, worldly, shared, redundant, stuck = set(), set(), 0, 0, 0, 0
+    for seed in range(100):
+        model, q = mechanisms.random_mechanism(np.random.default_rng(seed))
+        oracle = Oracle(model)
+        loops |= {loop.kind for loop in model.loops.values()}
+        joints |= {joint.kind for joint in model.joints.values()}
+        worldly += any("world" in (loop.parent, loop.child) for loop in model.loops.values())
+        shared += len(model.loops) > 1
+        redundant += oracle.rank(q) < len(oracle.rows)
+        stuck += oracle.mobility(q) == 0
+    assert loops == set(LOOP_KINDS)
+    assert {"revolute", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed"} <= joints
+    assert 20 <= worldly <= 95
+    assert shared >= 50
+    assert 10 <= redundant <= 60
+    assert stuck <= 5
+
+
+def test_a_random_mechanism_is_the_same_for_the_same_seed() -> None:
+    (one, q), (other, p) = (mechanisms.random_mechanism(np.random.default_rng(3)) for _ in range(2))
+    assert q.tolist() == p.tolist()
+    assert list(one.joints) == list(other.joints)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mechanisms.four_bar((1.0, 1.0, 1.0)), "lengths has 3 values, it needs 4"),
+        (lambda: mechanisms.four_bar((1.0, 1.0, 1.0, -1.0)), "lengths is .* positive"),
+        (lambda: mechanisms.four_bar(masses=(1.0, 0.0, 1.0)), "masses is .* positive"),
+        (lambda: mechanisms.slider_crank(0.7, 0.3, angle=0.0), "slider-crank cannot be assembled"),
+        (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be assembled"),
+        (lambda: mechanisms.bennett(0.2, 0.5, 1.0), "0 < short"),
+        (lambda: mechanisms.bennett(0.5, 0.5), "unequal lengths"),
+        (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
+        (lambda: mechanisms.delta(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
+        (lambda: mechanisms.stewart(mass=0.0), "mass is 0.0"),
+        (lambda: mechanisms.ladder(0), "at least one cell"),
+        (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be assembled"),
+        (lambda: mechanisms.ring(3), "at least 4 links"),
+        (lambda: mechanisms.parallel_gripper(2.0), "between -π/2 and π/2"),
+        (lambda: mechanisms.cassie_leg(knee=3.1), "rod of the leg cannot be assembled"),
+        (lambda: mechanisms.random_mechanism(np.random.default_rng(0), 0), "at least 1"),
+        (lambda: mechanisms.random_mechanism(np.random.default_rng(0), kinds=["hinge"]), "kinds is .*hinge"),
+        (lambda: mechanisms.random_mechanism(np.random.default_rng(0), kinds=["fixed"]), "one that moves"),
+        (lambda: mechanisms.random_mechanism(np.random.default_rng(0), loop_kinds=["floating"]), "loop_kinds is"),
+    ],
+)
+def test_sizes_that_do_not_close_are_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(ada.InputError, match=message):
+        call()
