@@ -54,6 +54,9 @@ class Sweep:
         self.inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
+        self.touched: list[set[int]] = [
+            set() for _ in range(plan.conditions)
+        ]  # bodies that hold a column, by condition
         self.coupling = _Coupling(plan)
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
@@ -70,13 +73,20 @@ class Sweep:
         self.columns[i] = {}
         shares = self._reduce_columns(body, free, columns)
         self.done.append(FreedJoint(body, free.pivots, shares))
+        for c in columns:
+            self.touched[c].discard(i)
         if body.parent == WORLD:
             return
         X, p = self.X[i], body.parent
         self.inertia[p] = self.inertia[p] + free.inertia.up(X)
         self.wrench[p] = self.wrench[p] + X.force_up(free.wrench)
         for c, column in columns.items():
-            self.columns[p][c] = self.columns[p].get(c, NO_FORCE) + X.force_up(column)
+            self.add_column(p, c, X.force_up(column))
+
+    def add_column(self, i: int, c: int, column: Force) -> None:
+        """What the multiplier of condition c puts on body i."""
+        self.columns[i][c] = self.columns[i].get(c, NO_FORCE) + column
+        self.touched[c].add(i)
 
     def _reduce_columns(self, body: Body, free: Eliminated, columns: dict[int, Force]) -> list[dict[int, Scalar]]:
         """K_c -= U (S.K_c)/D;  A_cd -= (S.K_c)(S.K_d)/D;  r_c -= (S.K_c) u/D, velocity by velocity."""
@@ -98,7 +108,7 @@ class Sweep:
     # --- conditions ---------------------------------------------------------------------------------------------
     def solve_condition(self, c: int) -> None:
         """Eliminate a multiplier that touches at most one body any more."""
-        touched = [i for i, columns in enumerate(self.columns) if c in columns]
+        touched = sorted(self.touched[c])
         if len(touched) > 1:
             raise ValueError(f"condition {c} still touches bodies {touched}: the plan's order is unusable")
         column = self.columns[touched[0]].pop(c) if touched else NO_FORCE
@@ -120,6 +130,7 @@ class Sweep:
             self.wrench[b] = self.wrench[b] + column.scaled(constant)
             for d, share in shares.items():
                 self.columns[b][d] = self.columns[b].get(d, NO_FORCE) - column.scaled(share)
+                self.touched[d].add(b)
         self.done.append(SolvedCondition(c, touched[0] if touched else WORLD, scaled, constant, shares))
 
 
@@ -136,6 +147,10 @@ class _Coupling:
         if is_zero(value):
             return
         self._rows[c][d] = self._rows[d][c] = minus(self._rows[c].get(d, 0.0), value)
+
+    def diagonal(self, c: int) -> Scalar:
+        """A_cc."""
+        return self._rows[c].get(c, 0.0)
 
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
         """A_cc and the rest of row c, which leave the matrix."""
@@ -175,7 +190,7 @@ def forward_dynamics(
             pull = product(plan.compliance[c], x[c]) if plan.compliance else 0.0
             sweep.right[c] = minus(minus(0.0, row.rate), pull)
             for body_index, column in row.wrenches.items():
-                sweep.columns[body_index][c] = sweep.columns[body_index].get(c, NO_FORCE) + column
+                sweep.add_column(body_index, c, column)
         accelerations, x = _run(sweep, plan, effort)
     pivots = [sweep.pivots[c] for c in range(plan.conditions)]
     return Closed(accelerations, [minus(0.0, y) for y in x], pivots, sweep.inverse_D)

@@ -20,7 +20,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
-ALGORITHMS = ("auto", "aba", "crba", "lagrange", "order_n")
+ALGORITHMS = ("auto", "aba", "crba", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
 
 
@@ -42,7 +42,8 @@ class Computation:
         Args:
             model: the mechanism.
             algorithm: of forward dynamics: aba, crba (composite inertias and elimination), lagrange (symbolic
-                equations), order_n (Rosenthal and Kane), or auto: the one with the fewest operations.
+                equations), lanes (articulated bodies, equal limbs side by side), order_n (Rosenthal and Kane), or auto:
+                the one with the fewest instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.

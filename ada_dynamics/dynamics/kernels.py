@@ -17,8 +17,11 @@ from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.hybrid.lane_tree import lane_tree
+from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
+from ada_dynamics.jit.estimate import instructions
+from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.model import Model
@@ -85,11 +88,8 @@ class Kernels:
         return str(known.metadata["candidate"])
 
     def _count_candidates(self, closed: ClosedDynamics) -> str:
-        costs = {}
-        for name in closed.plans.candidates:
-            count = expr.cost(closed.quantity(name, external=False, multipliers=False).trace())
-            costs[name] = count.flops + 4 * count.divisions
-        return min(sorted(costs), key=costs.__getitem__)
+        names = sorted(closed.plans.candidates)
+        return self._fastest({n: closed.quantity(n, external=False, multipliers=False).trace() for n in names})
 
     def _cheapest(self) -> str:
         if self.generic:
@@ -97,14 +97,20 @@ class Kernels:
         if self.model.has_mimics or has_degenerate_bodies(self.tree):
             # coordinates that share a joint, and the check for a singular matrix, need the matrix
             return "crba"
-        if depth(self.tree) > COMPARE_UP_TO_DEPTH:
-            return "aba"
-        costs = {}
-        for name in ("aba", "crba"):
-            function = self._traced[name] = quantities.forward(self.tree, name, external=False).trace()
-            count = expr.cost(function)
-            # a division takes as long as a few multiplications even where they overlap
-            costs[name] = count.flops + 4 * count.divisions
+        names = ["aba"] if depth(self.tree) > COMPARE_UP_TO_DEPTH else ["aba", "crba"]
+        if lane_tree(self.tree).has_lanes:
+            names.append("lanes")
+        if len(names) == 1:
+            return names[0]
+        for name in names:
+            self._traced[name] = quantities.forward(self.tree, name, external=False).trace()
+        return self._fastest({name: self._traced[name] for name in names})
+
+    @staticmethod
+    def _fastest(functions: Mapping[str, expr.Function]) -> str:
+        """The one with the shortest code on the processor at hand."""
+        bits = Target.host().vector_bits if reason_for_fallback() is None else 256
+        costs = {name: instructions(function, bits) for name, function in functions.items()}
         return min(costs, key=costs.__getitem__)
 
     # --- specialised --------------------------------------------------------------------------------------------

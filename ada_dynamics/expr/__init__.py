@@ -5,10 +5,13 @@ from ada_dynamics.expr.c_code import CExport, to_c
 from ada_dynamics.expr.count import Cost, Floors, Machine, cost, floors
 from ada_dynamics.expr.derive import directional, gradient, jacobian, jvp
 from ada_dynamics.expr.evaluate import evaluate, python_source
+from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function, Traced, make_function, trace
 from ada_dynamics.expr.functions import absolute, cos, maximum, minimum, select, sign, sin, sqrt
 from ada_dynamics.expr.graph import Expr, Graph, Scalar
+from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 from ada_dynamics.expr.latex import Latex, to_latex
+from ada_dynamics.expr.per_lane import PerLane
 
 __all__ = [
     "CExport",
@@ -19,6 +22,7 @@ __all__ = [
     "Graph",
     "Latex",
     "Machine",
+    "PerLane",
     "Scalar",
     "Traced",
     "absolute",
@@ -26,13 +30,18 @@ __all__ = [
     "cost",
     "directional",
     "evaluate",
+    "expand",
+    "extract",
     "floors",
     "gradient",
     "jacobian",
     "jvp",
+    "lane_sum",
+    "lanes_of",
     "make_function",
     "maximum",
     "minimum",
+    "pack",
     "python_source",
     "select",
     "sign",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.count import cost
+from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
 
@@ -31,6 +32,7 @@ class CExport(NamedTuple):
 
 def to_c(function: Function) -> CExport:
     """C99 text of `int NAME(const double *input, ..., double *output, ...)`: 0, or 1 where a guard fails."""
+    function = expand(function)
     name = function.name
     for word in (name, *function.inputs, *function.outputs):
         if word in _RESERVED or not word.isascii():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import ADD, COS, LANE_SUM, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, Expr, Scalar, live_nodes
 
 # Cycles of one operation on a recent x86-64 core.
 LATENCY: Mapping[str, int] = MappingProxyType(
@@ -20,7 +20,7 @@ SINCOS_FLOPS = 36
 
 @dataclass(frozen=True)
 class Cost:
-    """Operations of one evaluation; a sign costs nothing, a pair is sine and cosine of one angle."""
+    """Operations of one evaluation, each lane counted; a sign costs nothing, a pair is sine and cosine of one angle."""
 
     additions: int
     multiplications: int
@@ -65,14 +65,15 @@ def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATEN
     nodes = live_nodes(values)
     counts: dict[str, int] = {}
     for node in nodes:
-        counts[node.op] = counts.get(node.op, 0) + 1
-    angles = {node.args[0].index for node in nodes if node.op in (SIN, COS)}
+        op, times = (ADD, node.args[0].lanes - 1) if node.op is LANE_SUM else (node.op, node.lanes)
+        counts[op] = counts.get(op, 0) + times
+    angles = {node.args[0].index: node.lanes for node in nodes if node.op in (SIN, COS)}
     return Cost(
         additions=counts.get(ADD, 0) + counts.get(SUB, 0),
         multiplications=counts.get(MUL, 0),
         divisions=counts.get(REC, 0),
         square_roots=counts.get(SQRT, 0),
-        sincos_pairs=len(angles),
+        sincos_pairs=sum(angles.values()),
         selects=counts.get(SELECT, 0),
         critical_path=critical_path(nodes, latency),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr.expand import expand, plain_values
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import cos, select, sin
 from ada_dynamics.expr.graph import (
@@ -31,7 +32,7 @@ def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[
 
     A `select` has the derivative of the branch that is taken.
     """
-    values = list(values)
+    values = plain_values(values)
     tangents: dict[int, Scalar] = {}
     for node in live_nodes(values):
         if node.op is VAR:
@@ -88,6 +89,7 @@ def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool 
         wrt: inputs that move (all where not given); each adds an input "d_<name>", its velocity.
         keep_values: keep the outputs of `function` beside the derivatives "d_<output>".
     """
+    function = expand(function)
     moving = list(function.inputs) if wrt is None else list(wrt)
     inputs = dict(function.inputs)
     seeds: dict[Expr, Scalar] = {}
@@ -116,6 +118,7 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
     for variable in variables:
         if variable.op is not VAR:
             raise InputError(f"a gradient is taken with respect to variables, not to {variable!r}")
+    (scalar,) = plain_values([scalar])
     if not isinstance(scalar, Expr):
         return (0.0,) * len(variables)
     adjoints: dict[int, Scalar] = {scalar.index: 1.0}

@@ -9,9 +9,28 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import functions
+from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
+from ada_dynamics.expr.functions import operate
+from ada_dynamics.expr.graph import (
+    ADD,
+    CONST,
+    COS,
+    EXTRACT,
+    LANE_SUM,
+    MUL,
+    NEG,
+    PACK,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    VAR,
+    Expr,
+    Scalar,
+)
+from ada_dynamics.expr.lanes import extract, lane_sum, pack
 
 
 def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -40,24 +59,18 @@ def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -
         elif node.op is CONST:
             known[node.index] = node.value
         else:
-            known[node.index] = _apply(node.op, *(known[arg.index] for arg in node.args))
+            known[node.index] = _value(node, [known[arg.index] for arg in node.args])
     return known
 
 
-def _apply(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
-    if op is ADD:
-        return a + b
-    if op is SUB:
-        return a - b
-    if op is MUL:
-        return a * b
-    if op is NEG:
-        return -a
-    if op is REC:
-        return 1.0 / a
-    if op is SELECT:
-        return functions.select(a, b, x, y)
-    return {SQRT: functions.sqrt, SIN: functions.sin, COS: functions.cos}[op](a)
+def _value(node: Expr, operands: Sequence[Any]) -> Any:
+    if node.op is PACK:
+        return pack(operands)
+    if node.op is EXTRACT:
+        return extract(operands[0], node.value)
+    if node.op is LANE_SUM:
+        return lane_sum(operands[0], node.args[0].lanes)
+    return operate(node.op, *operands)
 
 
 _FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0}*{1}", NEG: "-{0}", REC: "1.0/{0}"}
@@ -72,6 +85,7 @@ def python_source(function: Function, namespace: str = "math") -> str:
         function: what to print.
         namespace: "math" for floats, "numpy" for arrays (each element of an input may then be an array of states).
     """
+    function = expand(function)
     forms = {**_FORMS, SELECT: _SELECT[namespace]}
     lines = [f"def {function.name}({', '.join(function.inputs)}):"]
     for node in function.nodes():

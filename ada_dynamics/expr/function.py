@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr.graph import Expr, Graph, Scalar, live_nodes
+from ada_dynamics.expr.per_lane import lane_count, lane_of
 
 
 class Traced(NamedTuple):
@@ -88,11 +90,15 @@ def make_function(
         shapes[key] = shape
         if prod(shape) == 0:
             raise InputError(f"function {name}: output {key!r} is empty")
-    return Function(name, graph, dict(inputs), flat, shapes, _live_guards(name, guards))
+    return Function(name, graph, dict(inputs), flat, shapes, live_guards(name, guards))
 
 
 def _scalar(element: Any, function: str, output: str) -> Scalar:
     if isinstance(element, Expr):
+        if element.lanes > 1:
+            raise InputError(
+                f"function {function}: output {output!r} holds a value of {element.lanes} lanes; extract or sum them"
+            )
         return element
     try:
         return float(element)
@@ -101,13 +107,13 @@ def _scalar(element: Any, function: str, output: str) -> Scalar:
         raise InputError(message) from error
 
 
-def _live_guards(function: str, guards: Iterable[Scalar]) -> tuple[Expr, ...]:
-    """Guards that depend on the inputs; one that is constant is decided here."""
+def live_guards(function: str, guards: Iterable[Any]) -> tuple[Expr, ...]:
+    """Guards that depend on the inputs (each lane of them must hold); one that is constant is decided here."""
     live: dict[Expr, None] = {}
     for guard in guards:
         if isinstance(guard, Expr):
             live[guard] = None
-        elif not guard >= 0.0:
+        elif not all(lane_of(guard, lane) >= 0.0 for lane in range(lane_count(guard))):
             raise InputError(f"function {function}: a guard is the constant {guard}, so it fails for every input")
     return tuple(live)
 
@@ -131,6 +137,13 @@ def trace(
         if size < 1:
             raise InputError(f"function {name}: input {key!r} has size {size}; it must be at least 1")
     graph = Graph()
-    result = body(**{key: graph.vector(key, size) for key, size in inputs.items()})
+    # Nodes refer to earlier nodes alone: the search for cycles finds nothing, and takes as long as all the rest.
+    was_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        result = body(**{key: graph.vector(key, size) for key, size in inputs.items()})
+    finally:
+        if was_collecting:
+            gc.enable()
     traced = result if isinstance(result, Traced) else Traced(result)
     return make_function(name, graph, inputs, traced.outputs, traced.guards, order)

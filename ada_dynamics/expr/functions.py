@@ -8,7 +8,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ada_dynamics.expr.graph import Expr, cosine, select_node, sine, square_root
+from ada_dynamics.expr.graph import (
+    ADD,
+    COS,
+    MUL,
+    NEG,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    Expr,
+    cosine,
+    select_node,
+    sine,
+    square_root,
+)
+from ada_dynamics.expr.per_lane import PerLane, lane_by_lane
 
 S = TypeVar("S")
 _PLAIN = (float, int)
@@ -20,6 +36,8 @@ def sin(x: S) -> S:
         return sine(x)  # type: ignore[arg-type,return-value]
     if isinstance(x, _PLAIN):
         return math.sin(x)  # type: ignore[return-value]
+    if type(x) is PerLane:
+        return lane_by_lane(sin, x)  # type: ignore[no-any-return]
     return np.sin(x)  # type: ignore[call-overload,no-any-return]
 
 
@@ -29,6 +47,8 @@ def cos(x: S) -> S:
         return cosine(x)  # type: ignore[arg-type,return-value]
     if isinstance(x, _PLAIN):
         return math.cos(x)  # type: ignore[return-value]
+    if type(x) is PerLane:
+        return lane_by_lane(cos, x)  # type: ignore[no-any-return]
     return np.cos(x)  # type: ignore[call-overload,no-any-return]
 
 
@@ -38,6 +58,8 @@ def sqrt(x: S) -> S:
         return square_root(x)  # type: ignore[arg-type,return-value]
     if isinstance(x, _PLAIN):
         return math.sqrt(x)  # type: ignore[return-value]
+    if type(x) is PerLane:
+        return lane_by_lane(sqrt, x)  # type: ignore[no-any-return]
     return np.sqrt(x)  # type: ignore[call-overload,no-any-return]
 
 
@@ -45,7 +67,9 @@ def select(a: Any, b: Any, x: Any, y: Any) -> Any:
     """`x` where a < b, else `y` (also when a or b is NaN): the one way to branch inside an algorithm."""
     operands = (a, b, x, y)
     if any(operand.__class__ is Expr for operand in operands):
-        return select_node(*(operand if operand.__class__ is Expr else float(operand) for operand in operands))
+        return select_node(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
+    if any(operand.__class__ is PerLane for operand in operands):
+        return lane_by_lane(select, *operands)
     if any(isinstance(operand, np.ndarray) for operand in operands):
         return np.where(np.less(a, b), x, y)
     return x if a < b else y
@@ -69,3 +93,20 @@ def minimum(a: Any, b: Any) -> Any:
 def maximum(a: Any, b: Any) -> Any:
     """The larger one."""
     return select(b, a, a, b)
+
+
+def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
+    """What a node of an arithmetic operation makes of its operands, which may be scalars of any kind."""
+    if op is ADD:
+        return a + b
+    if op is SUB:
+        return a - b
+    if op is MUL:
+        return a * b
+    if op is NEG:
+        return -a
+    if op is REC:
+        return 1.0 / a
+    if op is SELECT:
+        return select(a, b, x, y)
+    return {SQRT: sqrt, SIN: sin, COS: cos}[op](a)

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hash-consed scalar expressions: equal terms are one node, and every constant is a plain Python float."""
+"""Hash-consed scalar expressions: equal terms are one node, and every constant is a plain Python float.
+
+A node may also stand for several scalars side by side (see `lanes`); its constants are then floats per lane.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from numbers import Real
-from typing import Final, NoReturn, TypeAlias, Union
+from typing import Any, Final, NoReturn, TypeAlias, Union
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr.per_lane import PerLane, lane_count, lane_of
 
 VAR: Final = "var"
 CONST: Final = "const"
@@ -20,6 +25,9 @@ SQRT: Final = "sqrt"
 SIN: Final = "sin"
 COS: Final = "cos"
 SELECT: Final = "select"
+PACK: Final = "pack"
+EXTRACT: Final = "extract"
+LANE_SUM: Final = "lane_sum"
 
 Scalar: TypeAlias = Union["Expr", float]
 
@@ -27,11 +35,12 @@ Scalar: TypeAlias = Union["Expr", float]
 class Graph:
     """Owner of the nodes; asking twice for the same term gives the same `Expr` object."""
 
-    __slots__ = ("nodes", "table")
+    __slots__ = ("nodes", "table", "has_lanes")
 
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
         self.table: dict[tuple[object, ...], Expr] = {}
+        self.has_lanes = False  # whether some node stands for several scalars
 
     def variable(self, name: str, position: int) -> Expr:
         """Element `position` of the input vector `name`."""
@@ -46,20 +55,33 @@ class Graph:
         """All elements of the input vector `name`."""
         return tuple(self.variable(name, position) for position in range(size))
 
-    def constant(self, value: float) -> Expr:
+    def constant(self, value: float | PerLane) -> Expr:
         """A constant as a node: only ever an operand of another node, never a result handed to a caller."""
         key = (CONST, value)
         found = self.table.get(key)
         if found is None:
             found = self.table[key] = Expr(self, CONST, ())
             found.value = value
+            if type(value) is PerLane:
+                found.lanes = len(value)
+                self.has_lanes = True
         return found
 
 
 class Expr:
-    """A node. `value` is set on constants only, `variable` (name, position) on variables only."""
+    """A node.
 
-    __slots__ = ("graph", "index", "op", "args", "value", "variable")
+    Attributes:
+        graph: its owner.
+        index: its place in the order of creation, in which operands come before what is made of them.
+        op: what it does to its operands.
+        args: the operands.
+        lanes: number of scalars that it stands for; an operand of one lane counts for all lanes of the others.
+        value: of a constant: a float, or a `PerLane` of them; of an `EXTRACT`: which lane. Else not set.
+        variable: of a variable: name of the input and position. Else not set.
+    """
+
+    __slots__ = ("graph", "index", "op", "args", "lanes", "value", "variable")
     # numpy must not swallow an Expr into an object array: with None it defers to the operators below.
     __array_ufunc__ = None
 
@@ -67,7 +89,8 @@ class Expr:
     index: int
     op: str
     args: tuple[Expr, ...]
-    value: float
+    lanes: int
+    value: Any
     variable: tuple[str, int]
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
@@ -75,6 +98,7 @@ class Expr:
         self.graph = graph
         self.op = op
         self.args = args
+        self.lanes = _lanes_of(args) if graph.has_lanes else 1
         self.index = len(nodes)
         nodes.append(self)
 
@@ -155,11 +179,18 @@ class Expr:
         return self
 
 
-def _constant(value: object) -> float | None:
-    """A plain Python float for anything that is a real number, None for the rest."""
+def _constant(value: object) -> Any:
+    """A plain Python float for anything that is a real number, constants per lane as they are, None for the rest."""
     if isinstance(value, (float, int, Real)):
         return float(value)
-    return None
+    return value if type(value) is PerLane and value.is_constant else None
+
+
+def _lanes_of(args: tuple[Expr, ...]) -> int:
+    counts = {arg.lanes for arg in args} - {1}
+    if len(counts) > 1:
+        raise InputError(f"operands with {' and '.join(map(str, sorted(counts)))} lanes cannot be combined")
+    return counts.pop() if counts else 1
 
 
 def _binary(op: str, a: Expr, b: Expr) -> Expr:
@@ -209,7 +240,7 @@ def _add(a: Expr, b: Expr) -> Scalar:
     return _binary(ADD, a, b)
 
 
-def _add_constant(constant: float, a: Expr) -> Scalar:
+def _add_constant(constant: Any, a: Expr) -> Scalar:
     if constant == 0.0:
         return a
     if a.op is NEG:
@@ -256,21 +287,33 @@ def _plain(a: Expr) -> Scalar:
     return a.value if a.op is CONST else a
 
 
-def _mul_constant(constant: float, a: Expr) -> Scalar:
+def _mul_constant(constant: Any, a: Expr) -> Scalar:
     if constant == 0.0:
         return 0.0
     if constant == 1.0:
         return a
-    if constant < 0.0:
+    if _is_negative(constant):
         return -_mul_constant(-constant, a)
     if a.op is NEG:
         return -_mul_constant(constant, a.args[0])
     if a.op is MUL and a.args[0].op is CONST:
-        merged = constant * a.args[0].value
-        # An overflow or underflow of the merged constant would change the result by more than rounding.
-        if 1e-290 < merged < 1e290:
-            return _mul_constant(merged, a.args[1])
+        other = a.args[0].value
+        if _merges(constant, other):
+            return _mul_constant(constant * other, a.args[1])
     return _binary(MUL, a.graph.constant(constant), a)
+
+
+def _is_negative(constant: Any) -> bool:
+    """Whether a sign can move outwards; of constants per lane the first one that is not zero decides."""
+    if type(constant) is PerLane:
+        return bool(next(x for x in constant.values if x != 0.0) < 0.0)
+    return bool(constant < 0.0)
+
+
+def _merges(a: Any, b: Any) -> bool:
+    """Whether the product of two constants neither over- nor underflows, which would be more than rounding."""
+    pairs = [(lane_of(a, lane), lane_of(b, lane)) for lane in range(max(lane_count(a), lane_count(b)))]
+    return all(x == 0.0 or y == 0.0 or 1e-290 < abs(x * y) < 1e290 for x, y in pairs)
 
 
 def _reciprocal(a: Expr) -> Expr:
@@ -306,16 +349,18 @@ def square_root(a: Expr) -> Expr:
     return _unary(SQRT, a)
 
 
-def select_node(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    """x where a < b (false for NaN), else y; at least one of the four is an Expr."""
-    if isinstance(a, float) and isinstance(b, float):
-        return x if a < b else y
+def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
+    """x where a < b (false for NaN), else y; at least one of the four is an Expr, the others are constants."""
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        answers = {lane_of(a, lane) < lane_of(b, lane) for lane in range(max(map(lane_count, (a, b))))}
+        if len(answers) == 1:
+            return x if answers.pop() else y
     if a is b:
         return y
-    if x is y or (isinstance(x, float) and isinstance(y, float) and x == y):
+    if x is y or (not isinstance(x, Expr) and not isinstance(y, Expr) and x == y):
         return x
     graph = next(operand.graph for operand in (a, b, x, y) if isinstance(operand, Expr))
-    args = tuple(graph.constant(operand) if isinstance(operand, float) else operand for operand in (a, b, x, y))
+    args = tuple(operand if isinstance(operand, Expr) else graph.constant(operand) for operand in (a, b, x, y))
     if any(arg.graph is not graph for arg in args):
         raise InputError("expressions of two different graphs cannot be combined; trace them together")
     key = (SELECT, *(arg.index for arg in args))
@@ -327,18 +372,16 @@ def select_node(a: Scalar, b: Scalar, x: Scalar, y: Scalar) -> Scalar:
 
 def live_nodes(values: Iterable[Scalar]) -> list[Expr]:
     """Nodes that the given expressions need, in creation order (operands always come first)."""
-    seen: set[int] = set()
-    stack = [value for value in values if isinstance(value, Expr)]
-    nodes = []
-    while stack:
-        node = stack.pop()
-        if node.index not in seen:
-            seen.add(node.index)
-            nodes.append(node)
-            stack.extend(node.args)
-    nodes.sort(key=_creation)
-    return nodes
-
-
-def _creation(node: Expr) -> int:
-    return node.index
+    wanted = [value for value in values if isinstance(value, Expr)]
+    if not wanted:
+        return []
+    count = max(value.index for value in wanted) + 1
+    nodes = wanted[0].graph.nodes[:count]
+    is_live = bytearray(count)
+    for value in wanted:
+        is_live[value.index] = 1
+    for i in range(count - 1, -1, -1):
+        if is_live[i]:
+            for operand in nodes[i].args:
+                is_live[operand.index] = 1
+    return list(compress(nodes, is_live))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from ada_dynamics.expr.expand import plain_values
 from ada_dynamics.expr.graph import (
     ADD,
     CONST,
@@ -48,6 +49,7 @@ def to_latex(expressions: Mapping[str, Scalar], name: Callable[[str, int], str] 
         expressions: LaTeX of the left-hand side -> expression.
         name: LaTeX of a variable from its input name and position (counted from 0); by default q_1, \dot q_1 ...
     """
+    expressions = dict(zip(expressions, plain_values(expressions.values()), strict=True))
     printer = _Printer(name or _default_name)
     nodes = live_nodes(expressions.values())
     uses: dict[int, int] = {}

@@ -5,7 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
+from ada_dynamics.errors import CompileError
+from ada_dynamics.expr.graph import (
+    ADD,
+    CONST,
+    COS,
+    EXTRACT,
+    LANE_SUM,
+    MUL,
+    NEG,
+    PACK,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    VAR,
+    Expr,
+    Scalar,
+)
+from ada_dynamics.jit import lanes as lane_text
+from ada_dynamics.jit.angles import first_angles, groups
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.sincos import sincos_definition, sincos_name
 from ada_dynamics.jit.target import Target
@@ -16,7 +36,8 @@ _BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul"}
 class Emitter:
     """Puts expressions into a function body; `load(name, position)` puts the load of a variable there.
 
-    Used for whole kernels and for the bodies of loop kernels, which differ in where variables come from.
+    Used for whole kernels and for the bodies of loop kernels, which differ in where variables come from. Code for one
+    state may have values of several lanes in it, which are vectors; code for several states has a lane for each.
     """
 
     def __init__(self, body: Body, lanes: Lanes, target: Target, load: Callable[[str, int], str]) -> None:
@@ -25,98 +46,111 @@ class Emitter:
         self.target = target
         self.load = load
         self.names: dict[int, str] = {}
+        # Scalars that were spread over lanes, by index and width.
+        self.spread: dict[tuple[int, int], str] = {}
         # Sine and cosine by the index of the angle.
         self.pairs: dict[int, tuple[str, str]] = {}
         # Every sine: one that is not a number tells that its angle is out of range.
         self.sines: list[tuple[Lanes, str]] = []
         self.sincos_widths: set[int] = set()
 
-    def value(self, scalar: Scalar) -> str:
-        """Operand text of an expression that is emitted, or of a constant."""
+    def kind(self, node: Expr) -> Lanes:
+        """Type of a node's value."""
+        return self.lanes if node.lanes == 1 else lane_text.padded(node.lanes)
+
+    def value(self, scalar: Scalar, kind: Lanes | None = None) -> str:
+        """Operand text of an expression that is emitted, or of a constant; of type `kind`, else of its own."""
+        kind = kind or self.lanes
         if not isinstance(scalar, Expr):
-            return self.lanes.number(scalar)
-        return self.lanes.number(scalar.value) if scalar.op is CONST else self.names[scalar.index]
+            return kind.number(scalar)
+        if scalar.op is CONST:
+            return lane_text.constant(scalar.value) if scalar.lanes > 1 else kind.number(scalar.value)
+        if self.kind(scalar).width == kind.width:
+            return self.names[scalar.index]
+        place = (scalar.index, kind.width)
+        if place not in self.spread:
+            self.spread[place] = lane_text.spread(self.body, kind, self.names[scalar.index])
+        return self.spread[place]
 
     def emit(self, nodes: Sequence[Expr]) -> None:
         """Emit nodes (operands first) in the given order, which is the order in which they were made."""
         if self.lanes.width == 1:
             self._gather_angles(nodes)
+        elif any(node.lanes > 1 for node in nodes):
+            raise CompileError(
+                "code for several states cannot have lanes of one state in it: expand the function first"
+            )
         for node in nodes:
             if node.op is not CONST and node.index not in self.names:
                 self.names[node.index] = self._instruction(node)
 
     def _instruction(self, node: Expr) -> str:
-        op, args = node.op, node.args
-        real, flag = self.lanes.real, self.target.contract
+        op = node.op
         if op is VAR:
             return self.load(*node.variable)
-        if op in _BINARY:
-            return self.body.emit(f"{_BINARY[op]} {flag}{real} {self.value(args[0])}, {self.value(args[1])}")
-        if op is NEG:
-            return self.body.emit(f"fneg {real} {self.value(args[0])}")
-        if op is REC:
-            return self.body.emit(f"fdiv {real} {self.lanes.number(1.0)}, {self.value(args[0])}")
-        if op is SQRT:
-            return self.body.emit(f"call {real} @llvm.sqrt.{self.lanes.suffix}({real} {self.value(args[0])})")
-        if op is SELECT:
-            a, b, x, y = map(self.value, args)
-            below = self.body.emit(f"fcmp olt {real} {a}, {b}")
-            return self.body.emit(f"select {self.lanes.boolean} {below}, {real} {x}, {real} {y}")
-        angle = args[0]
-        if angle.index not in self.pairs:
-            self.pairs[angle.index] = self._sincos(self.lanes, self.value(angle))
-        return self.pairs[angle.index][0 if op is SIN else 1]
+        if op in (SIN, COS):
+            angle = node.args[0]
+            if angle.index not in self.pairs:
+                self.pairs[angle.index] = self._sincos(self.kind(angle), self.value(angle, self.kind(angle)))
+            return self.pairs[angle.index][0 if op is SIN else 1]
+        if op in (PACK, EXTRACT, LANE_SUM):
+            return self._between_lanes(node)
+        kind = self.kind(node)
+        return self._arithmetic(op, kind, [self.value(arg, kind) for arg in node.args])
 
-    def _sincos(self, lanes: Lanes, angle: str) -> tuple[str, str]:
-        self.sincos_widths.add(lanes.width)
-        both = self.body.emit(f"call {lanes.pair} {sincos_name(lanes.width)}({lanes.real} {angle})")
-        sine = self.body.emit(f"extractvalue {lanes.pair} {both}, 0")
-        cosine = self.body.emit(f"extractvalue {lanes.pair} {both}, 1")
-        self.sines.append((lanes, sine))
+    def _arithmetic(self, op: str, kind: Lanes, operands: Sequence[str]) -> str:
+        real, flag = kind.real, self.target.contract
+        if op in _BINARY:
+            return self.body.emit(f"{_BINARY[op]} {flag}{real} {operands[0]}, {operands[1]}")
+        if op is NEG:
+            return self.body.emit(f"fneg {real} {operands[0]}")
+        if op is REC:
+            return self.body.emit(f"fdiv {real} {kind.number(1.0)}, {operands[0]}")
+        if op is SQRT:
+            return self.body.emit(f"call {real} @llvm.sqrt.{kind.suffix}({real} {operands[0]})")
+        assert op is SELECT
+        a, b, x, y = operands
+        below = self.body.emit(f"fcmp olt {real} {a}, {b}")
+        return self.body.emit(f"select {kind.boolean} {below}, {real} {x}, {real} {y}")
+
+    def _between_lanes(self, node: Expr) -> str:
+        if node.op is PACK:
+            return lane_text.packed(self.body, self.kind(node), [self.value(arg) for arg in node.args])
+        source = node.args[0]
+        vector, kind = self.names[source.index], self.kind(source)
+        if node.op is EXTRACT:
+            return lane_text.extracted(self.body, kind, vector, node.value)
+        return lane_text.horizontal_sum(self.body, kind, vector, source.lanes, self.target.contract)
+
+    def _sincos(self, kind: Lanes, angle: str) -> tuple[str, str]:
+        self.sincos_widths.add(kind.width)
+        both = self.body.emit(f"call {kind.pair} {sincos_name(kind.width)}({kind.real} {angle})")
+        sine = self.body.emit(f"extractvalue {kind.pair} {both}, 0")
+        cosine = self.body.emit(f"extractvalue {kind.pair} {both}, 1")
+        self.sines.append((kind, sine))
         return sine, cosine
 
     def _gather_angles(self, nodes: Sequence[Expr]) -> None:
-        """In a scalar kernel, take the sines of all angles that are known at the start at once, in vectors."""
-        angles, needed = _first_angles(nodes)
+        """In the code for one state, take the sines of all angles that are known at the start at once, in vectors."""
+        angles, needed = first_angles(nodes)
         for node in needed:
             if node.op is not CONST:
                 self.names[node.index] = self._instruction(node)
-        widest = max(self.target.vector_bits // 64, 2)
-        for start in range(0, len(angles), widest):
-            self._sincos_of_group(angles[start : start + widest])
+        for group in groups(angles, max(self.target.vector_bits // 64, 2)):
+            self._sincos_of_group(group)
 
     def _sincos_of_group(self, group: Sequence[Expr]) -> None:
-        if len(group) == 1:
-            self.pairs[group[0].index] = self._sincos(self.lanes, self.value(group[0]))
-            return
-        lanes = Lanes(1 << (len(group) - 1).bit_length())
-        packed = "undef"
-        for lane in range(lanes.width):
-            # Spare lanes repeat the first angle, so that they can neither trap nor look out of range.
-            angle = self.value(group[lane] if lane < len(group) else group[0])
-            packed = self.body.emit(f"insertelement {lanes.real} {packed}, double {angle}, i64 {lane}")
-        results = self._sincos(lanes, packed)
-        for lane, angle_node in enumerate(group):
-            sine, cosine = (self.body.emit(f"extractelement {lanes.real} {x}, i64 {lane}") for x in results)
-            self.pairs[angle_node.index] = (sine, cosine)
-
-
-def _first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """Angles that depend on no sine or cosine, and the nodes they need, both in creation order."""
-    late: set[int] = set()
-    angles: dict[int, Expr] = {}
-    for node in nodes:
-        if node.op in (SIN, COS):
-            late.add(node.index)
-            if node.args[0].index not in late:
-                angles[node.args[0].index] = node.args[0]
-        elif any(arg.index in late for arg in node.args):
-            late.add(node.index)
-    needed: set[int] = set(angles)
-    for node in reversed(nodes):
-        if node.index in needed:
-            needed.update(arg.index for arg in node.args)
-    return list(angles.values()), [node for node in nodes if node.index in needed]
+        kinds = [self.kind(angle) for angle in group]
+        pieces = [(kind, self.value(angle, kind)) for kind, angle in zip(kinds, group, strict=True)]
+        whole, vector = lane_text.joined(self.body, pieces)
+        results = self._sincos(whole, vector)
+        start = 0
+        for kind, angle in zip(kinds, group, strict=True):
+            sine, cosine = (
+                x if kind == whole else lane_text.part(self.body, whole, x, start, kind.width) for x in results
+            )
+            self.pairs[angle.index] = (sine, cosine)
+            start += kind.width
 
 
 class NotFinite:

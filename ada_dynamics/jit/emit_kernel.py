@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import Expr
+from ada_dynamics.expr.graph import EXTRACT, Expr
 from ada_dynamics.jit.emit import Emitter, NotFinite, either, preamble
+from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
 from ada_dynamics.jit.target import Target
@@ -38,13 +40,19 @@ _LANES = "kernel_lanes"
 _CHECK = "inputs_bad"
 
 
-def single_module(function: Function, target: Target, checked: bool = True) -> str:
-    """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`.
+def single_vector_bits(function: Function, vector_bits: int) -> int:
+    """Width of vectors in the code for one state, where they are for sines, input checks and lanes of the state.
 
-    Its only vectors are for sines and input checks. The widest registers would slow the processor's clock, or wait for
-    a unit that scalars do not use, for more than they save.
+    The widest registers would slow the processor's clock, or wait for a unit that scalars do not use, for more than
+    they save, unless there are as many lanes.
     """
-    target = replace(target, vector_bits=min(target.vector_bits, SINGLE_VECTOR_BITS))
+    most = max((padded(node.lanes).width for node in function.nodes()), default=1)
+    return min(vector_bits, max(SINGLE_VECTOR_BITS, 64 * most))
+
+
+def single_module(function: Function, target: Target, checked: bool = True) -> str:
+    """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
+    target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
     text, widths = _kernel(function, target, Lanes(1), checked)
     return text + _repeat_loop(function) + preamble(widths, target)
 
@@ -54,6 +62,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
 
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
+    function = expand(function)  # here the lanes are states
     text, widths = _kernel(function, target, Lanes(target.lanes), checked)
     if checked:
         text += _input_check(function, target)
@@ -118,24 +127,34 @@ def _input_check(function: Function, target: Target) -> str:
 
 
 def _status(function: Function, emitter: Emitter, watch: NotFinite) -> str:
-    body, lanes = emitter.body, emitter.lanes
-    for width, sine in emitter.sines:
-        watch.watch(width, sine)
-    for elements in function.outputs.values():
-        for element in elements:
-            if isinstance(element, Expr):
-                watch.watch(lanes, emitter.value(element))
+    body = emitter.body
+    for kind, sine in emitter.sines:
+        watch.watch(kind, sine)
+    for node in _watched_results(function):
+        watch.watch(emitter.kind(node), emitter.value(node, emitter.kind(node)))
     bad_value = either(body, watch.flags())
     failed = []
     for guard in function.guards:
         # "not (guard >= 0)": true for NaN as well.
-        flag = body.emit(f"fcmp ult {lanes.real} {emitter.value(guard)}, {lanes.number(0.0)}")
-        failed.append(body.any_lane(flag, lanes))
+        kind = emitter.kind(guard)
+        flag = body.emit(f"fcmp ult {kind.real} {emitter.value(guard, kind)}, {kind.number(0.0)}")
+        failed.append(body.any_lane(flag, kind))
     low = body.emit(f"zext i1 {bad_value} to i32")
     if not failed:
         return low
     high = body.emit(f"select i1 {either(body, failed)}, i32 {GUARD_FAILED}, i32 0")
     return body.emit(f"or i32 {low}, {high}")
+
+
+def _watched_results(function: Function) -> list[Expr]:
+    """Every result that is not constant; where all lanes of a value are results, the value in their place."""
+    results = list(dict.fromkeys(x for elements in function.outputs.values() for x in elements if isinstance(x, Expr)))
+    extracted: dict[Expr, int] = {}
+    for node in results:
+        if node.op is EXTRACT:
+            extracted[node.args[0]] = extracted.get(node.args[0], 0) + 1
+    whole = {value for value, lanes in extracted.items() if lanes == value.lanes}
+    return list(dict.fromkeys(x.args[0] if x.op is EXTRACT and x.args[0] in whole else x for x in results))
 
 
 def _sizes(function: Function) -> list[int]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ada_dynamics.errors import AdaError, CompileError, InputError
 from ada_dynamics.expr.count import cost
+from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import boundary
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
@@ -206,7 +207,7 @@ class Kernel:
     def _use_python(self, reason: str) -> None:
         with self._lock:
             announce(reason)
-            self._backend = PythonBackend(self.signature, lambda: self.function)
+            self._backend = PythonBackend(self.signature, lambda: expand(self.function))
 
     def _result(self, outputs: Sequence[Array]) -> Result:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -15,7 +15,7 @@ def double(value: float) -> str:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Types of `width` states side by side; a width of 1 is a scalar."""
+    """Types of `width` numbers side by side, of as many states or of lanes of one; a width of 1 is a scalar."""
 
     width: int
 

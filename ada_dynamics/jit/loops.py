@@ -14,6 +14,7 @@ from typing import Literal
 
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit.emit import Emitter, preamble
+from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
 
@@ -121,13 +122,7 @@ class _Writer:
 
     def _spread(self, scalar: str) -> str:
         """The same number in each lane."""
-        if self.lanes.width == 1:
-            return scalar
-        real = self.lanes.real
-        first = self.body.emit(f"insertelement {real} poison, double {scalar}, i64 0")
-        return self.body.emit(
-            f"shufflevector {real} {first}, {real} poison, <{self.lanes.width} x i32> zeroinitializer"
-        )
+        return scalar if self.lanes.width == 1 else spread(self.body, self.lanes, scalar)
 
     def _pass(self, number: int, one_pass: LoopPass) -> None:
         body, name = self.body, f"pass{number}"

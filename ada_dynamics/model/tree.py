@@ -12,6 +12,7 @@ from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
 WORLD = -1
+NO_MOVE = Transform()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Loop:
     parent_pose: Transform  # of frame A in that body
     child: int
     child_pose: Transform  # of frame B
-    turn: Transform = Transform()  # frame B in the child-side frame of the description, whose axis can point anywhere
+    turn: Transform = NO_MOVE  # frame B in the child-side frame of the description, whose axis can point anywhere
 
 
 @dataclass(frozen=True, eq=False)

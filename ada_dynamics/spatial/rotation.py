@@ -61,10 +61,26 @@ class AxisRotation:
         return (out[0], out[1], out[2])
 
     def up_matrix(self, A: Mat3) -> Mat3:
-        """R A Rᵀ: the columns of A turned, then its rows."""
-        columns = v3.transpose(A)
-        turned = v3.transpose((self.up(columns[0]), self.up(columns[1]), self.up(columns[2])))
-        return (self.up(turned[0]), self.up(turned[1]), self.up(turned[2]))
+        """R A Rᵀ.
+
+        With u = s (A_aa - A_bb) + c (A_ab + A_ba): A'_aa = A_aa - s u, A'_bb = A_bb + s u, A'_ab = c u - A_ba,
+        A'_ba = c u - A_ab.
+        """
+        k, a, b, c, s = self.k, self.a, self.b, self.c, self.s
+        u = plus(product(s, minus(A[a][a], A[b][b])), product(c, plus(A[a][b], A[b][a])))
+        su, cu = product(s, u), product(c, u)
+        out = [[A[i][j] for j in range(3)] for i in range(3)]
+        out[a][a], out[b][b] = minus(A[a][a], su), plus(A[b][b], su)
+        out[a][b], out[b][a] = minus(cu, A[b][a]), minus(cu, A[a][b])
+        out[a][k] = minus(product(c, A[a][k]), product(s, A[b][k]))
+        out[b][k] = plus(product(s, A[a][k]), product(c, A[b][k]))
+        out[k][a] = minus(product(c, A[k][a]), product(s, A[k][b]))
+        out[k][b] = plus(product(s, A[k][a]), product(c, A[k][b]))
+        return (
+            (out[0][0], out[0][1], out[0][2]),
+            (out[1][0], out[1][1], out[1][2]),
+            (out[2][0], out[2][1], out[2][2]),
+        )
 
     def up_symmetric(self, A: Mat3) -> Mat3:
         """R A Rᵀ for symmetric A.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ada_dynamics.algorithms import aba, crba, jacobian_method, lagrange, order_n, rnea, unit_vector
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity
+from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
@@ -16,6 +17,7 @@ FORWARD: dict[str, Callable[..., list[Scalar]]] = {
     "crba": crba.forward_dynamics,
     "order_n": order_n.forward_dynamics,
     "lagrange": lagrange.forward_dynamics,
+    "lanes": lanes.forward_dynamics,
 }
 MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] = {
     "crba": lambda tree, q: crba.mass_matrix(tree, q).dense(),

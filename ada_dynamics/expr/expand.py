@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lane values as the plain scalars that they stand for: what everything but the native code for one state works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ada_dynamics.expr.function import Function, live_guards
+from ada_dynamics.expr.functions import operate
+from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, PACK, VAR, Expr, Scalar, live_nodes
+from ada_dynamics.expr.per_lane import lane_of
+
+
+def expand(function: Function) -> Function:
+    """The same function without lanes: each lane is computed on its own, with its own constants folded."""
+    if not _have_lanes(function.values):
+        return function
+    known = _scalars(function.values)
+    outputs = {
+        name: tuple(known[x.index][0] if isinstance(x, Expr) else x for x in elements)
+        for name, elements in function.outputs.items()
+    }
+    guards = live_guards(function.name, (x for guard in function.guards for x in known[guard.index]))
+    return replace(function, outputs=outputs, guards=guards)
+
+
+def plain_values(values: Iterable[Scalar]) -> list[Scalar]:
+    """The same scalars without lanes in what they are made of."""
+    values = list(values)
+    if not _have_lanes(values):
+        return values
+    known = _scalars(values)
+    return [known[value.index][0] if isinstance(value, Expr) else value for value in values]
+
+
+def _have_lanes(values: Iterable[Scalar]) -> bool:
+    graph = next((value.graph for value in values if isinstance(value, Expr)), None)
+    return graph is not None and graph.has_lanes and any(node.lanes > 1 for node in live_nodes(values))
+
+
+def _scalars(values: Iterable[Scalar]) -> dict[int, tuple[Scalar, ...]]:
+    """For each node that the values need: an expression, in the same graph, for each of its lanes."""
+    known: dict[int, tuple[Scalar, ...]] = {}
+    for node in live_nodes(values):
+        known[node.index] = _lanes(node, [known[arg.index] for arg in node.args])
+    return known
+
+
+def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
+    if node.op is VAR:
+        return (node,)
+    if node.op is CONST:
+        return tuple(lane_of(node.value, lane) for lane in range(node.lanes))
+    if node.op is PACK:
+        return tuple(operand[0] for operand in operands)
+    if node.op is EXTRACT:
+        return (operands[0][node.value],)
+    if node.op is LANE_SUM:
+        total: Scalar = 0.0
+        for lane in operands[0]:
+            total = total + lane
+        return (total,)
+    return tuple(
+        operate(node.op, *(operand[lane if len(operand) > 1 else 0] for operand in operands))
+        for lane in range(node.lanes)
+    )

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes: several scalars as one node, so that equal sub-chains of one state are computed side by side.
+
+`pack` makes a lane value of scalars, `extract` and `lane_sum` make scalars of it; in between, all operations and
+functions work on it as on any scalar. Only the native code for one state has lanes; everything else expands them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.graph import CONST, EXTRACT, LANE_SUM, NEG, PACK, Expr, Graph
+from ada_dynamics.expr.per_lane import lane_count, lane_of, per_lane
+
+
+def pack(values: Sequence[Any]) -> Any:
+    """Generic scalars side by side; a plain scalar where it is the same one in all lanes.
+
+    Floats become constants per lane, expressions a node; other numbers stay side by side as they are.
+    """
+    for value in values:
+        if lanes_of(value) > 1:
+            raise InputError("lanes cannot be packed into lanes: extract them first")
+    if all(value is values[0] for value in values):
+        return values[0]
+    nodes = [value for value in values if type(value) is Expr]
+    if not nodes:
+        return per_lane(values)
+    graph = nodes[0].graph
+    if any(node.graph is not graph for node in nodes):
+        raise InputError("expressions of two different graphs cannot be combined; trace them together")
+    if len(nodes) == len(values) and all(node.op is NEG for node in nodes):
+        return -pack([node.args[0] for node in nodes])
+    source = nodes[0].args[0] if nodes[0].op is EXTRACT else None
+    if source is not None and _is_unpacked(values, source):
+        return source
+    return _packed(graph, tuple(x if type(x) is Expr else graph.constant(float(x)) for x in values))
+
+
+def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
+    """Whether the values are the lanes of `source`, in order."""
+    return len(values) == source.lanes and all(
+        type(x) is Expr and x.op is EXTRACT and x.args[0] is source and x.value == lane for lane, x in enumerate(values)
+    )
+
+
+def _packed(graph: Graph, args: tuple[Expr, ...]) -> Expr:
+    key = (PACK, *(arg.index for arg in args))
+    found = graph.table.get(key)
+    if found is None:
+        graph.has_lanes = True
+        found = graph.table[key] = Expr(graph, PACK, args)
+        found.lanes = len(args)
+    return found
+
+
+def lanes_of(x: Any) -> int:
+    """Number of lanes of a generic scalar; 1 where it is the same in all of them."""
+    if type(x) is Expr:
+        return x.lanes
+    return lane_count(x)
+
+
+def extract(x: Any, lane: int) -> Any:
+    """The scalar in one lane."""
+    if type(x) is not Expr:
+        return lane_of(x, lane)
+    if x.lanes == 1:
+        return x
+    if not 0 <= lane < x.lanes:
+        raise InputError(f"there is no lane {lane} among {x.lanes}")
+    if x.op is NEG:
+        return -extract(x.args[0], lane)
+    if x.op is PACK:
+        return x.args[lane].value if x.args[lane].op is CONST else x.args[lane]
+    key = (EXTRACT, x.index, lane)
+    found = x.graph.table.get(key)
+    if found is None:
+        found = x.graph.table[key] = Expr(x.graph, EXTRACT, (x,))
+        found.lanes, found.value = 1, lane
+    return found
+
+
+def lane_sum(x: Any, count: int) -> Any:
+    """Sum over `count` lanes: count * x for what is the same in all of them."""
+    lanes = lanes_of(x)
+    if lanes == 1:
+        return count * x
+    if lanes != count:
+        raise InputError(f"a value with {lanes} lanes cannot be summed over {count}")
+    if type(x) is not Expr:
+        return sum(x.values[1:], x.values[0])
+    if x.op is NEG:
+        return -lane_sum(x.args[0], count)
+    key = (LANE_SUM, x.index)
+    found = x.graph.table.get(key)
+    if found is None:
+        found = x.graph.table[key] = Expr(x.graph, LANE_SUM, (x,))
+        found.lanes = 1
+    return found

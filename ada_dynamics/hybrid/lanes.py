@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics with equal limbs side by side: the steps of the articulated-body algorithm, on lanes.
+
+Sub-chains are eliminated one by one and assembled at the body that carries them (Takahashi 2012, sec. 4.2): here all
+equal ones at once, and the assembly is a sum over their lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.algorithms.aba import Pivot, biased_motion, eliminate_joint, joint_acceleration
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, transforms
+from ada_dynamics.algorithms.rnea import needed_force
+from ada_dynamics.hybrid.lane_tree import LaneTree, lane_tree
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import ArticulatedInertia
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations, as `aba.forward_dynamics` has them."""
+    limbs = lane_tree(tree)
+    bodies = limbs.tree.bodies
+    q, v, tau = limbs.positions(q), limbs.rates(v), limbs.rates(tau)
+    X = transforms(limbs.tree, q)
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(limbs.tree, v), strict=True)]
+    wrench = _wrenches_at_rest(limbs, X, q, v, external or {})
+
+    # Pass 2: inward, articulated inertias
+    pivots: list[tuple[Pivot, ...]] = [()] * len(bodies)
+    inertias: dict[int, ArticulatedInertia] = {}
+    wrenches: dict[int, Force] = {}
+    for body in reversed(bodies):
+        i = body.index
+        inertia, needed = ArticulatedInertia.of_rigid(body.inertia), wrench[i]
+        for carried_inertia in limbs.seen_from_below(i, inertias):
+            inertia = inertia + carried_inertia
+        for carried_wrench in limbs.seen_from_below(i, wrenches):
+            needed = needed + carried_wrench
+        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia, needed)
+        pivots[i] = free.pivots
+        inertias[i], wrenches[i] = free.inertia.up(X[i]), X[i].force_up(free.wrench)
+
+    # Pass 3: outward, accelerations
+    rates: list[Scalar] = [0.0] * limbs.tree.nv
+    acceleration: dict[int, Motion] = {WORLD: NO_MOTION}
+    for body in bodies:
+        i = body.index
+        carried = X[i].motion_down(limbs.from_above(i, acceleration))
+        rates[body.v], acceleration[i] = joint_acceleration(body, body.positions(q), pivots[i], carried)
+    return limbs.original_rates(rates)
+
+
+def _wrenches_at_rest(
+    limbs: LaneTree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], external: Mapping[int, Force]
+) -> list[Force]:
+    """Pass 1: outward, wrenches that the bodies need with zero joint accelerations."""
+    moving: dict[int, Moving] = {WORLD: at_rest(v3.negate(limbs.tree.gravity))}
+    result = []
+    for body in limbs.tree.bodies:
+        i = body.index
+        moving[i] = biased_motion(body, X[i], body.positions(q), body.velocities(v), limbs.from_above(i, moving))
+        result.append(needed_force(body.inertia, moving[i]) - limbs.of_members(i, external, NO_FORCE))
+    return result

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs a tape: the compiled interpreter or the one in Python. The tape is made, or found in the cache, at need."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ada_dynamics.errors import CompileError
+from ada_dynamics.expr.function import Function
+from ada_dynamics.jit import cache
+from ada_dynamics.jit.fallback import announce, reason_for_fallback
+from ada_dynamics.jit.native import Report
+from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.tape import Tape, make_tape
+from ada_dynamics.jit.tape_machine import TapeMachine
+from ada_dynamics.jit.tape_python import interpret
+from ada_dynamics.jit.target import Target
+
+# States side by side in a batch. Where vectors are shorter, several of them share the work of reading an instruction.
+BATCH_WIDTH = 8
+# Above this size of its file a batch runs state by state: lanes would multiply it, and the caches hold none of it.
+MAX_LANE_FILE = 64 * 2**20
+# Numbers of a batch that are laid out in columns at a time.
+_COLUMN_NUMBERS = 2**19
+
+
+class TapeBackend:
+    """Runs a function as a tape."""
+
+    def __init__(
+        self, signature: Signature, trace: Callable[[], Function], key: str, target: Target | None, checked: bool = True
+    ) -> None:
+        """Arguments as those of `Kernel`; the target is the machine at hand where not given."""
+        self.signature = signature
+        self.report = Report()
+        self._trace = trace
+        self._entry = cache.digest("tape", key, str(signature), cache.source_hash())
+        self._target = target
+        self._checked = checked
+        self._lock = threading.RLock()
+        self._tape: Tape | None = None
+        self._machines: dict[int, TapeMachine] = {}
+        self._python = False
+
+    @property
+    def name(self) -> str:
+        """The interpreter: "tape", or "python tape" where nothing can be compiled."""
+        return "python tape" if self._uses_python() else "tape"
+
+    @property
+    def tape(self) -> Tape:
+        """The tape; the graph that it is made from is not kept."""
+        with self._lock:
+            if self._tape is None:
+                start = time.perf_counter()
+                store = cache.ObjectCache.default()
+                entry = store.load(self._entry)
+                if entry is None:
+                    self._tape = make_tape(self._trace())
+                    store.store(self._entry, self._tape.to_bytes(), {"kernel": self.signature.name})
+                else:
+                    self._tape = Tape.from_bytes(entry.code)
+                self.report.seconds["tape"] = time.perf_counter() - start
+                self.report.cached["tape"] = entry is not None
+                self.report.flops = self._tape.flops
+            return self._tape
+
+    @property
+    def lanes(self) -> int:
+        """The smallest batch that is run in lanes; 1 where there are none."""
+        too_large = self.tape.slots * BATCH_WIDTH * 8 > MAX_LANE_FILE
+        return 1 if too_large or self._uses_python() else BATCH_WIDTH
+
+    def machine(self, width: int) -> TapeMachine | None:
+        """The tape with the compiled interpreter of a width, made at first need; None where there is no compiler."""
+        found = self._machines.get(width)
+        return found or self._load(width)
+
+    def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
+        """Status of one state."""
+        machine = self.machine(1)
+        if machine is None:
+            return self._columns(1, [array[np.newaxis] for array in inputs], [out[np.newaxis] for out in outputs])
+        return self._watched(machine.one(inputs, outputs))
+
+    def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
+        """Status of a batch of at least `lanes` states."""
+        width = self.lanes
+        size = max(4 * width, _COLUMN_NUMBERS // (self.tape.inputs + self.tape.outputs))
+        status = 0
+        for begin in range(0, count, size):
+            stop = min(begin + size, count)
+            part = slice(max(0, min(begin, stop - width)), stop)
+            status |= self._columns(width, [array[part] for array in inputs], [out[part] for out in outputs])
+        return status
+
+    def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
+        """Run the code for one state over all rows, again and again."""
+        status = 0
+        for _ in range(repeats):
+            status |= self._columns(1, inputs, outputs)
+        return status
+
+    def _columns(self, width: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
+        """Run `width` states at a time on arrays (states, ...), laid out as columns for it."""
+        states = len(inputs[0])
+        columns = np.empty((self.tape.inputs, states))
+        np.concatenate([array.T for array in inputs], out=columns)
+        results = np.empty((self.tape.outputs, states))
+        machine = self.machine(width)
+        status = interpret(self.tape, columns, results) if machine is None else machine.columns(columns, results)
+        begin = 0
+        for out, size in zip(outputs, self.signature.output_sizes, strict=True):
+            out[...] = results[begin : begin + size].T.reshape(out.shape)
+            begin += size
+        return self._watched(status)
+
+    def _watched(self, status: int) -> int:
+        return status if self._checked else 0
+
+    def _load(self, width: int) -> TapeMachine | None:
+        with self._lock:
+            if not self._uses_python() and width not in self._machines:
+                tape = self.tape
+                start = time.perf_counter()
+                try:
+                    machine = TapeMachine(tape, self.signature, width, self._target or Target.host())
+                except CompileError as error:
+                    self._use_python(str(error))
+                    return None
+                self.report.seconds[f"width {width}"] = time.perf_counter() - start
+                self.report.cached[f"width {width}"] = machine.cached
+                self._machines[width] = machine
+            return self._machines.get(width)
+
+    def _uses_python(self) -> bool:
+        if not self._python and not self._machines:
+            reason = reason_for_fallback()
+            if reason is not None:
+                self._use_python(reason)
+        return self._python
+
+    def _use_python(self, reason: str) -> None:
+        announce(reason)
+        self._python = True

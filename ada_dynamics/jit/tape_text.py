@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LLVM text of the interpreter of tapes: one function for all tapes, for W states at a time.
+
+    i32 tape_W(runs, words, ends, slots, in, out, i64 inputs, i64 outputs, i64 guards, i64 states)
+
+`in` and `out` hold each element for all states, one element behind the other. The status word is that of all kernels
+(see `emit_kernel`). Variables are written as memory, which LLVM turns into registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ada_dynamics.jit.emit import NotFinite, either, preamble
+from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE_VECTOR_BITS
+from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.sincos import sincos_name
+from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD
+from ada_dynamics.jit.tape_program import END, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
+from ada_dynamics.jit.target import Target
+
+_PARAMETERS = (
+    "ptr noalias readonly %runs, ptr noalias readonly %words, ptr noalias readonly %ends, ptr noalias %slots, "
+    "ptr noalias readonly %in, ptr noalias %out, i64 %inputs, i64 %outputs, i64 %guards, i64 %states"
+)
+# Multiply-adds for each turn of their loop.
+_UNROLLED = 4
+
+
+def entry_point(width: int) -> str:
+    """Name of the exported function that takes `width` states at a time."""
+    return f"tape_{width}"
+
+
+def interpreter_text(width: int, target: Target) -> str:
+    """Text of the interpreter for one width."""
+    writer = _Writer(width, target)
+    return writer.text() + preamble(writer.sincos_widths, target)
+
+
+class _Writer:
+    """Writes the function. Variables: %bad sums up 0 x of what must be finite, %failed collects the guards."""
+
+    def __init__(self, width: int, target: Target) -> None:
+        self.lanes = Lanes(width)
+        self.target = target
+        self.body = Body()
+        self.variables: dict[str, str] = {}
+        # Angles of one state are taken together, as many as fill a vector.
+        self.gathered = min(target.vector_bits, SINGLE_VECTOR_BITS) // 64 if width == 1 else 1
+        self.sincos_widths = {width, self.gathered * width}
+
+    def text(self) -> str:
+        self._set("bad", self.lanes.real, self.lanes.number(0.0))
+        self._set("failed", "i32", "0")
+        last = self.body.emit(f"sub i64 %states, {self.lanes.width}")
+        with self._counted("block", "%states", self.lanes.width) as block:
+            # The last block of states moves back to end with the last one.
+            past = self.body.emit(f"icmp sgt i64 {block}, {last}")
+            first = self.body.emit(f"select i1 {past}, i64 {last}, i64 {block}")
+            self._take_inputs(first)
+            self._interpret()
+            self._give_outputs(first)
+            self._check_guards()
+        self._return_status()
+        head = f"define i32 @{entry_point(self.lanes.width)}({_PARAMETERS}) #0 {{\nentry:\n"
+        variables = "".join(f"  %{name} = alloca {kind}, align 64\n" for name, kind in self.variables.items())
+        return f"{head}{variables}{self.body}\n}}\n"
+
+    # --- variables and loops ------------------------------------------------------------------------------------
+    def _set(self, name: str, kind: str, value: str) -> None:
+        self.variables[name] = kind
+        self.body.do(f"store {kind} {value}, ptr %{name}")
+
+    def _get(self, name: str) -> str:
+        return self.body.emit(f"load {self.variables[name]}, ptr %{name}")
+
+    @contextmanager
+    def _counted(self, name: str, end: str, step: int = 1) -> Iterator[str]:
+        """A loop from 0 up to `end`, which may be 0."""
+        variable = f"{name}_i"
+        self._set(variable, "i64", "0")
+        with self._while(name, lambda: self.body.emit(f"icmp slt i64 {self._get(variable)}, {end}")):
+            i = self._get(variable)
+            yield i
+            self._set(variable, "i64", self.body.emit(f"add i64 {i}, {step}"))
+
+    @contextmanager
+    def _while(self, name: str, condition: Callable[[], str]) -> Iterator[None]:
+        """A loop as long as a condition, which is looked at before each turn, holds."""
+        body = self.body
+        body.do(f"br label %{name}_test")
+        body.label(f"{name}_test")
+        body.do(f"br i1 {condition()}, label %{name}_turn, label %{name}_exit")
+        body.label(f"{name}_turn")
+        yield
+        body.do(f"br label %{name}_test")
+        body.label(f"{name}_exit")
+
+    # --- around the instructions --------------------------------------------------------------------------------
+    def _watch(self, value: str) -> None:
+        """Note a value that must be finite."""
+        real = self.lanes.real
+        zero = self.body.emit(f"fmul {real} {value}, {self.lanes.number(0.0)}")
+        self._set("bad", real, self.body.emit(f"fadd {real} {self._get('bad')}, {zero}"))
+
+    def _element(self, i: str, first: str) -> str:
+        """Offset of element i of state `first` among the inputs or outputs."""
+        row = self.body.emit(f"mul i64 {i}, %states")
+        return self.body.emit(f"add i64 {row}, {first}")
+
+    def _take_inputs(self, first: str) -> None:
+        with self._counted("input", "%inputs") as i:
+            value = self.body.load(self.lanes.real, "%in", self._element(i, first))
+            self._store(i, value)
+            self._watch(value)
+
+    def _give_outputs(self, first: str) -> None:
+        with self._counted("output", "%outputs") as i:
+            value = self._end(i)
+            self.body.store(self.lanes.real, value, "%out", self._element(i, first))
+            self._watch(value)
+
+    def _check_guards(self) -> None:
+        body, lanes = self.body, self.lanes
+        with self._counted("guard", "%guards") as i:
+            value = self._end(body.emit(f"add i64 {i}, %outputs"))
+            # "not (guard >= 0)": true for NaN as well.
+            below = body.any_lane(body.emit(f"fcmp ult {lanes.real} {value}, {lanes.number(0.0)}"), lanes)
+            flag = body.emit(f"select i1 {below}, i32 {GUARD_FAILED}, i32 0")
+            self._set("failed", "i32", body.emit(f"or i32 {self._get('failed')}, {flag}"))
+
+    def _end(self, i: str) -> str:
+        """The value of an output or guard."""
+        place = self.body.emit(f"getelementptr i64, ptr %ends, i64 {i}")
+        return self._load(self.body.emit(f"load i64, ptr {place}"))
+
+    def _return_status(self) -> None:
+        watch = NotFinite(self.body, self.target)
+        watch.sums[self.lanes.width] = self._get("bad")
+        low = self.body.emit(f"zext i1 {either(self.body, watch.flags())} to i32")
+        status = self.body.emit(f"or i32 {low}, {self._get('failed')}")
+        self.body.do(f"ret i32 {status}")
+
+    # --- instructions -------------------------------------------------------------------------------------------
+    def _interpret(self) -> None:
+        """Runs one after another: a switch for each, then loops over its instructions."""
+        body = self.body
+        steps: dict[int, tuple[str, int, Callable[[int], None]]] = {
+            NARROW_MULTIPLY_ADD: ("narrow_multiply_add", _UNROLLED, self._narrow_multiply_adds),
+            MULTIPLY_ADD: ("multiply_add", _UNROLLED, self._multiply_adds),
+            RECIPROCAL: ("reciprocal", 1, self._reciprocals),
+            SQUARE_ROOT: ("square_root", 1, self._square_roots),
+            SINCOS: ("sincos", self.gathered, self._sincos),
+            SELECTION: ("selection", 1, self._selections),
+        }
+        self._set("word", "ptr", "%words")
+        self._set("run", "ptr", "%runs")
+        body.do("br label %next_run")
+        body.label("next_run")
+        run = self._get("run")
+        found = body.emit(f"load i64, ptr {run}")
+        count_at = body.emit(f"getelementptr i64, ptr {run}, i64 1")
+        self._set("left", "i64", body.emit(f"load i64, ptr {count_at}"))
+        self._set("run", "ptr", body.emit(f"getelementptr i64, ptr {run}, i64 2"))
+        cases = " ".join(f"i64 {kind}, label %{name}" for kind, (name, *_) in steps.items())
+        body.do(f"switch i64 {found}, label %unknown [i64 {END}, label %tape_end {cases}]")
+        for kind, (name, at_once, step) in steps.items():
+            body.label(name)
+            for size in sorted({at_once, 1}, reverse=True):
+                self._turns(f"{name}_by_{size}", FORMATS[kind].words, size, step)
+            body.do("br label %next_run")
+        body.label("unknown")
+        body.do("unreachable")
+        body.label("tape_end")
+
+    def _turns(self, name: str, words: int, size: int, step: Callable[[int], None]) -> None:
+        """Instructions of a run, `size` at a time, as long as so many are left."""
+        body = self.body
+        with self._while(name, lambda: body.emit(f"icmp sge i64 {self._get('left')}, {size}")):
+            step(size)
+            self._set("word", "ptr", body.emit(f"getelementptr i64, ptr {self._get('word')}, i64 {words * size}"))
+            self._set("left", "i64", body.emit(f"sub i64 {self._get('left')}, {size}"))
+
+    def _slots(self, number: int, kind: int) -> list[str]:
+        """The slots of instruction `number` from the current word on."""
+        body, form = self.body, FORMATS[kind]
+        slots = []
+        for i in range(form.words):
+            place = body.emit(f"getelementptr i64, ptr {self._get('word')}, i64 {number * form.words + i}")
+            word = body.emit(f"load i64, ptr {place}")
+            for part in range(form.per_word):
+                moved = body.emit(f"lshr i64 {word}, {part * form.bits}")
+                slots.append(body.emit(f"and i64 {moved}, {2**form.bits - 1}"))
+        return slots
+
+    def _place(self, slot: str) -> str:
+        """Offset of a slot's numbers."""
+        return self.body.emit(f"mul i64 {slot}, {self.lanes.width}")
+
+    def _load(self, slot: str) -> str:
+        return self.body.load(self.lanes.real, "%slots", self._place(slot))
+
+    def _store(self, slot: str, value: str) -> None:
+        self.body.store(self.lanes.real, value, "%slots", self._place(slot))
+
+    def _multiply_adds(self, count: int, kind: int = MULTIPLY_ADD) -> None:
+        real = self.lanes.real
+        for i in range(count):
+            result, *operands = self._slots(i, kind)
+            x, y, z = map(self._load, operands)
+            if self.target.fma:
+                value = self.body.emit(f"call {real} @llvm.fma.{self.lanes.suffix}({real} {x}, {real} {y}, {real} {z})")
+            else:
+                value = self.body.emit(f"fadd {real} {self.body.emit(f'fmul {real} {x}, {y}')}, {z}")
+            self._store(result, value)
+
+    def _narrow_multiply_adds(self, count: int) -> None:
+        self._multiply_adds(count, NARROW_MULTIPLY_ADD)
+
+    def _reciprocals(self, count: int) -> None:
+        for i in range(count):
+            result, a = self._slots(i, RECIPROCAL)
+            self._store(result, self.body.emit(f"fdiv {self.lanes.real} {self.lanes.number(1.0)}, {self._load(a)}"))
+
+    def _square_roots(self, count: int) -> None:
+        real = self.lanes.real
+        for i in range(count):
+            result, a = self._slots(i, SQUARE_ROOT)
+            value = self.body.emit(f"call {real} @llvm.sqrt.{self.lanes.suffix}({real} {self._load(a)})")
+            self._store(result, value)
+
+    def _selections(self, count: int) -> None:
+        real = self.lanes.real
+        for i in range(count):
+            result, a, b, x, y, _ = self._slots(i, SELECTION)
+            below = self.body.emit(f"fcmp olt {real} {self._load(a)}, {self._load(b)}")
+            chosen = f"select {self.lanes.boolean} {below}, {real} {self._load(x)}, {real} {self._load(y)}"
+            self._store(result, self.body.emit(chosen))
+
+    def _sincos(self, count: int) -> None:
+        """One angle, or the angles of several instructions in a vector."""
+        body, one = self.body, self.lanes
+        wide = Lanes(count * one.width)
+        slots = [self._slots(i, SINCOS) for i in range(count)]
+        angle = self._load(slots[0][2])
+        if count > 1:
+            angles = [angle, *(self._load(a) for _, _, a, _ in slots[1:])]
+            angle = "poison"
+            for i, x in enumerate(angles):
+                angle = body.emit(f"insertelement {wide.real} {angle}, double {x}, i64 {i}")
+        both = body.emit(f"call {wide.pair} {sincos_name(wide.width)}({wide.real} {angle})")
+        sines, cosines = (body.emit(f"extractvalue {wide.pair} {both}, {part}") for part in range(2))
+        for i, (sine, cosine, *_) in enumerate(slots):
+            # In the order of the instructions: a later one may use the slot of a cosine that nobody needs.
+            for slot, values in ((sine, sines), (cosine, cosines)):
+                value = body.emit(f"extractelement {wide.real} {values}, i64 {i}") if count > 1 else values
+                self._store(slot, value)
+                if slot is sine:
+                    self._watch(value)

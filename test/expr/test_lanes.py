@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lane values: folding, agreement with the scalars that they stand for, and where there are none any more."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import (
+    Expr,
+    Graph,
+    PerLane,
+    Traced,
+    absolute,
+    cos,
+    cost,
+    directional,
+    evaluate,
+    expand,
+    extract,
+    gradient,
+    jvp,
+    lane_sum,
+    lanes_of,
+    make_function,
+    maximum,
+    pack,
+    python_source,
+    select,
+    sign,
+    sin,
+    sqrt,
+    to_c,
+    to_latex,
+    trace,
+)
+
+
+@pytest.fixture
+def xyz() -> tuple[Expr, Expr, Expr]:
+    x, y, z = Graph().vector("q", 3)
+    return x, y, z
+
+
+# --- folding --------------------------------------------------------------------------------------------------------
+def test_the_same_float_in_all_lanes_is_that_float(xyz):
+    x, y, _ = xyz
+    for value in (pack([2.0, 2.0]), pack([0.0, 0.0]), pack([1.0, 3.0]) * 0.0, pack([1.0, 3.0]) - pack([1.0, 3.0])):
+        assert type(value) is float
+    assert type(pack([0.0, 1.0]) * pack([x, y]) * pack([1.0, 0.0])) is float, "zero in one lane or the other"
+    assert type(pack([0.0, 0.0]) * pack([x, y])) is float
+
+
+def test_the_same_scalar_in_all_lanes_is_that_scalar(xyz):
+    x, _, _ = xyz
+    assert pack([x, x, x]) is x
+    assert extract(x, 2) is x
+    assert lane_sum(x, 3) is 3.0 * x
+
+
+def test_constants_per_lane_merge_as_plain_ones_do(xyz):
+    x, y, _ = xyz
+    lanes = pack([x, y])
+    assert lanes * pack([2.0, 3.0]) is pack([2.0, 3.0]) * lanes
+    assert (lanes * pack([2.0, 4.0])) * pack([0.5, 0.25]) is lanes
+    assert (lanes + pack([1.0, -1.0])) + pack([-1.0, 1.0]) is lanes
+    assert lanes / pack([2.0, 4.0]) is lanes * pack([0.5, 0.25])
+    assert lanes * pack([-2.0, 3.0]) is -(lanes * pack([2.0, -3.0])), "a sign moves outwards"
+    assert (x * pack([1.0, 2.0])).op == "mul", "a scalar meets constants per lane"
+
+
+def test_constants_whose_product_underflows_in_a_lane_stay_apart(xyz):
+    tiny = pack([xyz[0], xyz[1]]) * pack([1e-200, 1.0])
+    assert evaluate(
+        make_function("f", xyz[0].graph, {"q": 3}, {"y": extract(tiny * pack([1e-200, 1.0]) / 1e-300, 0)}),
+        q=[1e200, 0.0, 0.0],
+    )["y"] == pytest.approx(1e100)
+
+
+def test_packing_and_extracting_cancel(xyz):
+    x, y, _ = xyz
+    lanes = pack([x, y, 1.5])
+    assert extract(lanes, 1) is y
+    assert extract(lanes, 2) == 1.5
+    assert extract(pack([1.0, 2.0]), 1) == 2.0
+    turned = sin(lanes)
+    assert pack([extract(turned, lane) for lane in range(3)]) is turned
+    assert pack([extract(-turned, lane) for lane in range(3)]) is -turned
+    assert pack([extract(turned, lane) for lane in (1, 0, 2)]) is not turned
+    assert extract(-turned, 0) is -extract(turned, 0)
+    assert lane_sum(-turned, 3) is -lane_sum(turned, 3)
+    assert lane_sum(pack([1.0, 2.0, 4.0]), 3) == 7.0
+
+
+def test_constants_per_lane_go_through_every_function():
+    values = (0.5, 2.0)
+    lanes = pack(values)
+    for function in (sin, cos, sqrt, absolute, sign):
+        assert function(lanes) == pack([function(x) for x in values])
+    assert select(lanes, 1.0, 3.0, pack([4.0, 5.0])) == PerLane([3.0, 5.0])
+    assert maximum(lanes, 1.0) == PerLane([1.0, 2.0])
+    assert 1.0 / lanes == PerLane([2.0, 0.5])
+    assert -lanes + 1.0 == PerLane([0.5, -1.0])
+    assert 1.0 - lanes == PerLane([0.5, -1.0])
+    assert lanes**2 == PerLane([0.25, 4.0])
+    with pytest.raises(ZeroDivisionError):
+        1.0 / pack([1.0, 0.0])
+
+
+def test_a_choice_between_constants_is_made_at_once_where_all_lanes_agree(xyz):
+    x, y, _ = xyz
+    assert select(pack([1.0, 2.0]), 3.0, x, y) is x
+    assert select(pack([4.0, 5.0]), 3.0, x, y) is y
+    split = select(pack([1.0, 5.0]), 3.0, x, y)
+    assert (extract(split, 0).op, lanes_of(split)) == ("extract", 2)
+
+
+# --- agreement with scalars -----------------------------------------------------------------------------------------
+_STEPS = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a, b: -a,
+    "div": lambda a, b: a / (1.5 + b * b),
+    "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
+    "sin": lambda a, b: sin(a),
+    "cos": lambda a, b: cos(b),
+    "max": maximum,
+    "constant": lambda a, b: 0.75 * a - 0.25,
+}
+programs = st.lists(
+    st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=20
+)
+constants = st.lists(st.sampled_from([0.0, 1.0, -1.0, 0.5, -2.0]), min_size=4, max_size=4)
+
+
+def _run(program, pool):
+    pool = list(pool)
+    for name, i, j in program:
+        pool.append(_STEPS[name](pool[i % len(pool)], pool[j % len(pool)]))
+    return pool[-1]
+
+
+def _lane_program(program, lanes, numbers):
+    """A function with lanes, and the same results from runs lane by lane."""
+
+    def body(q, v):
+        pool = [pack(q[:lanes]), v[0], pack(numbers[:lanes]), pack(q[-lanes:])]
+        last = _run(program, pool)
+        return {"each": tuple(extract(last, lane) for lane in range(lanes)), "sum": lane_sum(last, lanes)}
+
+    def by_lane(q, v):
+        each = [_run(program, [q[k], v[0], numbers[k], q[k - lanes]]) for k in range(lanes)]
+        return each, sum(each)
+
+    return trace("f", {"q": 5, "v": 1}, body), by_lane
+
+
+@given(program=programs, lanes=st.integers(2, 4), numbers=constants, seed=st.integers(0, 100))
+def test_lanes_compute_what_each_of_them_would_alone(program, lanes, numbers, seed):
+    function, by_lane = _lane_program(program, lanes, numbers)
+    rng = np.random.default_rng(seed)
+    q, v = rng.normal(size=5), rng.normal(size=1)
+    each, total = by_lane(q.tolist(), v.tolist())
+    # Products of up to 20 factors: what counts is the size of the largest lane.
+    size = max(1.0, *map(abs, each))
+    for ways in (function, expand(function)):
+        found = evaluate(ways, q=q.tolist(), v=v.tolist())
+        assert found["each"] == pytest.approx(each, rel=1e-10, abs=1e-12 * size)
+        assert found["sum"] == pytest.approx(total, rel=1e-10, abs=1e-12 * size)
+
+
+@given(program=programs, lanes=st.integers(2, 4), numbers=constants)
+def test_no_lanes_are_left_after_expansion(program, lanes, numbers):
+    function, _ = _lane_program(program, lanes, numbers)
+    plain = expand(function)
+    assert all(node.lanes == 1 and node.op not in ("pack", "extract", "lane_sum") for node in plain.nodes())
+    assert expand(plain) is plain
+
+
+def test_lanes_of_arrays_and_wide_floats_are_evaluated():
+    function = trace("f", {"q": 2}, lambda q: {"y": lane_sum(sin(pack(q)) * pack([2.0, 3.0]), 2)})
+    columns = np.linspace(0.0, 1.0, 5), np.linspace(1.0, 2.0, 5)
+    assert evaluate(function, q=columns)["y"] == pytest.approx(2.0 * np.sin(columns[0]) + 3.0 * np.sin(columns[1]))
+    wide = evaluate(function, q=[np.longdouble(0.25), np.longdouble(0.5)])["y"]
+    assert wide.dtype == np.longdouble
+    assert float(wide) == pytest.approx(2.0 * math.sin(0.25) + 3.0 * math.sin(0.5), rel=1e-15)
+
+
+def test_a_zero_in_one_lane_costs_nothing_once_expanded():
+    def body(q):
+        return {"y": lane_sum(pack(q) * pack([0.0, 3.0]), 2)}
+
+    plain = expand(trace("f", {"q": 2}, body))
+    assert (cost(plain).multiplications, cost(plain).additions) == (1, 0)
+
+
+def test_the_operations_of_every_lane_are_counted():
+    def body(q):
+        turned = sin(pack(q)) * q[0]
+        return {"y": lane_sum(turned, 3), "z": 2.0 * q[1]}
+
+    counted = cost(trace("f", {"q": 3}, body))
+    assert (counted.multiplications, counted.additions, counted.sincos_pairs) == (4, 2, 3)
+
+
+# --- the boundary ---------------------------------------------------------------------------------------------------
+def _swing(q, v):
+    """Two pendulums on a cart: lanes, a scalar that all share, constants that differ, and a guard for each lane."""
+    angle = pack(q)
+    push = lane_sum(pack([1.0, 2.0]) * sin(angle) * v[0], 2)
+    rate = push * cos(angle) / pack([3.0, 5.0])
+    return Traced({"a": (extract(rate, 0), extract(rate, 1), push)}, (angle + 10.0,))
+
+
+def _swing_by_hand(q, v):
+    push = math.sin(q[0]) * v[0] + 2.0 * math.sin(q[1]) * v[0]
+    return [push * math.cos(q[0]) / 3.0, push * math.cos(q[1]) / 5.0, push]
+
+
+def test_python_source_and_c_have_no_lanes():
+    function = trace("swing", {"q": 2, "v": 1}, _swing)
+    q, v = [0.3, -0.8], [1.7]
+    scope = {"sin": math.sin, "cos": math.cos}
+    exec(python_source(function), scope)
+    values, guards = scope["swing"](q, v)
+    assert values == pytest.approx(_swing_by_hand(q, v), rel=1e-14)
+    assert guards == pytest.approx((10.3, 9.2))
+    source = to_c(function).source
+    assert source.count("sin(") == source.count("cos(") == 2
+    assert ">= 0.0 && " in source, "a guard for each lane"
+
+
+def test_latex_has_no_lanes():
+    x, y = Graph().vector("q", 2)
+    printed = to_latex({"s": lane_sum(sin(pack([x, y])), 2)})
+    assert printed.expressions["s"] == r"\sin q_{1} + \sin q_{2}"
+
+
+def test_derivatives_go_through_lanes():
+    function = trace("swing", {"q": 2, "v": 1}, _swing)
+    q, v, dq, dv = np.array([0.3, -0.8]), np.array([1.7]), np.array([0.6, 0.9]), np.array([-0.4])
+    found = evaluate(jvp(function), q=q.tolist(), v=v.tolist(), d_q=dq.tolist(), d_v=dv.tolist())["d_a"]
+    h = 1e-5
+    ends = [_swing_by_hand(q + sign_ * h * dq, v + sign_ * h * dv) for sign_ in (1.0, -1.0)]
+    # central differences: truncation h² and rounding 1e-16/h
+    assert found == pytest.approx((np.array(ends[0]) - ends[1]) / (2.0 * h), abs=1e-9)
+
+    push = function.outputs["a"][2]
+    slope = gradient(push, function.variables("q"))
+    along = directional([push], {function.variables("q")[0]: 1.0})[0]
+    derived = make_function("g", function.graph, function.inputs, {"g": slope, "along": along})
+    values = evaluate(derived, q=q.tolist(), v=v.tolist())
+    assert values["g"] == pytest.approx([math.cos(0.3) * 1.7, 2.0 * math.cos(0.8) * 1.7], rel=1e-14)
+    assert values["along"] == pytest.approx(values["g"][0], rel=1e-15)
+
+
+def test_what_has_no_meaning_with_lanes_is_refused(xyz):
+    x, y, z = xyz
+    two, three = pack([x, y]), pack([x, y, z])
+    for combine in (lambda: two + three, lambda: two * pack([1.0, 2.0, 3.0]), lambda: select(x, 0.0, two, three)):
+        with pytest.raises(InputError, match="2 and 3 lanes"):
+            combine()
+    with pytest.raises(InputError, match="2 and 3 lanes"):
+        pack([1.0, 2.0]) + pack([1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match="into lanes"):
+        pack([two, x])
+    with pytest.raises(InputError, match="no lane 2 among 2"):
+        extract(two, 2)
+    with pytest.raises(InputError, match="3 lanes cannot be summed over 2"):
+        lane_sum(three, 2)
+    with pytest.raises(InputError, match="'y' holds a value of 2 lanes"):
+        make_function("f", x.graph, {"q": 3}, {"y": two})
+    with pytest.raises(InputError, match="two different graphs"):
+        pack([x, Graph().variable("q", 0)])
+    with pytest.raises(TypeError, match=r"expr\.select"):
+        bool(pack([1.0, 2.0]) < 3.0)
+
+
+def test_a_constant_guard_that_fails_in_one_lane_is_refused():
+    make_function("f", Graph(), {"q": 1}, {"y": 1.0}, [pack([1.0, 2.0])])
+    with pytest.raises(InputError, match="fails for every input"):
+        make_function("f", Graph(), {"q": 1}, {"y": 1.0}, [pack([1.0, -2.0])])

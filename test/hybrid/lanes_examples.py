@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots with equal limbs, and the oracle for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.model.tree import WORLD, Tree
+
+Array = NDArray[np.float64]
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def body(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    """Mass, centre of mass and inertia that a body can have."""
+    root = rng.normal(size=(3, 3))
+    second = root @ root.T + 0.1 * np.eye(3)
+    mass = float(rng.uniform(0.5, 2.0))
+    return mass, rng.uniform(-0.2, 0.2, 3), 0.05 * mass * (np.trace(second) * np.eye(3) - second)
+
+
+class Assembly:
+    """A model that grows limb by limb."""
+
+    def __init__(self, name: str, seed: int = 0, trunk_axes: str = "") -> None:
+        self.builder = ada.Builder(name)
+        self.rng = np.random.default_rng(seed)
+        self.builder.link("root", *body(self.rng))
+        parent = "root"
+        for i, axis in enumerate(trunk_axes):
+            parent = self._add(f"trunk_{i}", parent, "revolute", AXES[axis], {})
+
+    def limb(self, name: str, parent: str, kinds: Sequence[str], **loads: float) -> Assembly:
+        """A chain of joints, each "x", "y" or "z" for a revolute one, or a joint type; constants are random."""
+        for i, kind in enumerate(kinds):
+            axis: Any = AXES.get(kind, AXES["z"])
+            parent = self._add(f"{name}_{i}", parent, "revolute" if kind in AXES else kind, axis, loads)
+        return self
+
+    def _add(self, name: str, parent: str, kind: str, axis: Any, loads: dict[str, float]) -> str:
+        self.builder.link(name, *body(self.rng))
+        options: dict[str, Any] = {"axis": axis, "axis2": (0.0, 1.0, 0.0)} if kind == "universal" else {"axis": axis}
+        xyz = self.rng.uniform(-0.4, 0.4, 3)
+        self.builder.joint(f"to_{name}", kind, parent, name, xyz, **options, **loads)
+        return name
+
+    def build(self, base: str = "floating") -> ada.Model:
+        """The model."""
+        return self.builder.build(base)
+
+
+def humanoid() -> ada.Model:
+    """A free trunk of two joints, two legs on the pelvis, two arms on the chest, and a neck."""
+    made = Assembly("humanoid", trunk_axes="zy")
+    made.limb("leg_l", "root", "zxyyyx").limb("arm_l", "trunk_1", "yxzyz")
+    made.limb("leg_r", "root", "zxyyyx").limb("arm_r", "trunk_1", "yxzyz")
+    return made.limb("neck", "trunk_1", "zy").build()
+
+
+def walker(legs: int, kinds: Sequence[str] = "xyy", base: str = "floating") -> ada.Model:
+    """Equal legs on one body."""
+    made = Assembly(f"walker_{legs}")
+    for leg in range(legs):
+        made.limb(f"leg_{leg}", "root", kinds)
+    return made.build(base)
+
+
+def in_pinocchio(pin: Any, tree: Tree) -> Any:
+    """A tree of revolute and prismatic joints and floating bases, made joint by joint; equal coordinates."""
+    model = pin.Model()
+    model.gravity = pin.Motion(np.array(tree.gravity), np.zeros(3))
+    ids = {WORLD: 0}
+    for part in tree.bodies:
+        kind = part.joint.kind
+        made = {
+            "floating": pin.JointModelFreeFlyer,
+            "revolute": [pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ][getattr(part.joint, "k", 0)],
+            "prismatic": [pin.JointModelPX, pin.JointModelPY, pin.JointModelPZ][getattr(part.joint, "k", 0)],
+        }[kind]()
+        place = pin.SE3(np.array(part.placement.rotation.matrix()), np.array(part.placement.position))
+        ids[part.index] = model.addJoint(ids[part.parent], made, place, part.name)
+        mass, moment, about = part.inertia
+        centre = np.array(moment) / mass
+        steiner = mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        inertia = pin.Inertia(mass, centre, np.array(about) - steiner)
+        model.appendBodyToJoint(ids[part.index], inertia, pin.SE3.Identity())
+    return model

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equal limbs side by side: which limbs are equal, and forward dynamics with them.
+
+Accelerations are put into inverse dynamics, a different algorithm on the plain tree, which must give back the efforts;
+robots of revolute joints are compared with pinocchio, too. Errors are relative to what is added up there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lanes_examples import Assembly, humanoid, in_pinocchio, walker
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import rnea
+from ada_dynamics.expr import Function, cost, expand, trace
+from ada_dynamics.hybrid import lanes
+from ada_dynamics.hybrid.lane_tree import lane_tree
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.motion import Force
+
+Array = NDArray[np.float64]
+# Sums of some hundred products in double precision, through different algorithms.
+RELATIVE = 1e-11
+KINDS = [kind for kind in JOINT_TYPES if kind not in ("fixed", "floating", "floating_euler")]
+
+
+def states(model: ada.Model, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q = np.array([model.random_state(rng)[0] for _ in range(count)])
+    return q, rng.normal(size=(count, model.nv)), 3.0 * rng.normal(size=(count, model.nv))
+
+
+def mismatch(tree: Tree, q: Array, v: Array, tau: Array, a: Array, external: dict[int, Force] | None = None) -> float:
+    """Largest error of the efforts that accelerations need, relative to what motion, weight and efforts add up to."""
+    needed = rnea.inverse_dynamics(tree, q.tolist(), v.tolist(), a.tolist(), external)
+    bias = rnea.inverse_dynamics(tree, q.tolist(), v.tolist(), None, external)
+    size = max(np.abs(tau).max(), np.abs(bias).max())
+    return float(np.abs(np.array(needed) - tau).max() / size)
+
+
+def traced(tree: Tree) -> Function:
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    return trace("forward", sizes, lambda q, v, tau: {"a": lanes.forward_dynamics(tree, q, v, tau)})
+
+
+def compiled(tree: Tree, key: str) -> Kernel:
+    function = traced(tree)
+    return Kernel(Signature.of(function), lambda: function, key)
+
+
+# --- which limbs are equal ------------------------------------------------------------------------------------------
+def limb_names(model: ada.Model) -> set[tuple[str, ...]]:
+    """Names of the bodies that share lanes."""
+    bodies = model.tree.bodies
+    groups = lane_tree(model.tree).members
+    return {tuple(bodies[i].name.removeprefix("to_") for i in group) for group in groups if len(group) > 1}
+
+
+def test_legs_and_arms_of_a_humanoid_are_equal():
+    legs = {(f"leg_l_{i}", f"leg_r_{i}") for i in range(6)}
+    arms = {(f"arm_l_{i}", f"arm_r_{i}") for i in range(5)}
+    assert limb_names(humanoid()) == legs | arms
+
+
+def test_limbs_that_end_with_other_joints_or_axes_are_not_equal():
+    for other in ("xyx", "x", "xyyz", ["x", "y", "prismatic"]):
+        model = Assembly("two").limb("a", "root", "xyy").limb("b", "root", other).build()
+        assert limb_names(model) == set()
+
+
+def test_limbs_on_different_bodies_share_lanes():
+    made = Assembly("spine", trunk_axes="z")
+    for name, where in (("front_l", "trunk_0"), ("hind_l", "root"), ("front_r", "trunk_0"), ("hind_r", "root")):
+        made.limb(name, where, "xyy")
+    assert all(len(group) == 4 for group in limb_names(made.build()))
+
+
+def test_equal_parts_of_unequal_limbs_share_lanes():
+    made = Assembly("tails").limb("a", "root", "z").limb("b", "root", "x")
+    for end in ("a_0", "b_0"):
+        made.limb(f"tail_{end}", end, "yy").limb(f"side_{end}", end, "xz")
+    model = made.build()
+    assert {len(group) for group in limb_names(model)} == {2}
+    assert limb_names(model) == {
+        *((f"tail_a_0_{i}", f"tail_b_0_{i}") for i in range(2)),
+        *((f"side_a_0_{i}", f"side_b_0_{i}") for i in range(2)),
+    }
+
+
+def test_branches_of_equal_limbs_match_in_any_order():
+    made = Assembly("hands").limb("a", "root", "z").limb("b", "root", "z")
+    made.limb("a_thumb", "a_0", "x").limb("a_finger", "a_0", "yy")
+    made.limb("b_finger", "b_0", "yy").limb("b_thumb", "b_0", "x")
+    assert ("a_thumb_0", "b_thumb_0") in limb_names(made.build())
+    assert ("a_finger_1", "b_finger_1") in limb_names(made.build())
+
+
+def test_more_than_eight_equal_limbs_are_several_groups():
+    assert sorted(len(group) for group in lane_tree(walker(11, "y").tree).members) == [1, 3, 8]
+
+
+# --- forward dynamics -----------------------------------------------------------------------------------------------
+ROBOTS = {
+    "humanoid": humanoid,
+    "quadruped": lambda: walker(4),
+    "tripod": lambda: walker(3, "zyy"),
+    "hexapod": lambda: walker(6),
+    "eleven": lambda: walker(11, "y"),
+    "two arms": lambda: walker(2, "zyzyzyz", base="fixed"),
+    "cranes": lambda: walker(2, ["z", "prismatic", "y"], base="fixed"),
+    "lone arm": lambda: walker(1, "zyzy", base="fixed"),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_accelerations_are_those_of_pinocchio(name):
+    pin = pytest.importorskip("pinocchio")
+    if not hasattr(pin, "abaInParallel") and not hasattr(pin, "aba"):
+        pytest.skip("the package named pinocchio is not the dynamics library")
+    model = ROBOTS[name]()
+    theirs = in_pinocchio(pin, model.tree)
+    data = theirs.createData()
+    q, v, tau = states(model, 9)
+    expected = np.array([pin.aba(theirs, data, *row) for row in zip(q, v, tau, strict=True)])
+    scale = np.abs(expected).max(axis=1, keepdims=True)
+    kernel = compiled(for_efforts(model.tree), name)
+    singles = np.array([kernel.single(*row) for row in zip(q, v, tau, strict=True)])
+    assert np.abs(singles / scale - expected / scale).max() < RELATIVE
+    if name in ("quadruped", "two arms"):
+        assert np.abs(kernel.batch(q, v, tau) / scale - expected / scale).max() < RELATIVE
+
+
+# Type of a joint, and for each limb whether its joints have armature, damping and friction.
+limb_kinds = st.lists(st.sampled_from(KINDS), min_size=1, max_size=4)
+
+
+@settings(max_examples=50)
+@given(
+    kinds=limb_kinds,
+    loaded=st.lists(st.booleans(), min_size=2, max_size=4),
+    on_trunk=st.lists(st.booleans(), min_size=4, max_size=4),
+    base=st.sampled_from(["fixed", "floating"]),
+    seed=st.integers(0, 1000),
+)
+def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk, base, seed):
+    made = Assembly("any", seed, trunk_axes="x")
+    for i, loads in enumerate(loaded):
+        given_loads = {"armature": 0.3, "damping": 0.2, "friction": 0.1 * i} if loads else {}
+        made.limb(f"limb_{i}", "trunk_0" if on_trunk[i] else "root", kinds, **given_loads)
+    model = made.limb("tail", "trunk_0", "z").build(base)
+    rng = np.random.default_rng(seed)
+    tree, (q, v, tau) = model.tree, (x[0] for x in states(model, 1, seed))
+    assert any(len(group) >= len(loaded) for group in lane_tree(tree).members)
+    external = {i: Force(*map(tuple, rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
+    a = np.array(lanes.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
+    assert mismatch(tree, q, v, tau, a, external) < RELATIVE
+
+
+@pytest.mark.parametrize("kind", ["universal", "spherical", "planar", "cylindrical"])
+def test_compiled_lanes_of_joints_with_several_velocities_give_the_efforts_back(kind):
+    model = walker(3, ["y", kind])
+    q, v, tau = (x[0] for x in states(model, 1))
+    a = compiled(model.tree, kind).single(q, v, tau)
+    assert mismatch(model.tree, q, v, tau, a) < RELATIVE
+
+
+def test_oblique_placements_that_differ_between_limbs_are_right():
+    builder = ada.Builder("star").link("root", 3.0, (0.0, 0.0, 0.1), np.diag([0.1, 0.2, 0.3]))
+    rng = np.random.default_rng(4)
+    turns = {
+        "straight": (0.0, 0.0, 0.0),
+        "half": (0.0, 0.0, np.pi),
+        "oblique": (0.3, -1.1, 2.0),
+        "about_x": (0.7, 0.0, 0.0),
+    }
+    for name, rpy in turns.items():
+        builder.link(f"{name}_0", 1.0, rng.uniform(-0.1, 0.1, 3), np.diag([0.01, 0.02, 0.015]))
+        builder.link(f"{name}_1", 1.0, rng.uniform(-0.1, 0.1, 3), np.diag([0.01, 0.02, 0.015]))
+        builder.joint(f"{name}_hip", "revolute", "root", f"{name}_0", (0.3, 0.1, 0.0), rpy, axis=(0.0, 1.0, 0.0))
+        builder.joint(f"{name}_knee", "revolute", f"{name}_0", f"{name}_1", (0.0, 0.0, -0.4), axis=(0.0, 1.0, 0.0))
+    model = builder.build("floating")
+    assert max(map(len, lane_tree(model.tree).members)) == 4
+    q, v, tau = (x[0] for x in states(model, 1))
+    a = compiled(model.tree, "star").single(q, v, tau)
+    assert mismatch(model.tree, q, v, tau, a) < RELATIVE
+
+
+def test_columns_of_states_and_wide_floats_run_through_lanes():
+    model = walker(3)
+    q, v, tau = states(model, 5)
+    columns = lanes.forward_dynamics(model.tree, list(q.T), list(v.T), list(tau.T))
+    wide: list[Any] = lanes.forward_dynamics(
+        model.tree, list(q[2].astype(np.longdouble)), list(v[2].astype(np.longdouble)), list(tau[2])
+    )
+    assert all(isinstance(x, np.longdouble) for x in wide)
+    a = np.array(columns)[:, 2]
+    assert mismatch(model.tree, q[2], v[2], tau[2], a) < RELATIVE
+    assert np.array(wide, dtype=float) == pytest.approx(a, rel=1e-12, abs=1e-12 * np.abs(a).max())
+
+
+def test_lanes_take_no_more_operations_than_the_limbs_one_by_one():
+    from ada_dynamics.algorithms import aba
+
+    tree = for_efforts(humanoid().tree)
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    one_by_one = trace("forward", sizes, lambda q, v, tau: {"a": aba.forward_dynamics(tree, q, v, tau)})
+    function = traced(tree)
+    assert cost(expand(function)).flops <= 1.01 * cost(one_by_one).flops
+    assert len(function.nodes()) < 0.65 * len(one_by_one.nodes())

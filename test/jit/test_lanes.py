@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lanes of one state as vector instructions: results, status, and what becomes of them elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jit_examples import host_runs, kernel_of, reference, states
+
+from ada_dynamics.errors import CompileError, InputError
+from ada_dynamics.expr import (
+    Function,
+    Traced,
+    absolute,
+    cos,
+    expand,
+    extract,
+    lane_sum,
+    maximum,
+    pack,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
+from ada_dynamics.jit import GuardError, Target, compiler, emit_kernel
+from ada_dynamics.jit.emit import Emitter
+from ada_dynamics.jit.estimate import instructions
+from ada_dynamics.jit.llvm_text import Body, Lanes
+
+TARGETS = [target for target in ("host", "sse2", "avx2", "avx512") if host_runs(target)]
+
+
+def limbs(count: int, steps: int = 3) -> Function:
+    """A chain of `steps` angles in each of `count` lanes, every operation, constants that differ, and a late angle."""
+
+    def body(q, v):
+        sizes = pack([1.0 + 0.25 * lane for lane in range(count)])
+        reach = v[0] * sizes
+        for step in range(steps):
+            angle = pack([q[lane * steps + step] for lane in range(count)])
+            speed = pack([v[1 + lane] for lane in range(count)])
+            reach = reach * cos(angle) + sin(angle) / sqrt(2.0 + speed * speed) - v[0]
+        late = sin(reach)
+        kept = select(reach, 0.0, late, -absolute(reach))
+        total = lane_sum(kept * sizes, count)
+        each = tuple(extract(maximum(kept, total), lane) for lane in range(count))
+        return Traced({"each": each, "sum": total, "w": (q[0], 1.5)}, (reach + 100.0, v[0] + 50.0))
+
+    return trace(f"limbs{count}", {"q": count * steps, "v": 1 + count}, body)
+
+
+def close(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        assert a == pytest.approx(b, rel=1e-14, abs=1e-14)
+
+
+# --- results --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 8])
+def test_lanes_are_right_on_every_target(target, count):
+    function = limbs(count)
+    batch = states(function, 3)
+    kernel = kernel_of(function, target, key=f"limbs{count}")
+    for row, *expected in zip(zip(*batch, strict=True), *reference(function, batch), strict=True):
+        close(kernel.single(*row), expected)
+
+
+@pytest.mark.parametrize("target", ["host", "sse2"])
+def test_groups_of_different_widths_and_single_angles_share_vectors(target):
+    def body(q):
+        legs, arms = sin(pack(q[:4])), cos(pack(q[4:6]))
+        fingers, head = sin(pack(q[6:9])), cos(q[9])
+        return {"y": (lane_sum(legs, 4) * head, lane_sum(arms, 2), lane_sum(fingers, 3) + sin(q[10]) * cos(q[11]))}
+
+    function = trace("groups", {"q": 12}, body)
+    batch = states(function, 4)
+    kernel = kernel_of(function, target, key="groups")
+    close([np.array([kernel.single(row) for row in batch[0]])], reference(function, batch))
+
+
+_STEPS = {
+    "add": lambda a, b: 0.5 * (a + b),
+    "sub": lambda a, b: 0.5 * (a - b),
+    "mul": lambda a, b: sin(a * b),
+    "neg": lambda a, b: -a,
+    "div": lambda a, b: a / (1.5 + b * b),
+    "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
+    "max": maximum,
+    "constant": lambda a, b: a * pack([0.75, -0.5, 0.0]),
+}
+programs = st.lists(
+    st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=25
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(program=programs)
+def test_compiled_lanes_agree_with_the_expressions(program):
+    def body(q, v):
+        pool = [pack(q), pack([v[0], 0.5, v[1]]), v[0], pack([1.0, 2.0, -1.0])]
+        for name, i, j in program:
+            pool.append(_STEPS[name](pool[i % len(pool)], pool[j % len(pool)]))
+        return {"y": tuple(extract(pool[-1], lane) for lane in range(3)), "s": lane_sum(pool[-1], 3)}
+
+    function = trace("f", {"q": 3, "v": 2}, body)
+    batch = states(function, 3)
+    kernel = kernel_of(function, key=repr(program))
+    for row, *expected in zip(zip(*batch, strict=True), *reference(function, batch), strict=True):
+        for found, wanted in zip(kernel.single(*row), expected, strict=True):
+            assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+
+
+def test_batches_plain_python_and_numpy_see_no_lanes(monkeypatch):
+    function = limbs(3)
+    batch = states(function, 11)
+    expected = reference(function, batch)
+    close(kernel_of(function).batch(*batch), expected)
+    monkeypatch.setenv("ADA_JIT", "off")
+    slow = kernel_of(function)
+    close(slow.batch(*batch), expected)
+    close(slow.single(*(array[4] for array in batch)), [wanted[4] for wanted in expected])
+    assert slow.info().backend == "python"
+
+
+# --- status ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("lane", range(3))
+def test_a_bad_value_in_any_lane_is_reported(lane):
+    function = limbs(3)
+    kernel = kernel_of(function)
+    q, v = (array[0] for array in states(function, 1))
+    for array, position, value in ((q, lane * 3, np.nan), (v, 1 + lane, np.inf), (q, lane * 3 + 1, 1e12)):
+        bad = array.copy()
+        bad[position] = value
+        arguments = [bad if given is array else given for given in (q, v)]
+        with pytest.raises(InputError, match="finite"):
+            kernel.single(*arguments)
+
+
+@pytest.mark.parametrize("lane", range(3))
+def test_a_result_that_is_not_finite_in_any_lane_is_reported(lane):
+    def body(q):
+        inverse = 1.0 / pack(q)
+        return {"y": tuple(extract(inverse, k) for k in range(3))}
+
+    kernel = kernel_of(trace("inverse", {"q": 3}, body), key="inverse")
+    q = np.array([1.0, 2.0, 4.0])
+    assert kernel.single(q).tolist() == [1.0, 0.5, 0.25]
+    q[lane] = 0.0
+    with pytest.raises(InputError, match="not finite"):
+        kernel.single(q)
+
+
+def test_lanes_that_are_no_results_may_be_anything():
+    def body(q):
+        inverse = 1.0 / pack(q)
+        return {"y": (extract(inverse, 0), extract(inverse, 2))}
+
+    kernel = kernel_of(trace("some", {"q": 3}, body), key="some")
+    assert kernel.single(np.array([2.0, 0.0, 4.0])).tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("lane", range(3))
+def test_a_guard_that_fails_in_any_lane_is_reported(lane):
+    def body(q):
+        return Traced({"y": lane_sum(pack(q), 3)}, (pack(q) + 1.0,))
+
+    kernel = kernel_of(trace("guarded", {"q": 3}, body), key="guarded")
+    q = np.array([0.5, 0.25, 0.125])
+    assert kernel.single(q) == 0.875
+    q[lane] = -1.5
+    with pytest.raises(GuardError):
+        kernel.single(q)
+
+
+# --- code -----------------------------------------------------------------------------------------------------------
+def _instructions(function: Function, target: Target) -> list[str]:
+    text = compiler.assembly(emit_kernel.single_module(function, target), target, 0)
+    kernel = text[text.index("\nkernel:") : text.index(".size\tkernel,")]
+    return [line.strip() for line in kernel.splitlines() if line.startswith("\t") and not line.startswith("\t.")]
+
+
+def test_lanes_of_a_state_are_refused_in_code_for_several_states():
+    emitter = Emitter(Body(), Lanes(8), Target.named("avx512"), lambda name, position: "%x")
+    with pytest.raises(CompileError, match="expand"):
+        emitter.emit(limbs(8).nodes())
+
+
+def test_four_lanes_are_one_instruction():
+    def body(q):
+        value = pack(q)
+        for step in range(100):
+            value = value * value - pack([0.5 + 0.001 * step * lane for lane in range(4)])
+        return {"y": lane_sum(value, 4)}
+
+    function = trace("powers", {"q": 4}, body)
+    target = Target.named("avx2")
+    with_lanes, without = (_instructions(f, target) for f in (function, expand(function)))
+    assert len(with_lanes) < 0.3 * len(without), "a quarter, and some for packing, checks and the sum"
+
+
+def test_the_widest_registers_are_used_for_more_than_four_lanes_only():
+    target = Target.named("avx512")
+    for count, wide in ((1, False), (4, False), (6, True)):
+        text = "\n".join(_instructions(limbs(count) if count > 1 else expand(limbs(2)), target))
+        assert bool(re.search(r"%zmm", text)) == wide
+
+
+@pytest.mark.parametrize("count", [2, 4, 6])
+@pytest.mark.parametrize("lanes", [True, False])
+def test_the_estimate_of_instructions_is_near_to_their_number(count, lanes):
+    function = limbs(count, steps=20)
+    target = Target.named("avx2")
+    function = function if lanes else expand(function)
+    estimate = instructions(function, target.vector_bits)
+    # The estimate has waiting for divisions in it, and knows neither fused additions nor spills.
+    assert estimate == pytest.approx(len(_instructions(function, target)), rel=0.35)
+
+
+def test_lanes_are_estimated_to_pay_where_they_do():
+    for count in (2, 4, 8):
+        function = limbs(count, steps=12)
+        assert instructions(function) < instructions(expand(function))
+    lone = trace("lone", {"q": 2}, lambda q: {"y": lane_sum(pack(q) * pack([2.0, 3.0]), 2)})
+    assert instructions(lone) > instructions(expand(lone)), "packing costs more than one product saves"
