@@ -22,6 +22,7 @@ from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import projection, singular
+from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.stored import studied
 from ada_dynamics.loops.study import Study
@@ -223,7 +224,10 @@ class ClosedDynamics:
 
     @cached_property
     def unique(self) -> Flags:
-        """Components of the joint wrenches that are unique in general."""
+        """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
+        if self.model.nv > SEARCHED:
+            names = [body.name for body in self.model.full_tree.bodies] + self.model.loop_names
+            return {name: np.zeros(6, dtype=bool) for name in names}
         return in_general(self.study)
 
     def _unique_at(self, motion: Motion, q: Array) -> Flags:

@@ -159,6 +159,9 @@ class Dynamics(MotionQueries, LoopQueries):
         arrays = self._arguments(given)
         if self._kernels.generic:
             return self._run_loop(name, bool(external), arrays)
+        closed = self._kernels.closed if name == "forward" else None
+        if closed is not None and closed.plans.is_dense_only:
+            return self._rescued(closed, arrays)
         if name == "forward":
             kernel = self._kernels.forward(bool(external))
         else:
@@ -167,8 +170,8 @@ class Dynamics(MotionQueries, LoopQueries):
         if not external and name not in self.__dict__:
             # From now on plain float64 vectors, or rows of them, go straight to compiled code.
             self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
-        if self._kernels.closed is not None and name == "forward":
-            return self._run_closed(self._kernels.closed, kernel, arrays)
+        if closed is not None:
+            return self._run_closed(closed, kernel, arrays)
         result: Array = self._run(kernel, arrays)
         return result
 
@@ -176,12 +179,14 @@ class Dynamics(MotionQueries, LoopQueries):
         """The fast kernel, and the tiers behind it for states that stop it."""
         inputs, is_batch = common_batch(arrays)
         result, status = self._status(kernel, inputs, is_batch)
-        if status:
-            self._check_state(arrays)
-            result = closed.rescue(self._kernels.candidate, inputs, is_batch)
-            if self.checked and not np.isfinite(result).all():
-                raise InputError(explain(self.model, arrays))
-        return np.asarray(result, dtype=np.float64)
+        return self._rescued(closed, arrays) if status else np.asarray(result, dtype=np.float64)
+
+    def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
+        self._check_state(arrays)
+        result = closed.rescue(self._kernels.candidate, *common_batch(arrays))
+        if self.checked and not np.isfinite(result).all():
+            raise InputError(explain(self.model, arrays))
+        return result
 
     def _run_loop(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)

@@ -13,7 +13,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import loop_state
-from ada_dynamics.loops.study import Study, study
+from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
@@ -83,6 +83,7 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] =
     if not model.loops:
         return _reported(model, start, start, None)
     numbers = LoopNumbers(model)
+    refuse_open(numbers)
     q = assembled(model, numbers, start, free_velocities(model, hold))
     return _reported(model, start, q, study(model, q))
 

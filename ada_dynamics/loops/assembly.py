@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find a pose that closes all loops near a rough one: damped Gauss-Newton on the configuration manifold."""
+"""Find a pose that closes all loops near a rough one: Levenberg-Marquardt on the configuration manifold."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
 _RESTARTS = 24
+_DAMPINGS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)  # of the largest singular value
 
 
 class Closing(NamedTuple):
@@ -35,7 +36,7 @@ class Closing(NamedTuple):
 def close(
     numbers: LoopNumbers, q: Array, free: NDArray[np.intp] | None = None, steps: int = 60, tolerance: float = CLOSED
 ) -> Closing:
-    """Gauss-Newton with pseudo-inverse and step control.
+    """Gauss-Newton steps by singular values, damped where they do not help.
 
     Args:
         numbers: the loops.
@@ -60,29 +61,39 @@ def close(
                 break
             polish -= 1
         J = numbers.jacobian(q)[:, moved] * weights[:, None]
-        step = np.zeros(model.nv)
-        step[moved] = -np.linalg.lstsq(J, g, rcond=1e-9)[0]
-        q, g, better = _line_search(numbers, q, g, step, error)
+        better = _better(numbers, q, g, J, moved, error)
         taken += 1
-        if not better:
+        if better is None:
             break
+        q, g = better
     return Closing(q, float(np.max(np.abs(g), initial=0.0)), taken)
 
 
-def _line_search(
-    numbers: LoopNumbers, q: Array, g: Array, step: Array, error: Callable[[Array], Array]
-) -> tuple[Array, Array, bool]:
-    """Take the step, or the part of it that brings the gap down."""
-    largest = float(np.max(np.abs(step), initial=0.0))
-    step = step * min(1.0, _LONGEST_STEP * max(1.0, numbers.length) / largest) if largest > 0.0 else step
-    size = float(np.linalg.norm(g))
-    for _ in range(12):
+def _better(
+    numbers: LoopNumbers,
+    q: Array,
+    g: Array,
+    J: Array,
+    moved: NDArray[np.intp],
+    error: Callable[[Array], Array],
+) -> tuple[Array, Array] | None:
+    """A pose with a smaller gap, by a step that is the more damped the less the full one helps; None at a minimum."""
+    U, s, Vt = np.linalg.svd(J, full_matrices=False)
+    if not np.max(s, initial=0.0) > 0.0:
+        return None
+    along = U.T @ g
+    longest = _LONGEST_STEP * max(1.0, numbers.length)
+    for damping in _DAMPINGS:
+        kept = np.where(s > 1e-9 * s[0], s, np.inf)
+        factors = s / (s * s + (damping * s[0]) ** 2) if damping else 1.0 / kept
+        step = np.zeros(numbers.model.nv)
+        step[moved] = -Vt.T @ (factors * along)
+        step *= min(1.0, longest / max(float(np.max(np.abs(step))), 1e-300))
         candidate = numbers.model.integrate(q, step)
         found = error(candidate)
-        if float(np.linalg.norm(found)) < size:
-            return candidate, found, True
-        step = 0.5 * step
-    return q, g, False
+        if float(np.linalg.norm(found)) < float(np.linalg.norm(g)) * (1.0 - 1e-12):
+            return candidate, found
+    return None
 
 
 # --- is it really closed --------------------------------------------------------------------------------------------
@@ -141,16 +152,23 @@ def _why_open(
             f"{where}: loop {', '.join(map(repr, wrong_way))} only closes with its axes in opposite directions{held}; "
             "turn the frame of one of its sides, or start from another pose."
         )
-    gaps = np.abs(numbers.gap(best.q))
-    worst: dict[str, tuple[float, str]] = {}
-    for size, (loop, _, kind) in zip(gaps.tolist(), numbers.conditions, strict=True):
-        if size > worst.get(loop, (CLOSED * numbers.length, ""))[0]:
-            worst[loop] = (size, f"{size:.3g} {'m' if kind.is_force else 'rad'} ({kind})")
-    shown = "; ".join(f"{loop!r} by {text}" for loop, (_, text) in list(worst.items())[:6])
+    shown = "; ".join(f"{name!r} by {text}" for name, text in list(_open_by(numbers, best.q).items())[:6])
     return (
         f"{where} cannot be assembled{held}: nearest to closed, these loops stay open: {shown}. Check the lengths and "
         f"frames of the joints on them, or start from a pose nearer to the closed one ({1 + _RESTARTS} starts tried)."
     )
+
+
+def _open_by(numbers: LoopNumbers, q: Array) -> dict[str, str]:
+    """How far each loop that is open is from closed, in words."""
+    squares: dict[tuple[str, bool], float] = {}
+    for size, (loop, _, kind) in zip(numbers.gap(q).tolist(), numbers.conditions, strict=True):
+        squares[loop, kind.is_force] = squares.get((loop, kind.is_force), 0.0) + size * size
+    found: dict[str, list[str]] = {}
+    for (loop, is_force), square in squares.items():
+        if np.sqrt(square) > CLOSED * max(1.0, numbers.length):
+            found.setdefault(loop, []).append(f"{np.sqrt(square):.3g} {'m' if is_force else 'rad'}")
+    return {loop: " and ".join(parts) for loop, parts in found.items()}
 
 
 def start_of(model: Model, guess: ArrayLike | None) -> Array:

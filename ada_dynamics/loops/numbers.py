@@ -36,7 +36,8 @@ class LoopNumbers:
         X = transforms(self.tree, q.tolist())
         return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
 
-    def _rows(self, q: Array, full: bool = False) -> list[closure.Row]:
+    def rows(self, q: Array, full: bool = False) -> list[closure.Row]:
+        """The conditions at rest; `full` on the tree that has a body for every link."""
         tree = self.model.full_tree if full else self.tree
         positions, rest = q.tolist(), [0.0] * tree.nv
         X = transforms(tree, positions)
@@ -46,7 +47,7 @@ class LoopNumbers:
     def jacobian(self, q: Array) -> Array:
         """J: one row per condition."""
         J = np.zeros((len(self.conditions), self.tree.nv))
-        for line, row in zip(J, self._rows(q), strict=True):
+        for line, row in zip(J, self.rows(q), strict=True):
             for k, value in row.columns.items():
                 line[k] = value
         return J
@@ -75,7 +76,7 @@ class LoopNumbers:
         tree = self.model.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)
         closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
-        for (name, _, _), row, x in zip(self.conditions, self._rows(q, full=True), multipliers.tolist(), strict=True):
+        for (name, _, _), row, x in zip(self.conditions, self.rows(q, full=True), multipliers.tolist(), strict=True):
             closing[name] = closing[name] + row.own.scaled(x)
             for i, wrench in row.wrenches.items():
                 own[i] = own[i] - wrench.scaled(x)

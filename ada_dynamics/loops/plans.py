@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 # that only press parts against each other have a noise of 1e-16/ε.
 COMPLIANCE = 1e-8
 PASSES = 3
+LARGE = 60  # velocities beyond which only articulated bodies are looked at
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def make_plans(model: Model, study: Study) -> Plans:
 
     last = plan(late(nv, len(conditions)))
     candidates = {"kkt late": last, "kkt sparse": plan(sparsest(samples()))}
+    if nv > LARGE and not model.has_mimics:
+        candidates = {}  # joint-space matrices are too dense there
     if not model.has_mimics:
         tree = model.tree
         ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
+from ada_dynamics.loops.long import LONG, SEARCHED, RedundantError, study_long
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.plans import Plans, make_plans
 from ada_dynamics.loops.study import Study, study
@@ -32,10 +33,20 @@ def studied(model: Model, fingerprint: str, pose: Array | None) -> tuple[Study, 
     entry = store.load(key)
     if entry is not None:
         return _study_of(model, entry.metadata["study"]), _plans_of(entry.metadata["plans"])
-    found = study(model, pose)
-    plans = make_plans(model, found)
+    found, plans = _study_and_plans(model, pose)
     store.store(key, b"", {"study": _study_data(found), "plans": asdict(plans)})
     return found, plans
+
+
+def _study_and_plans(model: Model, pose: Array | None) -> tuple[Study, Plans]:
+    if model.nv > LONG:
+        try:
+            return study_long(model, pose)
+        except RedundantError:
+            if model.nv > SEARCHED:
+                raise
+    found = study(model, pose)
+    return found, make_plans(model, found)
 
 
 def _study_data(found: Study) -> dict[str, Any]:

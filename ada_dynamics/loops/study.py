@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.assembly import assembled, close, flipped
+from ada_dynamics.loops.assembly import CLOSED, assembled, close, flipped
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.model import Model
 
@@ -74,8 +74,8 @@ def study(model: Model, pose: Array | None = None) -> Study:
         model: a model with loops.
         pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
     """
-    _refuse_rigid(model)
     numbers = LoopNumbers(model)
+    refuse_open(numbers)
     start = assembled(model, numbers, model.neutral() if pose is None else pose)
     poses = sample_poses(numbers, start)
     whitened = [numbers.whitened(q) for q in poses]
@@ -136,12 +136,15 @@ def _without(R: Array, k: int) -> Array:
     return R if size < 1e-24 else R - np.outer(column, column @ R) / size
 
 
-def _refuse_rigid(model: Model) -> None:
-    """A loop between links that cannot move against each other closes nothing."""
+def refuse_open(numbers: LoopNumbers) -> None:
+    """Raise for an open loop between links that are fixed to each other: it holds in every pose or in none."""
+    model = numbers.model
+    gaps = numbers.gap(model.neutral())
     for loop in model.tree.loops:
-        if loop.parent == loop.child:
+        own = [abs(g) for g, (name, _, _) in zip(gaps, numbers.conditions, strict=True) if name == loop.name]
+        if loop.parent == loop.child and max(own, default=0.0) > CLOSED * max(1.0, numbers.length):
             sides = model.loops[loop.name]
             raise ModelError(
                 f"model {model.name!r}: loop {loop.name!r} joins links {sides.parent!r} and {sides.child!r}, which are "
-                "already fixed to each other; remove the loop, or the fixed joints between them."
+                f"already fixed to each other, {max(own):.3g} apart; remove the loop, or a fixed joint between them."
             )

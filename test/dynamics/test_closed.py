@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms with loops through the front door: accelerations, wrenches at every joint, batches, tiers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.model import mechanisms
+
+Array = NDArray[np.float64]
+
+NAMES = (
+    "four_bar",
+    "slider_crank",
+    "five_bar",
+    "watt_six_bar",
+    "stephenson_six_bar",
+    "bennett",
+    "cassie_leg",
+    "delta",
+    "hexa",
+    "stewart",
+    "parallel_gripper",
+    "ring",
+    "two_feet",
+)
+# Reference in extended precision; condition numbers of these mechanisms in their start poses are some 1e3.
+SAME = 1e-11
+
+
+def state(model: ada.Model, q: Array, seed: int = 3) -> tuple[Array, Array]:
+    """Velocities that the loops allow, and efforts."""
+    rng = np.random.default_rng(seed)
+    v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
+    return v, rng.normal(size=model.nv)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    v, tau = state(model, q)
+    answer = Oracle(model).forward(q, v, tau)
+    dynamics = ada.Dynamics(model)
+    a = dynamics.forward(q, v, tau)
+    assert np.max(np.abs(a - answer.acceleration)) < SAME * max(1.0, np.max(np.abs(a)))
+    wrenches = dynamics.joint_wrenches(q, v, tau)
+    assert wrenches.tier == "fast"
+    size = max(float(np.max(np.abs(w))) for w in wrenches.values())
+    for joint, wanted in {**answer.wrenches, **answer.tree_wrenches}.items():
+        if joint in wrenches:
+            unique = wrenches.unique[joint]
+            assert np.allclose(wrenches[joint][unique], wanted[unique], rtol=0.0, atol=SAME * size)
+    for joint, flags in answer.unique.items():
+        assert np.array_equal(wrenches.unique[joint], flags)
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "crba"])
+@pytest.mark.parametrize("name", ["four_bar", "bennett", "stewart"])
+def test_algorithms_agree(name: str, algorithm: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    v, tau = state(model, q)
+    auto = ada.Dynamics(model).forward(q, v, tau)
+    assert np.allclose(ada.Dynamics(model, algorithm).forward(q, v, tau), auto, rtol=0.0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["four_bar", "bennett", "hexa"])
+def test_a_batch_gives_what_single_states_give(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    oracle, rng = Oracle(model), np.random.default_rng(5)
+    poses = np.array([oracle.nearby(q, rng) for _ in range(9)], dtype=np.float64)
+    states = [state(model, pose, i) for i, pose in enumerate(poses)]
+    v, tau = (np.array(x) for x in zip(*states, strict=True))
+    dynamics = ada.Dynamics(model)
+    each = np.array([dynamics.forward(*row) for row in zip(poses, v, tau, strict=True)])
+    assert np.allclose(dynamics.forward(poses, v, tau), each, rtol=1e-11, atol=1e-11)
+    wrenches = dynamics.joint_wrenches(poses, v, tau)
+    alone = dynamics.joint_wrenches(poses[4], v[4], tau[4])
+    for joint in alone:
+        assert np.allclose(wrenches[joint][4], alone[joint], rtol=1e-9, atol=1e-9)
+
+
+def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
+    model, _ = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    for crank in np.linspace(-3.0, 3.0, 13):
+        phi = np.pi / 2 - crank  # of the rods, from the horizontal
+        q = np.array([crank, np.pi / 2 - crank, crank + np.pi - np.pi / 2])
+        v = 1.7 * np.array([1.0, -1.0, 1.0])
+        wanted = 6 / 5 * 9.81 * np.cos(phi)  # crank'' = -phi''
+        assert np.allclose(dynamics.forward(q, v, np.zeros(3)), wanted * np.array([1.0, -1.0, 1.0]), atol=1e-12)
+
+
+def test_external_wrenches_act_as_the_efforts_that_they_are() -> None:
+    model, q = mechanisms.stewart()
+    v, tau = state(model, q)
+    dynamics = ada.Dynamics(model)
+    link = model.link_names[-1]
+    wrench = np.array([3.0, -1.0, 2.0, 0.3, 0.2, -0.1])
+    as_efforts = tau + dynamics.jacobian(link, q, frame="local").T @ wrench
+    assert np.allclose(dynamics.forward(q, v, tau, {link: wrench}), dynamics.forward(q, v, as_efforts), atol=1e-10)
+
+
+def test_power_balances_and_loop_forces_do_no_work() -> None:
+    model, q = mechanisms.hexa()
+    v, tau = state(model, q)
+    dynamics = ada.Dynamics(model)
+    a = dynamics.forward(q, v, tau)
+    h = 1e-5  # central difference of the energy along the motion: error h² times its third derivative
+    ahead, behind = (
+        sum(dynamics.energy(model.integrate(q, s * h * v + 0.5 * h * h * a), v + s * h * a)) for s in (1.0, -1.0)
+    )
+    assert (ahead - behind) / (2 * h) == pytest.approx(float(tau @ v), rel=1e-6, abs=1e-5)
+
+
+def test_every_joint_passes_on_what_it_takes() -> None:
+    """The wrench at the feet carries the weight of a humanoid at rest on two feet."""
+    model, q = mechanisms.two_feet()
+    dynamics = ada.Dynamics(model)
+    rest = np.zeros(model.nv)
+    tau = dynamics.gravity(q)
+    tau[:6] = 0.0  # the floating base has no motors
+    wrenches = dynamics.joint_wrenches(q, rest, tau)
+    a = dynamics.forward(q, rest, tau)
+    momentum = dynamics.momentum_matrix(q) @ a  # its rate, at rest
+    poses = dynamics.poses(q)
+    total = np.zeros(3)
+    for name in model.loop_names:
+        loop = model.loops[name]
+        world_is_parent = loop.parent == "world"
+        link = loop.child
+        R = np.eye(3) if link == "world" else poses[link][:3, :3]
+        force = R @ loop.child_rotation @ wrenches[name][:3]
+        total += force if world_is_parent else -force
+    assert np.allclose(total, momentum[:3] - model.total_mass * np.array(model.gravity), atol=1e-8)
+
+
+def test_states_of_a_batch_in_singular_poses_are_handed_on_alone() -> None:
+    model, q = mechanisms.four_bar()
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    poses = np.array([q, flat, q, q, q, q, q, q, q])
+    v = np.array([1.0, -1.0, 1.0])
+    dynamics = ada.Dynamics(model)
+    with pytest.warns(ada.SingularPoseWarning, match="singular pose"):
+        together = dynamics.forward(poses, v, np.zeros(3))
+    # thrown level: phi = 0, so the crank falls with 6/5 g
+    assert np.allclose(together[1], 6 / 5 * 9.81 * np.array([1.0, -1.0, 1.0]), atol=1e-12)
+    assert np.array_equal(together[0], together[2])
+
+
+def test_at_rest_on_a_bifurcation_both_ways_out_are_told() -> None:
+    model, _ = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    with pytest.warns(ada.BifurcationWarning, match="2 directions"):
+        dynamics.forward(flat, np.zeros(3), np.zeros(3))
+    ways = dynamics.tangents(flat)
+    level = np.array([1.0, -1.0, 1.0]) / np.sqrt(3.0)
+    assert any(np.allclose(np.abs(w @ level), 1.0, atol=1e-9) for w in ways)
+
+
+def test_forces_lose_their_uniqueness_in_a_singular_pose() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    v = np.array([1.0, -1.0, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        flat = dynamics.joint_wrenches(np.array([np.pi / 2, 0.0, np.pi]), v, np.zeros(3))
+    usual = dynamics.joint_wrenches(q, v, np.zeros(3))
+    assert flat.tier == "rank-revealing"
+    assert usual.unique["joint_2"].tolist() == [True, False, True, False, True, False]
+    assert not flat.unique["joint_2"][2]  # along the rods, which all lie in one line
+
+
+def test_a_massless_link_that_only_its_loop_holds_is_right() -> None:
+    """A four-bar with a massless rocker moves as the double pendulum whose tip runs on a circle."""
+    builder = ada.Builder("massless_rocker").link("ground")
+    rod = (1.0, (0, 0, 0.5), (1 / 12, 1 / 12, 0.0))
+    nothing = (0.0, (0, 0, 0), (0.0, 0.0, 0.0))
+    for name, parent, place, body in (
+        ("crank", "ground", (0, 0, 0), rod),
+        ("coupler", "crank", (0, 0, 1.0), rod),
+        ("rocker", "ground", (1.0, 0, 0), nothing),
+    ):
+        builder.link(name, *body).joint(f"{name}_joint", "revolute", parent, name, place, axis=(0, 1, 0))
+    builder.loop("closing", "revolute", "coupler", "rocker", (0, 0, 1.0), child_xyz=(0, 0, 1.0), axis=(0, 1, 0))
+    crank = 0.4
+    q, v = np.array([crank, np.pi / 2 - crank, crank]), np.array([1.0, -1.0, 1.0])
+    a = ada.Dynamics(builder.build()).forward(q, v, np.zeros(3))
+    # crank: inertia 1/3 about its pivot; coupler, always level: 1 kg that moves with the crank's tip
+    wanted = (0.5 + 1.0) * 9.81 * np.sin(crank) / (1 / 3 + 1.0)
+    assert np.allclose(a, wanted * np.array([1.0, -1.0, 1.0]), atol=1e-12)
+
+
+def test_dynamics_with_loops_can_be_copied_and_pickled() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model, pose=q)
+    v, tau = state(model, q)
+    wanted = dynamics.forward(q, v, tau)
+    for other in (copy.deepcopy(dynamics), pickle.loads(pickle.dumps(dynamics))):
+        assert np.array_equal(other.forward(q, v, tau), wanted)
+
+
+def test_what_cannot_close_loops_says_so() -> None:
+    model = mechanisms.four_bar().model
+    with pytest.raises(ada.InputError, match="has loops, which algorithm 'order_n' cannot close"):
+        ada.Dynamics(model, "order_n")
+    with pytest.raises(ada.InputError, match="has loops, which the generic kernels cannot close"):
+        ada.Dynamics(model, kernel="generic")
+
+
+def test_a_ladder_of_a_thousand_cells_takes_linear_time_and_memory() -> None:
+    sizes = {}
+    for cells in (100, 200):
+        model, q = mechanisms.ladder(cells)
+        kernel = ada.Dynamics(model, pose=q).kernel("forward")
+        sizes[cells] = kernel.info().flops
+    assert sizes[200] < 2.1 * sizes[100]
+
+
+def test_the_state_of_the_loops_is_reported() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    off = q + np.array([0.0, 1e-3, 0.0])
+    state_off = dynamics.loop_state(off, np.array([1.0, 0.0, 0.0]))
+    assert state_off.worst_gap == pytest.approx(1e-3, rel=0.5)
+    assert np.max(np.abs(state_off.drift["closing"])) > 0.1
+    assert dynamics.loop_state(q).mobility == 1
+    back, v = dynamics.project(off, np.array([1.0, 0.0, 0.0]))
+    assert dynamics.loop_state(back, v).worst_gap < 1e-14
+    assert np.max(np.abs(dynamics.loop_state(back, v).drift["closing"])) < 1e-13

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`assemble` closes loops from rough poses, says what it found, and refuses with the reason where it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.model import mechanisms
+
+NAMES = ("four_bar", "slider_crank", "five_bar", "watt_six_bar", "bennett", "stewart", "hexa", "delta", "cassie_leg")
+
+
+def two_rods(reach: float, kind: str = "spherical") -> ada.Model:
+    builder = ada.Builder("two_rods").link("ground")
+    for i, place in enumerate((0.0, 1.0)):
+        builder.link(f"rod_{i}", 1.0, (0, 0, 0.5), (1 / 12, 1 / 12, 0.0))
+        builder.joint(f"joint_{i}", "revolute", "ground", f"rod_{i}", (place, 0, 0), axis=(0, 1, 0))
+    builder.loop("pin", kind, "rod_0", "rod_1", (0, 0, reach), child_xyz=(0, 0, reach), axis=(0, 1, 0))
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_loops_close_from_a_disturbed_pose(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    guess = model.integrate(q, 0.2 * np.random.default_rng(1).normal(size=model.nv))
+    found = ada.assemble(model, guess)
+    assert np.max(np.abs(Oracle(model).gap(found))) < 1e-11
+    assert found.residual < 1e-11
+    assert found.mobility == Oracle(model).mobility(np.asarray(q))
+    assert f"mobility {found.mobility}" in found.report()
+
+
+def test_an_assembled_pose_is_an_array_like_any_other() -> None:
+    model, q = mechanisms.four_bar()
+    found = ada.assemble(model, q)
+    assert isinstance(found, np.ndarray)
+    zero = np.zeros(3)
+    dynamics = ada.Dynamics(model)
+    assert np.array_equal(dynamics.forward(found, zero, zero), dynamics.forward(np.array(found), zero, zero))
+
+
+def test_held_joints_stay_and_the_others_follow() -> None:
+    model, q = mechanisms.four_bar()
+    guess = q.copy()
+    guess[0] += 0.3
+    found = ada.assemble(model, guess, hold=["joint_1"])
+    assert found[0] == guess[0]
+    assert found.residual < 1e-12
+
+
+def test_a_planar_four_bar_in_space_has_one_motion_and_three_redundant_conditions() -> None:
+    model, q = mechanisms.four_bar()
+    found = ada.assemble(model, q)
+    assert found.mobility == 1
+    assert "force along y, moment about z, moment about x" in "".join(found.redundant)
+
+
+def test_mobility_is_found_by_rank_where_formulas_fail() -> None:
+    model, q = mechanisms.bennett()  # Grübler's formula gives 4 joints - 6 = -2
+    found = ada.assemble(model, q)
+    assert found.mobility == 1
+    assert "3 of the conditions that act follow from the others" in "".join(found.redundant)
+
+
+def test_a_singular_pose_is_named() -> None:
+    model, _ = mechanisms.four_bar()
+    flat = ada.assemble(model, [np.pi / 2, 0.0, np.pi])
+    assert flat.is_singular
+    assert flat.mobility_here == 2
+    assert "singular" in flat.report()
+
+
+def test_loops_that_cannot_close_are_named_with_what_is_missing() -> None:
+    with pytest.raises(ada.ModelError, match=r"loops stay open: 'pin' by 0\.2 m\. Check"):
+        ada.assemble(two_rods(0.4))
+
+
+def test_loops_that_cannot_close_with_held_joints_say_so() -> None:
+    with pytest.raises(ada.ModelError, match="with the held joints where they are"):
+        ada.assemble(two_rods(1.0), [0.3, 0.9], hold=["joint_0", "joint_1"])
+
+
+def test_a_loop_that_only_closes_the_wrong_way_round_is_refused() -> None:
+    builder = ada.Builder("opposite").link("ground").link("rod", 1.0, (0, 0, 0.5), (1, 1, 1))
+    builder.joint("joint", "revolute", "ground", "rod", axis=(0, 1, 0))
+    builder.loop("pin", "revolute", "rod", "ground", child_rpy=(np.pi, 0, 0), axis=(0, 1, 0))
+    with pytest.raises(ada.ModelError, match="'pin' only closes with its axes in opposite directions"):
+        ada.assemble(builder.build())
+
+
+def test_a_loop_between_links_that_are_fixed_to_each_other_is_refused() -> None:
+    builder = ada.Builder("rigid").link("ground").link("rod", 1.0, (0, 0, 0.5), (1, 1, 1)).link("tip")
+    builder.joint("joint", "revolute", "ground", "rod", axis=(0, 1, 0)).joint("weld", "fixed", "rod", "tip")
+    builder.loop("pin", "spherical", "rod", "tip", child_xyz=(0, 0.2, 0))
+    with pytest.raises(ada.ModelError, match=r"'rod' and 'tip', which are already fixed to each other, 0\.2 apart"):
+        ada.assemble(builder.build())
+
+
+@pytest.mark.parametrize(
+    ("guess", "hold", "words"),
+    [
+        ([0.0, 0.0], (), r"guess has shape \(2,\)"),
+        ([0.0, np.nan, 0.0], (), "finite numbers"),
+        ([0.0, 0.0, 0.0], ("joint_9",), "no joint is named 'joint_9'"),
+    ],
+)
+def test_unusable_arguments_are_named(guess: list[float], hold: tuple[str, ...], words: str) -> None:
+    with pytest.raises(ada.InputError, match=words):
+        ada.assemble(mechanisms.four_bar().model, guess, hold)
