@@ -22,6 +22,7 @@ examples:
   ada list                    robots that come with the library
   ada info pa10               what a robot is made of
   ada check robot.urdf        what is wrong in a description
+  ada convert --help          from one format with closed loops to another
   ada sim pa10                watch it fall
   ada export pa10 --out c/    its dynamics as a C file
 

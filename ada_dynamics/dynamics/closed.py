@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
+from ada_dynamics.errors import BifurcationWarning, ModelError, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import projection, singular
+from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.stored import studied
@@ -68,6 +69,16 @@ class ClosedDynamics:
     def plans(self) -> Plans:
         """How to eliminate."""
         return self._studied[1]
+
+    def refuse_locked(self) -> None:
+        """Raise where the loops leave no motion: that is a structure, most often by mistake."""
+        if self.study.mobility == 0 and self.study.rank:
+            names = ", ".join(map(repr, self.model.loop_names))
+            raise ModelError(
+                f"model {self.model.name!r} is locked: its loops ({names}) hold all of its {self.model.nv} velocities. "
+                "Check the types and axes of these joints with `ada info`; forces of structures are had from "
+                "joint_wrenches."
+            )
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
@@ -172,6 +183,15 @@ class ClosedDynamics:
             q, v, tau, *wrenches = (np.ascontiguousarray(x) for x in state)
             found.append(self.motion(name, q, v, tau, wrenches[0] if wrenches else None))
         return found
+
+    # --- inverse dynamics ---------------------------------------------------------------------------------------
+    def efforts(self, q: Array, v: Array, wanted: Array) -> Array:
+        """Least efforts of the motors that do what efforts on all joints of the tree would, state by state."""
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        if q.ndim == 2:
+            return np.array([self.efforts(*row) for row in zip(q, v, wanted, strict=True)])
+        (J, _), _ = kernel.single_status(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        return motor_efforts(self.model, J / self._weights[:, None], wanted, self.study.rank)
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:

@@ -72,7 +72,10 @@ class Dynamics(MotionQueries, LoopQueries):
     def inverse(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        """Joint efforts that give the accelerations a, damping and friction included; arguments as in `forward`."""
+        """Joint efforts that give the accelerations a, damping and friction included; arguments as in `forward`.
+
+        With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest.
+        """
         return self._dynamics("inverse", "a", q, v, a, external)
 
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
@@ -159,27 +162,35 @@ class Dynamics(MotionQueries, LoopQueries):
         arrays = self._arguments(given)
         if self._kernels.generic:
             return self._run_loop(name, bool(external), arrays)
-        closed = self._kernels.closed if name == "forward" else None
-        if closed is not None and closed.plans.is_dense_only:
-            return self._rescued(closed, arrays)
-        if name == "forward":
-            kernel = self._kernels.forward(bool(external))
-        else:
-            tag = "inverse_external" if external else "inverse"
-            kernel = self._kernels.get(tag, lambda: quantities.inverse(self._tree, bool(external)))
-        if not external and name not in self.__dict__:
-            # From now on plain float64 vectors, or rows of them, go straight to compiled code.
-            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
-        if closed is not None:
-            return self._run_closed(closed, kernel, arrays)
+        if self._kernels.closed is not None:
+            return self._with_loops(self._kernels.closed, name, arrays, bool(external))
+        kernel = self._kernels.forward(bool(external)) if name == "forward" else self._inverse(bool(external))
+        self._shorten(name, kernel, bool(external))
         result: Array = self._run(kernel, arrays)
         return result
 
-    def _run_closed(self, closed: ClosedDynamics, kernel: Kernel, arrays: Mapping[str, Array]) -> Array:
-        """The fast kernel, and the tiers behind it for states that stop it."""
+    def _inverse(self, external: bool) -> Kernel:
+        tag = "inverse_external" if external else "inverse"
+        return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
+
+    def _shorten(self, name: str, kernel: Kernel, external: bool) -> None:
+        """From now on plain float64 vectors, or rows of them, go straight to compiled code."""
+        if not external and name not in self.__dict__:
+            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+
+    # --- loops --------------------------------------------------------------------------------------------------
+    def _with_loops(self, closed: ClosedDynamics, name: str, arrays: Mapping[str, Array], external: bool) -> Array:
         inputs, is_batch = common_batch(arrays)
-        result, status = self._status(kernel, inputs, is_batch)
-        return self._rescued(closed, arrays) if status else np.asarray(result, dtype=np.float64)
+        if name == "inverse":
+            return closed.efforts(inputs[0], inputs[1], self._run(self._inverse(external), arrays))
+        closed.refuse_locked()
+        if not closed.plans.is_dense_only:
+            kernel = self._kernels.forward(external)
+            self._shorten(name, kernel, external)
+            result, status = self._status(kernel, inputs, is_batch)
+            if not status:
+                return np.asarray(result, dtype=np.float64)
+        return self._rescued(closed, arrays)
 
     def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
         self._check_state(arrays)

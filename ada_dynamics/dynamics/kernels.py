@@ -18,7 +18,7 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.errors import InputError
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.jit import Kernel, Signature, Target
+from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
@@ -55,6 +55,11 @@ class Kernels:
         self.closed = ClosedDynamics(self, pose) if model.loops else None
 
     @property
+    def large(self) -> bool:
+        """Whether the model's own code would take too long to compile: then it is interpreted."""
+        return self.model.nv > SPECIALISE_UP_TO and (self.generic or self.closed is not None)
+
+    @property
     def tree(self) -> Tree:
         """The mechanism."""
         return self.model.tree
@@ -76,6 +81,8 @@ class Kernels:
     def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
         if closed is None or closed.plans.is_dense_only:
             return "late"
+        if len(closed.plans.candidates) == 1:
+            return next(iter(closed.plans.candidates))
         if self._algorithm in CLOSED_ALGORITHMS:
             return CLOSED_ALGORITHMS[self._algorithm]
         store = ObjectCache.default()
@@ -128,7 +135,8 @@ class Kernels:
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             fingerprint = _fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
-            kernel = self._kernels[name] = Kernel(signature, quantity.trace, key, checked=self._checked)
+            made = TapeKernel if self.large else Kernel
+            kernel = self._kernels[name] = made(signature, quantity.trace, key, checked=self._checked)
         return kernel
 
     def forward(self, external: bool) -> Kernel:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,9 +18,12 @@ from ada_dynamics.model.lint.singular import check_singular
 from ada_dynamics.model.lint.spelling import check_spelling
 from ada_dynamics.model.load import Source, find_document
 from ada_dynamics.model.readers.description import Description
+from ada_dynamics.model.readers.document import describe
+from ada_dynamics.model.readers.loops import LoopSource, add_loops
 from ada_dynamics.model.readers.problems import Problem
+from ada_dynamics.model.readers.source import read_file
 from ada_dynamics.model.readers.structure import structure_problems
-from ada_dynamics.model.readers.urdf import describe_urdf, to_builder
+from ada_dynamics.model.readers.urdf import to_builder
 from ada_dynamics.model.readers.xml import parse_xml
 
 __all__ = ["Finding", "Report", "check"]
@@ -27,16 +31,22 @@ __all__ = ["Finding", "Report", "check"]
 _MANY_BODIES = 20_000  # beyond these the search for joints without inertia takes too long
 
 
-def check(source: Source, base: str = "fixed", mappings: Mapping[str, object] | None = None) -> Report:
-    """Report what is wrong or odd in a robot description.
+def check(
+    source: Source,
+    base: str = "fixed",
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> Report:
+    """Report what is wrong or odd in a robot description, but for what only ranks of loops tell.
 
     Errors are what makes the results wrong or impossible, warnings what is probably a mistake. A description without
     errors can be loaded.
 
     Args:
-        source: as for `load`: name in the catalogue, path of a file, or URDF text.
+        source: as for `load`: name in the catalogue, path of a file, or its text.
         base: "fixed", or "floating" where the root link moves as well.
         mappings: values for the <xacro:arg>s of a xacro file.
+        loops: more joints that close loops, as for `load`.
 
     Raises:
         InputError: an argument is unusable.
@@ -44,14 +54,18 @@ def check(source: Source, base: str = "fixed", mappings: Mapping[str, object] | 
     """
     if base not in BASES:
         raise unknown_name("base", base, BASES)
+    if isinstance(loops, str | os.PathLike):
+        read_file(Path(loops))  # raises where there is none
     out = Collector()
     name = ""
     shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
     try:
         document = find_document(source, mappings)
         shown = document.name
-        robot = describe_urdf(parse_xml(document.data, shown), shown, _to(out))
+        robot = describe(parse_xml(document.data, shown), shown, _Sink(out, shown))
         name = robot.name
+        if loops is not None:
+            _add_loops(robot, loops, out)
         _check_robot(robot, base, document.path, out)
     except ModelError as problem:
         if shown != "URDF text" and not Path(shown).is_file():
@@ -60,30 +74,41 @@ def check(source: Source, base: str = "fixed", mappings: Mapping[str, object] | 
     return out.report(shown, name)
 
 
-def _to(out: Collector) -> _Sink:
-    return _Sink(out)
+def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
+    """Add loops from beside the description; what keeps them from being read is one error."""
+    try:
+        add_loops(robot, loops)
+    except ModelError as problem:
+        out.add("loops-unreadable", "error", "the loops", str(problem))
 
 
 class _Sink:
-    """Problems of reading as errors of the report."""
+    """Problems of reading as errors of the report; those of a file beside the description name it."""
 
-    def __init__(self, out: Collector) -> None:
+    def __init__(self, out: Collector, file: str) -> None:
         self._out = out
+        self._file = file
 
     def __call__(self, problem: Problem) -> None:
-        self._out.add(problem.code, "error", problem.where, problem.message, problem.fix, problem.line)
+        if problem.file in (None, self._file):
+            self._out.add(problem.code, "error", problem.where, problem.message, problem.fix, problem.line)
+            return
+        place = f"{problem.file}, line {problem.line}" if problem.line is not None else problem.file
+        self._out.add(problem.code, "error", f"{place}: {problem.where}", problem.message, problem.fix)
 
 
 def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
+    sink = _Sink(out, robot.file)
     for problem in structure_problems(robot):
-        _to(out)(problem)
-    if not robot.root.attributes.get("name", "").strip():
+        sink(problem)
+    if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
         message = "it has no name, which URDF requires."
         out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)
     bodies = lumps(robot)
     floats = base != "fixed"
     check_inertias(robot, bodies, floats, out)
-    check_joints(robot, out)
+    if robot.root.tag == "robot":
+        check_joints(robot, out)
     if len(bodies) <= _MANY_BODIES:
         check_singular(bodies, floats, out)
     check_spelling(robot, out)

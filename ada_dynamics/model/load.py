@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +14,14 @@ from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.catalogue import CATALOGUE
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.readers.description import Description
+from ada_dynamics.model.readers.document import read_document
+from ada_dynamics.model.readers.loops import LoopSource
 from ada_dynamics.model.readers.source import read_file
-from ada_dynamics.model.readers.urdf import check_mimic, read_urdf
+from ada_dynamics.model.readers.urdf import check_mimic, to_builder
 from ada_dynamics.model.readers.xacro import expand_xacro
+
+_log = logging.getLogger("ada_dynamics")
 
 Source = str | os.PathLike[str]
 
@@ -31,9 +37,10 @@ class Document(NamedTuple):
 def load(
     source: Source,
     base: str = "fixed",
-    gravity: Sequence[float] = STANDARD_GRAVITY,
+    gravity: Sequence[float] | None = None,
     mimic: str = "keep",
     mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
 ) -> Model:
     """Load a robot.
 
@@ -42,26 +49,63 @@ def load(
         model = load("pa10")
         model = load("robot.urdf", base="floating", gravity=(0, 0, -1.62))
         model = load("robot.urdf.xacro", mappings={"arm": "left"})
+        model = load("four_bar.urdf", loops="four_bar.loops.yaml")
 
     Args:
-        source: name in the catalogue (such as "pa10"), path of a .urdf, .xml or .xacro file, or URDF text (a string
-            that starts with "<"). A xacro file is a program that runs with your rights: only open those you trust.
+        source: name in the catalogue (such as "pa10"), path of a URDF, xacro, MJCF or SDFormat file, or the text of
+            such a document (a string that starts with "<"). A xacro file is a program that runs with your rights: only
+            open those you trust.
         base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles).
-        gravity: gravity vector in the world's axes [m/s²].
+        gravity: gravity vector in the world's axes [m/s²]; by default that of the file where it has one (MJCF,
+            SDFormat worlds), else (0, 0, -9.81).
         mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
             "refuse" (an error that names the joints).
         mappings: values for the <xacro:arg>s of a xacro file.
+        loops: joints that close loops, on top of those in the document: path of a YAML or JSON file, or its content as
+            a dict or a list of dicts; `docs/loops.md` shows all spellings.
 
     Raises:
         InputError: an argument is unusable.
         ModelError: the description is; the message names the file, line, link or joint, and the fix.
     """
+    document, robot = find_robot(source, base, mimic, mappings, loops)
+    for note in robot.notes:
+        _log.info("%s: %s", document.name, note)
+    return to_model(document, robot, base, gravity, mimic)
+
+
+def to_model(
+    document: Document,
+    robot: Description,
+    base: str = "fixed",
+    gravity: Sequence[float] | None = None,
+    mimic: str = "keep",
+) -> Model:
+    """The model of a description: see `load`."""
+    if gravity is None:
+        gravity = robot.gravity or STANDARD_GRAVITY
+    return to_builder(robot, mimic).build(base, gravity, _as_text(document.data))
+
+
+def find_robot(
+    source: Source,
+    base: str = "fixed",
+    mimic: str = "keep",
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> tuple[Document, Description]:
+    """The document that a source means, and what it says: see `load`."""
     if base not in BASES:
         raise unknown_name("base", base, BASES)
     check_mimic(mimic)
     document = find_document(source, mappings)
-    builder = read_urdf(document.data, document.name, mimic)
-    return builder.build(base, gravity, _as_text(document.data))
+    robot = read_document(document.data, document.name, mimic, loops)
+    if robot.holds_itself and base != "fixed":
+        raise InputError(
+            f"{document.name}: base={base!r}, but this file says itself how the robot is held: leave base out. "
+            "A body floats where it has a free joint (MJCF) or no joint to the world (SDFormat)."
+        )
+    return document, robot
 
 
 def _as_text(data: bytes | str) -> str:

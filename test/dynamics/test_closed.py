@@ -208,6 +208,52 @@ def test_dynamics_with_loops_can_be_copied_and_pickled() -> None:
         assert np.array_equal(other.forward(q, v, tau), wanted)
 
 
+@pytest.mark.parametrize("name", ["four_bar", "stewart", "two_feet"])
+def test_inverse_dynamics_gives_efforts_that_do_what_is_wanted(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    v, tau = state(model, q)
+    dynamics = ada.Dynamics(model)
+    a = dynamics.forward(q, v, tau)
+    efforts = dynamics.inverse(q, v, a)
+    assert np.allclose(dynamics.forward(q, v, efforts), a, rtol=0.0, atol=1e-8)
+    passive = np.ones(model.nv, dtype=bool)
+    for joint in model.actuated:
+        passive[model.v_index(joint)] = False
+    assert not np.any(efforts[passive])
+    together = dynamics.inverse(np.array([q, q]), v, a)
+    assert np.allclose(together[1], efforts)
+
+
+def test_a_mechanism_without_the_motors_it_needs_is_refused_by_name() -> None:
+    model, q = mechanisms.five_bar()
+    few = ada.Model(
+        model.name,
+        model.root,
+        list(model.links.values()),
+        list(model.joints.values()),
+        loops=list(model.loops.values()),
+        actuated=["left_crank"],
+    )
+    with pytest.raises(ada.InputError, match="under-actuated: no effort of its motors"):
+        ada.Dynamics(few).inverse(q, np.zeros(model.nv), np.zeros(model.nv))
+
+
+def test_a_locked_mechanism_is_refused_by_name() -> None:
+    builder = ada.Builder("truss").link("ground")
+    for i, place in enumerate((0.0, 1.0)):
+        builder.link(f"rod_{i}", 1.0, (0, 0, 0.5), (1 / 12, 1 / 12, 0.0))
+        builder.joint(f"joint_{i}", "revolute", "ground", f"rod_{i}", (place, 0, 0), axis=(0, 1, 0))
+    builder.loop("apex", "revolute", "rod_0", "rod_1", (0, 0, 1), child_xyz=(0, 0, 1), axis=(0, 1, 0))
+    model = builder.build()
+    q = np.array([np.pi / 6, -np.pi / 6])
+    dynamics = ada.Dynamics(model, pose=q)
+    with pytest.raises(ada.ModelError, match=r"is locked: its loops \('apex'\) hold all of its 2 velocities"):
+        dynamics.forward(q, np.zeros(2), np.zeros(2))
+    rods = dynamics.joint_wrenches(q, np.zeros(2), np.zeros(2))
+    # each rod hangs half its weight on the apex; from the other rod comes H = weight/2 / 2 * tan(30 deg)
+    assert np.hypot(*rods["apex"][[0, 2]]) == pytest.approx(9.81 / 4 * np.tan(np.pi / 6) * 2, rel=1e-9)
+
+
 def test_what_cannot_close_loops_says_so() -> None:
     model = mechanisms.four_bar().model
     with pytest.raises(ada.InputError, match="has loops, which algorithm 'order_n' cannot close"):

@@ -82,7 +82,7 @@ def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshol
         guards.append(minus(left, right))
     else:
         guards += [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
-    if has_degenerate_bodies(tree):
+    if plans.inertias and has_degenerate_bodies(tree):
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
     return [g for g in guards if not (isinstance(g, float) and g >= 0.0)]

@@ -7,12 +7,13 @@ import difflib
 
 from ada_dynamics.model.lint.report import Collector
 from ada_dynamics.model.readers.description import Description
+from ada_dynamics.model.readers.loops import ELEMENTS
 from ada_dynamics.model.readers.xml import Element
 
 # Element -> its known children and attributes, as far as the dynamics is concerned.
 _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "robot": (
-        frozenset(("link", "joint", "material", "transmission", "gazebo", "sensor")),
+        frozenset(("link", "joint", "material", "transmission", "gazebo", "sensor", *ELEMENTS)),
         frozenset(("name", "version")),
     ),
     "link": (

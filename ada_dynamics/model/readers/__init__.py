@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of robot descriptions: XML with line numbers, URDF, xacro."""
+"""Readers of robot descriptions: XML with line numbers, URDF, xacro, MJCF, SDFormat, and loops in every spelling."""
 
 from ada_dynamics.model.readers.description import Description
 from ada_dynamics.model.readers.urdf import describe_urdf, read_urdf

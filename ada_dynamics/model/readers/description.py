@@ -64,6 +64,43 @@ class JointRecord:
 
 
 @dataclass(eq=False)
+class LoopRecord:
+    """A joint that closes a loop, as read from the description or from a file beside it."""
+
+    name: str
+    kind: str  # one of LOOP_KINDS
+    parent: str  # link, or "world"
+    child: str
+    file: str
+    line: int | None  # none where it comes from a Python object
+    parent_xyz: Array = field(default_factory=lambda: np.zeros(3))
+    parent_rotation: Array = field(default_factory=lambda: np.eye(3))
+    child_xyz: Array = field(default_factory=lambda: np.zeros(3))
+    child_rotation: Array = field(default_factory=lambda: np.eye(3))
+    axis: Array | None = None
+    axis2: Array | None = None  # in the child-side frame
+
+    @property
+    def where(self) -> str:
+        """Name for messages."""
+        return f"loop {self.name!r}"
+
+    @property
+    def place(self) -> str:
+        """File and line for messages."""
+        return self.file if self.line is None else f"{self.file}, line {self.line}"
+
+
+@dataclass(frozen=True)
+class NamedPlace:
+    """A name and where it is written."""
+
+    name: str
+    file: str
+    line: int | None
+
+
+@dataclass(eq=False)
 class Description:
     """A robot as read. Names may repeat and ends may dangle; `structure.problems` says so."""
 
@@ -72,3 +109,8 @@ class Description:
     root: Element
     links: list[LinkRecord] = field(default_factory=list)
     joints: list[JointRecord] = field(default_factory=list)
+    loops: list[LoopRecord] = field(default_factory=list)
+    actuated: list[NamedPlace] | None = None  # joints with a motor; all of them where nothing is said
+    gravity: tuple[float, float, float] | None = None  # [m/s²], where the description says it
+    holds_itself: bool = False  # whether it says itself how it is held, as MJCF does: then there is no other base
+    notes: list[str] = field(default_factory=list)  # what was recognised or left out

@@ -18,10 +18,13 @@ class Problem:
     where: str  # link, joint or element
     message: str
     fix: str = ""
+    file: str | None = None  # where it stands, if not in the description itself
 
     def text(self, file: str) -> str:
         """One sentence or two that say where, what and the fix."""
-        place = file if self.line is None else f"{file}, line {self.line}"
+        place = self.file or file
+        if self.line is not None:
+            place += f", line {self.line}"
         return f"{place}: {self.where}: {self.message} {self.fix}".rstrip()
 
 

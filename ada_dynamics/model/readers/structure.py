@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether links and joints make one tree, and mimicking joints make sense."""
+"""Whether links and joints make one tree, and mimicking joints, loops and motors make sense."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord
+from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord, LoopRecord
 from ada_dynamics.model.readers.problems import Problem
 
 _SHOWN = 8  # names listed in a message
@@ -25,6 +25,8 @@ def structure_problems(robot: Description) -> Iterator[Problem]:
     yield from _several_parents(robot)
     yield from _roots_and_cycles(robot)
     yield from _mimics(robot)
+    yield from _loops(robot)
+    yield from _actuated(robot)
 
 
 def _repeated(records: Sequence[LinkRecord] | Sequence[JointRecord], what: str) -> Iterator[Problem]:
@@ -165,3 +167,76 @@ def _mimic_loops(robot: Description, by_name: dict[str, JointRecord]) -> Iterato
                 "mimic-loop", first.line, first.where, f"it mimics itself: {chain}.", "Give one of them no <mimic>."
             )
         settled.update(path)
+
+
+# --- loops ------------------------------------------------------------------------------------------------------
+def _loops(robot: Description) -> Iterator[Problem]:
+    joints = {joint.name: joint for joint in robot.joints}
+    welded = _welded(robot) if robot.loops else {}
+    seen: dict[str, LoopRecord] = {}
+    for loop in robot.loops:
+        if loop.name in seen:
+            message = f"two loops have this name; the first is in {seen[loop.name].place}."
+            yield _of(loop, "duplicate-loop", message, "Names of loops must be unique: rename or remove one.")
+        elif loop.name in joints:
+            message = f"a joint in line {joints[loop.name].line} has this name, too."
+            yield _of(loop, "duplicate-loop", message, "Names of joints and loops must be unique: rename one.")
+        seen.setdefault(loop.name, loop)
+        yield from _loop_ends(loop, welded, joints)
+
+
+def _of(loop: LoopRecord, code: str, message: str, fix: str = "") -> Problem:
+    return Problem(code, loop.line, loop.where, message, fix, loop.file)
+
+
+def _loop_ends(loop: LoopRecord, welded: dict[str, str], joints: dict[str, JointRecord]) -> Iterator[Problem]:
+    known = True
+    for end, link in (("parent", loop.parent), ("child", loop.child)):
+        if link in welded or link == "world":
+            continue
+        known = False
+        if link in joints:
+            message = f"its {end} {link!r} is a joint."
+            yield _of(loop, "unknown-link", message, f"Name a link; that joint carries {joints[link].child!r}.")
+        else:
+            nearby = list(welded)[:_SEARCHED]
+            yield _of(loop, "unknown-link", f"its {end}: {unknown_name('link', link, nearby)}", 'Or "world".')
+    if loop.parent == loop.child:
+        yield _of(loop, "self-loop", f"it joins link {loop.parent!r} to itself.", "Name two links.")
+    elif known and welded.get(loop.parent, loop.parent) == welded.get(loop.child, loop.child):
+        message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other already."
+        yield _of(loop, "rigid-loop", message, "Remove it, or name links that move against each other.")
+
+
+def _welded(robot: Description) -> dict[str, str]:
+    """For each link the one that carries it, through fixed joints only."""
+    carrier = {joint.child: joint.parent for joint in robot.joints if JOINT_TYPES[joint.kind].nv == 0}
+    found: dict[str, str] = {}
+    for link in robot.links:
+        path = [link.name]
+        while path[-1] in carrier and path[-1] not in found and carrier[path[-1]] not in path[-_SHOWN:]:
+            path.append(carrier[path[-1]])
+            if len(path) > len(robot.links):  # a cycle, which is reported elsewhere
+                break
+        end = found.get(path[-1], path[-1])
+        found.update(dict.fromkeys(path, end))
+    return found
+
+
+def _actuated(robot: Description) -> Iterator[Problem]:
+    joints = {joint.name: joint for joint in robot.joints}
+    moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
+    closing = {loop.name for loop in robot.loops}
+    for place in robot.actuated or ():
+        joint = joints.get(place.name)
+        if place.name in closing:
+            reason = f"{place.name!r} closes a loop and has no coordinate."
+        elif joint is None:
+            reason = str(unknown_name("joint", place.name, moving))
+        elif joint.mimic is not None:
+            reason = f"joint {place.name!r} mimics {joint.mimic.joint!r} and has no coordinate of its own."
+        elif joint.kind == "fixed":
+            reason = f"joint {place.name!r} is fixed."
+        else:
+            continue
+        yield Problem("actuated", place.line, "actuated", reason, "Name joints that move.", place.file)

@@ -2,7 +2,8 @@
 """URDF into a model: https://docs.ros.org/en/rolling/Tutorials/Intermediate/URDF, versions 1.0 to 1.2.
 
 Beyond the standard: joint types spherical, cylindrical and universal (with <axis2>), and `armature` (reflected rotor
-inertia) as an attribute of <dynamics>; other readers ignore that attribute. In a <transmission>'s <actuator>, Drake's
+inertia) as an attribute of <dynamics> and `actuated="false"` on a <joint> without a motor; other readers ignore these
+attributes. Joints that close loops: `readers/loops`. In a <transmission>'s <actuator>, Drake's
 <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> give the armature gear² * rotor.
 Everything else that robots carry (<gazebo>, <ros2_control>, <sensor>, meshes, ...) has no part in the dynamics.
 """
@@ -13,6 +14,7 @@ from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.readers.description import Description, JointRecord
+from ada_dynamics.model.readers.loops import read_urdf_loops
 from ada_dynamics.model.readers.problems import Problem, Sink, raising
 from ada_dynamics.model.readers.structure import structure_problems
 from ada_dynamics.model.readers.urdf_joint import read_joint
@@ -55,12 +57,17 @@ def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -
     check_mimic(mimic)
     sink = raising(file)
     robot = describe_urdf(parse_xml(data, file), file, sink)
+    check_structure(robot, mimic, sink)
+    return to_builder(robot, mimic)
+
+
+def check_structure(robot: Description, mimic: str, sink: Sink) -> None:
+    """Report what keeps a description from being a model, with mimicking joints freed if that is wanted."""
     if mimic == "free":
         for joint in robot.joints:
             joint.mimic = None
     for problem in structure_problems(robot):
         sink(problem)
-    return to_builder(robot, mimic)
 
 
 def check_mimic(mimic: str) -> None:
@@ -97,11 +104,24 @@ def to_builder(robot: Description, mimic: str = "keep") -> Builder:
             armature=joint.armature,
             mimic=joint.mimic,
         )
-    return builder
+    for loop in robot.loops:
+        builder.loop(
+            loop.name,
+            loop.kind,
+            loop.parent,
+            loop.child,
+            loop.parent_xyz,
+            child_xyz=loop.child_xyz,
+            axis=loop.axis,
+            axis2=loop.axis2,
+            parent_rotation=loop.parent_rotation,
+            child_rotation=loop.child_rotation,
+        )
+    return builder if robot.actuated is None else builder.actuated([place.name for place in robot.actuated])
 
 
 def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
-    """Links and joints as they are written; problems of single values go to the sink."""
+    """Links, joints and loops as they are written; problems of single values go to the sink."""
     if root.tag != "robot":
         likeness = _LOOKS_LIKE.get(root.tag) or _LOOKS_LIKE.get(root.tag.lower())
         looks = f"it looks like {likeness}." if likeness else "a URDF starts with <robot name=...>."
@@ -128,6 +148,7 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
                 )
             )
     _read_transmissions(robot, sink)
+    read_urdf_loops(robot, sink)
     return robot
 
 

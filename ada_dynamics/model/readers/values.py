@@ -148,8 +148,11 @@ def the_child(element: Element, tag: str, where: str, sink: Sink) -> Element | N
 def read_pose(parent: Element, where: str, sink: Sink) -> Pose:
     """The pose in an element's <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
     origin = the_child(parent, "origin", where, sink)
-    if origin is None:
-        return UNIT, np.zeros(3)
+    return (UNIT, np.zeros(3)) if origin is None else pose_in(origin, where, sink)
+
+
+def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
+    """The pose in an element's own attributes: xyz, and rpy or quat_xyzw."""
     values = Attributes(origin, where, sink)
     position = values.vector("xyz", 3, (0.0, 0.0, 0.0))
     if values.has("quat_xyzw"):

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts of the motors of a mechanism with loops: the least ones that do what is wanted, none on passive joints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+_RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
+_RANK = 1e-9
+
+
+def motor_efforts(model: Model, J: Array, wanted: Array, rank: int) -> Array:
+    """Least efforts of the motors that act on the mechanism as the wanted efforts of all joints would.
+
+    Loops pass efforts on: with N the motions that they allow, any τ with Nᵀ τ = Nᵀ wanted does the same.
+
+    Args:
+        model: whose `actuated` joints have motors.
+        J: conditions of the loops in a state.
+        wanted: efforts on all joints of the tree.
+        rank: of the conditions.
+
+    Raises:
+        InputError: the motors cannot do it; the message names the joints that nothing drives.
+    """
+    N = np.linalg.svd(J)[2][rank:].T
+    motors = [k for name in model.actuated for k in range(model.v_index(name).start, model.v_index(name).stop)]
+    A, b = N[motors].T, N.T @ wanted
+    own, *_ = np.linalg.lstsq(A, b, rcond=_RANK)
+    undone = A @ own - b
+    if float(np.max(np.abs(undone), initial=0.0)) > _RESIDUE * max(1.0, float(np.max(np.abs(wanted), initial=0.0))):
+        raise InputError(_nothing_drives(model, N @ undone))
+    efforts = np.zeros(model.nv)
+    efforts[motors] = own
+    return efforts
+
+
+def _nothing_drives(model: Model, motion: Array) -> str:
+    size = float(np.max(np.abs(motion)))
+    moving = [n for n in model.joint_names if float(np.max(np.abs(motion[model.v_index(n)]))) > 0.1 * size]
+    return (
+        f"model {model.name!r} is under-actuated: no effort of its motors ({', '.join(model.actuated)}) gives these "
+        f"accelerations. Nothing drives the motion of {', '.join(moving[:8])}; add a motor there, or ask for "
+        "accelerations that these joints take by themselves."
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What YAML, JSON and Python objects have in common: texts, numbers, lists and mappings that know their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ada_dynamics.errors import InputError, ModelError
+
+MAX_DEPTH = 40  # of nested lists and mappings; loops need five
+MAX_NODES = 400_000  # a hundred thousand numbers are ten thousand loops
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value and its line; none where it comes from a Python object."""
+
+    line: int | None
+
+
+@dataclass(frozen=True)
+class Scalar(Node):
+    """A single value as it is written; `is_text` where it is quoted, so that it is no number."""
+
+    text: str
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Listing(Node):
+    """Values in order."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Table(Node):
+    """Values by key, with the keys' lines."""
+
+    entries: dict[str, tuple[int | None, Node]]
+
+
+def kind_of(node: Node) -> str:
+    """What a node is, in words."""
+    if isinstance(node, Listing):
+        return f"a list of {len(node.items)}"
+    if isinstance(node, Table):
+        return f"a mapping with {', '.join(list(node.entries)[:6]) or 'no keys'}"
+    if isinstance(node, Scalar) and not node.is_text and node.text.strip() in {"", "~", "null"}:
+        return "empty"
+    return repr(shortened(getattr(node, "text", "")))
+
+
+def shortened(text: str) -> str:
+    """A text that fits into a message."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Counter:
+    """Keeps the number of nodes within bounds, so that no input can fill the memory."""
+
+    def __init__(self, where: str) -> None:
+        """Args: name of the source, for the message."""
+        self._where, self._left = where, MAX_NODES
+
+    def count(self, amount: int = 1) -> None:
+        """Account for more nodes."""
+        self._left -= amount
+        if self._left < 0:
+            raise ModelError(
+                f"{self._where}: it holds more than {MAX_NODES} values, the most that is read; what an alias repeats "
+                "counts each time."
+            )
+
+
+def from_object(value: object, where: str) -> Node:
+    """Python dicts, lists, numbers and texts (numpy ones, too) as nodes.
+
+    Raises:
+        InputError: something else is among them, or they are nested too deeply.
+    """
+    return _converted(value, where, 0, Counter(where))
+
+
+def _converted(value: object, where: str, depth: int, counter: Counter) -> Node:
+    counter.count()
+    if depth > MAX_DEPTH:
+        raise InputError(f"{where}: it is nested more than {MAX_DEPTH} deep.")
+    if isinstance(value, str):
+        return Scalar(None, value, True)
+    if value is None:
+        return Scalar(None, "", False)
+    if isinstance(value, bool | np.bool_):
+        return Scalar(None, "true" if value else "false", False)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return Scalar(None, repr(float(value)), False)
+    if isinstance(value, Mapping):
+        return Table(None, _converted_entries(value, where, depth, counter))
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
+        return Listing(None, tuple(_converted(item, where, depth + 1, counter) for item in value))
+    raise InputError(f"{where}: {value!r} is neither a text, a number, a list nor a dict.")
+
+
+def _converted_entries(
+    value: Mapping[object, object], where: str, depth: int, counter: Counter
+) -> dict[str, tuple[int | None, Node]]:
+    entries: dict[str, tuple[int | None, Node]] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise InputError(f"{where}: the key {key!r} is not a text.")
+        entries[key] = (None, _converted(item, where, depth + 1, counter))
+    return entries

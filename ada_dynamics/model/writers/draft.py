@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file in the making: what the spelling cannot say is collected, and then nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.model.builder import ROOT_JOINT, WORLD_LINK
+from ada_dynamics.model.elements import Array, Joint, LoopJoint
+from ada_dynamics.model.model import Model
+
+
+class Inexpressible(ModelError):
+    """A spelling cannot say what a model is; the message names each part and an alternative."""
+
+    def __init__(self, spelling: str, refused: list[str]) -> None:
+        """Args: name of the spelling, and what it cannot say."""
+        self.refused = refused
+        shown = " ".join(refused[:8]) + (f" And {len(refused) - 8} more." if len(refused) > 8 else "")
+        super().__init__(f"the spelling {spelling!r} cannot say all of this model. {shown}")
+
+
+@dataclass
+class Draft:
+    """The model, the spelling's name, and what came up."""
+
+    model: Model
+    spelling: str
+    refused: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def refuse(self, what: str, why: str, instead: str) -> None:
+        """Something cannot be said."""
+        self.refused.append(f"{what} {why}: {instead}")
+
+    def note(self, text: str) -> None:
+        """Something is left out that is no part of the motion, or said in another way."""
+        self.notes.append(text)
+
+    @property
+    def floats(self) -> bool:
+        """Whether the root was given a floating base when the model was made."""
+        first = next(iter(self.model.joints.values()), None)
+        return first is not None and first.name == ROOT_JOINT and first.parent not in self.model.links
+
+    @property
+    def joints(self) -> list[Joint]:
+        """The joints of the description: without the one that a floating base adds."""
+        joints = list(self.model.joints.values())
+        return joints[1:] if self.floats else joints
+
+    @property
+    def says_actuated(self) -> bool:
+        """Whether some joints have no motor."""
+        return self.model.actuated != tuple(self.model.joint_names)
+
+    def is_passive(self, joint: Joint) -> bool:
+        """Whether a joint that could have a motor has none."""
+        return joint.nv > 0 and joint.name not in self.model.actuated
+
+    def check_kinds(self, allowed: tuple[str, ...], instead: dict[str, str]) -> None:
+        """Refuse joints of the tree that a spelling lacks."""
+        for joint in self.joints:
+            if joint.kind not in allowed:
+                fallback = f"use one of {', '.join(allowed)}."
+                self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", instead.get(joint.kind, fallback))
+
+    def check_loop_kinds(self, allowed: tuple[str, ...], others: str) -> None:
+        """Refuse loops of types that a spelling lacks."""
+        for loop in self.model.loops.values():
+            if loop.kind not in allowed:
+                only = ", ".join(allowed)
+                self.refuse(f"Loop {loop.name!r}", f"is {loop.kind}, and it has {only} only", f"write it as {others}.")
+
+
+# --- the robot at zero ------------------------------------------------------------------------------------------
+def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
+    """Rotation and position of every link in the root where all joints are at zero."""
+    poses = {WORLD_LINK: (np.eye(3), np.zeros(3)), model.root: (np.eye(3), np.zeros(3))}
+    for joint in model.joints.values():
+        if joint.name != ROOT_JOINT or joint.parent in model.links:
+            R, p = poses[joint.parent]
+            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
+    return poses
+
+
+def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float:
+    """How far a loop is from being closed where all joints are at zero [m, rad]."""
+    (R, p), (S, s) = poses[loop.parent], poses[loop.child]
+    A, a = R @ loop.parent_rotation, p + R @ loop.parent_xyz
+    B, b = S @ loop.child_rotation, s + S @ loop.child_xyz
+    turn, move = A.T @ B, A.T @ (b - a)
+    axis = loop.axis
+    along = axis * float(axis @ move)
+    off_axis = float(np.linalg.norm(turn @ axis - axis))
+    turned = float(np.max(np.abs(turn - np.eye(3))))
+    if loop.kind == "planar":
+        return max(float(np.linalg.norm(along)), off_axis)
+    if loop.kind == "cylindrical":
+        return max(float(np.linalg.norm(move - along)), off_axis)
+    if loop.kind == "prismatic":
+        return max(float(np.linalg.norm(move - along)), turned)
+    apart = float(np.linalg.norm(move))
+    if loop.kind == "spherical":
+        return apart
+    if loop.kind == "universal" and loop.axis2 is not None:
+        return max(apart, abs(float(axis @ turn @ loop.axis2)))
+    return max(apart, turned if loop.kind == "fixed" else off_axis)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `ada convert`: files, standard streams, JSON, exit codes."""
+
+import io
+import json
+
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics import cli
+from ada_dynamics.model.writers import SPELLINGS
+
+URDF = """<robot name="four_bar"><link name="base"/>
+<link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="ja" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/></joint>
+<joint name="jb" type="continuous"><parent link="a"/><child link="b"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/></joint>
+</robot>"""
+LOOPS = {
+    "loops": [
+        {
+            "name": "closing",
+            "type": "revolute",
+            "axis": [0, 1, 0],
+            "parent": {"link": "b", "xyz": [0, 0, 1]},
+            "child": {"link": "base", "xyz": [1, 0, 0]},
+        }
+    ],
+    "actuated": ["ja"],
+}
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    (tmp_path / "robot.urdf").write_text(URDF)
+    (tmp_path / "robot.json").write_text(json.dumps(LOOPS))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = cli.main(["convert", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_a_file_is_written_and_named(run, tmp_path):
+    code, out, err = run("robot.urdf", "out.urdf", "--to", "constraint", "--loops", "robot.json")
+    assert (code, out, err) == (0, "out.urdf\n", "")
+    model = ada.load(tmp_path / "out.urdf")
+    assert (model.loop_names, model.actuated) == (["closing"], ("ja",))
+
+
+def test_a_spelling_of_two_files_writes_and_names_both(run, tmp_path):
+    code, out, _ = run("robot.urdf", "out.urdf", "--to", "sidecar", "--loops", "robot.json")
+    assert (code, out.split()) == (0, ["out.urdf", "out.loops.yaml"])
+    assert ada.load(tmp_path / "out.urdf", loops=tmp_path / "out.loops.yaml").loop_names == ["closing"]
+
+
+def test_from_mujoco_to_a_urdf_and_back(run, tmp_path):
+    assert run("robot.urdf", "out.xml", "--to", "mjcf", "--loops", "robot.json")[0] == 0
+    code, _, err = run("out.xml", "back.urdf", "--to", "loop_joint")
+    assert code == 0
+    assert "note: connects 'closing' and 'closing_axis' are two points on one axis" in err
+    assert ada.load(tmp_path / "back.urdf").loops["closing"].kind == "revolute"
+
+
+def test_without_a_name_the_text_goes_to_the_standard_output(run, monkeypatch):
+    code, out, _ = run("robot.urdf", "--to", "loop_joint", "--loops", "robot.json")
+    assert code == 0
+    assert ada.load(out).loop_names == ["closing"]
+    code, yaml, _ = run("robot.urdf", "--to", "sidecar", "--loops", "robot.json")
+    assert code == 0 and yaml.splitlines()[1] == "loops:"
+
+    class Stdin:
+        buffer = io.BytesIO(out.encode())
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    code, again, _ = run("-", "--to", "loop_joint")
+    assert (code, again) == (0, out)
+
+
+def test_what_a_spelling_cannot_say_has_its_own_exit_code_and_writes_nothing(run, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    code, out, err = run("robot.urdf", "out.urdf", "--to", "gepetto", "--loops", "robot.json")
+    assert (code, out) == (1, "")
+    assert "Loop 'closing' is revolute" in err and "sidecar" in err
+    assert sorted(tmp_path.iterdir()) == before
+    code, out, _ = run("robot.urdf", "out.urdf", "--to", "gepetto", "--loops", "robot.json", "--json")
+    assert code == 1
+    report = json.loads(out)
+    assert report["spelling"] == "gepetto" and len(report["refused"]) == 1
+
+
+def test_json_says_what_was_done(run):
+    code, out, _ = run("robot.urdf", "out.xml", "--to", "mjcf", "--loops", "robot.json", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["files"] == ["out.xml"] and report["texts"] == {}
+    assert report["loops"] == [{"name": "closing", "type": "revolute", "parent": "b", "child": "base"}]
+    assert report["actuated"] == ["ja"]
+    texts = json.loads(run("robot.urdf", "--to", "sidecar", "--loops", "robot.json", "--json")[1])["texts"]
+    assert list(texts) == ["robot.loops.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none.urdf", "o.urdf", "--to", "sidecar"), "no file 'none.urdf'"),
+        (("robot.urdf", "o.urdf", "--to", "sidecar", "--loops", "none.json"), "no such file"),
+        (("robot.urdf", "robot.urdf", "--to", "constraint"), "which is read from"),
+        (("robot.urdf", "robot.json", "--to", "sidecar", "--loops", "robot.json"), "which is read from"),
+        (("robot.urdf", "no/where.urdf", "--to", "constraint"), "cannot be written"),
+        (("robot.urdf", "--to", "gepetto"), "makes 2 files"),
+    ],
+)
+def test_mistakes_end_with_code_2_and_a_message(run, arguments, message):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_the_help_teaches_every_spelling(capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["convert", "--help"])
+    text = capsys.readouterr().out
+    assert caught.value.code == 0
+    for spelling in SPELLINGS.values():
+        assert f"  {spelling.name} " in text and spelling.summary in text
+    assert "exit code:" in text
+
+
+def test_an_unknown_spelling_is_wrong_usage(run):
+    with pytest.raises(SystemExit) as caught:
+        run("robot.urdf", "--to", "urdf2")
+    assert caught.value.code == 2

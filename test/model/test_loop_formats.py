@@ -1,0 +1,567 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
+"""Loops are read alike from every spelling beside and inside a URDF, and every mistake in them is refused by name."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from loop_robots import ROUNDING, assert_same_loop
+
+import ada_dynamics as ada
+from ada_dynamics import InputError, ModelError
+from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.readers.loops import nodes
+
+LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="0 1 0"/></joint>'
+ROBOT = "\n".join(
+    [
+        '<robot name="r"><link name="base"/>',
+        *(LINK.format(name) for name in ("a", "b", "c", "tip")),
+        JOINT.format("ja", "continuous", "base", "a", "0 0 0"),
+        JOINT.format("jb", "continuous", "a", "b", "0 0 1"),
+        JOINT.format("jc", "continuous", "base", "c", "1 0 0"),
+        JOINT.format("jt", "fixed", "b", "tip", "0 0 1"),
+        "</robot>",
+    ]
+)
+LINES = ROBOT.count("\n")  # what is put before the end stands in the line after these
+
+
+def robot(elements=""):
+    return ROBOT.replace("</robot>", f"{elements}</robot>")
+
+
+def wanted(kind="revolute", parent="b", child="c"):
+    """What all spellings below say, made in code."""
+    builder = ada.Builder("r").link("base")
+    for link in ("a", "b", "c", "tip"):
+        builder.link(link, 1.0, inertia=(1, 1, 1))
+    for name, parent_link, child_link in (
+        ("ja", "base", "a"),
+        ("jb", "a", "b"),
+        ("jc", "base", "c"),
+        ("jt", "b", "tip"),
+    ):
+        builder.joint(name, "fixed" if name == "jt" else "continuous", parent_link, child_link)
+    axis2 = (0, 0, 1) if kind == "universal" else None
+    builder.loop("closing", kind, parent, child, (0, 0, 1), (0.1, 0.2, 0.3), (1, 0, 0), (0, 0, -0.5), (0, 2, 0), axis2)
+    return builder.build().loops["closing"]
+
+
+SIDECAR = """\
+loops:
+  - name: closing
+    type: {}
+    axis: [0, 2, 0]{}
+    parent: {{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}}
+    child: {{link: c, xyz: [1, 0, 0], rpy: [0, 0, -0.5]}}
+"""
+
+
+def sidecar(kind="revolute"):
+    return SIDECAR.format(kind, "\n    axis2: [0, 0, 1]" if kind == "universal" else "")
+
+
+@pytest.fixture
+def beside(tmp_path):
+    def beside(text, name="r.loops.yaml"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return beside
+
+
+# --- what each spelling says ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+def test_a_sidecar_says_loops_of_every_type(kind, beside):
+    model = ada.load(robot(), loops=beside(sidecar(kind)))
+    assert_same_loop(model.loops["closing"], wanted(kind))
+
+
+def test_the_sidecar_of_the_design_is_read_as_it_stands(beside):
+    text = (
+        "loops: [{name: closing, type: revolute, axis: [0, 1, 0], "
+        "parent: {link: b, xyz: [1, 0, 0], rpy: [0, 0, 0]}, child: {link: base, xyz: [1, 0, 0], rpy: [0, 0, 0]}}]\n"
+        "actuated: [ja]"
+    )
+    model = ada.load(robot(), loops=beside(text))
+    assert (model.loop_names, model.actuated) == (["closing"], ("ja",))
+    np.testing.assert_array_equal(model.loops["closing"].child_xyz, [1, 0, 0])
+
+
+DATA = {
+    "loops": [
+        {
+            "name": "closing",
+            "type": "revolute",
+            "axis": np.array([0, 2, 0]),
+            "parent": {"link": "b", "xyz": (0, 0, 1), "rpy": [0.1, 0.2, 0.3]},
+            "child": {"link": "c", "xyz": [np.float32(1), 0, 0], "rpy": [0, 0, -0.5]},
+        }
+    ],
+    "actuated": ["ja", "jc"],
+}
+
+
+def test_dicts_lists_and_json_say_the_same_as_yaml(beside):
+    as_dict = ada.load(robot(), loops=DATA)
+    as_list = ada.load(robot(), loops=DATA["loops"])
+    plain = json.loads(json.dumps(DATA, default=lambda x: x.tolist()))
+    as_json = ada.load(robot(), loops=str(beside(json.dumps(plain, indent=1), "r.json")))
+    for model in (as_dict, as_list, as_json):
+        assert_same_loop(model.loops["closing"], wanted())
+    assert as_dict.actuated == as_json.actuated == ("ja", "jc")
+    assert as_list.actuated == ("ja", "jb", "jc")
+
+
+def test_words_that_yaml_takes_for_others_are_names(beside):
+    text = sidecar().replace("closing", "on") + "actuated: [ja]"
+    assert ada.load(robot(), loops=beside(text)).loop_names == ["on"]
+    scientific = sidecar().replace("[0, 2, 0]", "[0, 2e-3, 0]")
+    assert_same_loop(ada.load(robot(), loops=beside(scientific)).loops["closing"], wanted())
+
+
+def test_anchors_and_aliases_repeat_values(beside):
+    text = sidecar().replace("[0, 0, 1]", "&up [0, 0, 1]", 1) + "\n".join(
+        ["  - name: more", "    type: spherical", "    parent: {link: a, xyz: *up}", "    child: {link: c}"]
+    )
+    np.testing.assert_array_equal(ada.load(robot(), loops=beside(text)).loops["more"].parent_xyz, [0, 0, 1])
+
+
+CONSTRAINT = """<constraint name="closing" type="{}"><parent link="b"/><parent_origin xyz="0 0 1" rpy="0.1 0.2 0.3"/>
+<parent_axis xyz="0 2 0"/><child link="c"/><child_origin xyz="1 0 0" rpy="0 0 -0.5"/><child_axis xyz="{}"/></constraint>"""
+LOOP_JOINT = """<loop_joint name="closing" type="{}"><link1 link="b" xyz="0 0 1" rpy="0.1 0.2 0.3"/>
+<link2 link="c" xyz="1 0 0" rpy="0 0 -0.5"/><axis xyz="0 2 0"/>{}</loop_joint>"""
+URDF_PLUS = """<loop name="closing" type="{}"><predecessor link="b"><origin xyz="0 0 1" rpy="0.1 0.2 0.3"/></predecessor>
+<successor link="c"><origin xyz="1 0 0" rpy="0 0 -0.5"/></successor><axis xyz="0 2 0"/>{}</loop>"""
+
+
+def elements(kind):
+    second = '<axis2 xyz="0 0 1"/>' if kind == "universal" else ""
+    return {
+        "constraint": CONSTRAINT.format(kind, "0 0 1" if second else "0 1 0"),
+        "loop_joint": LOOP_JOINT.format(kind, second),
+        "urdf_plus": URDF_PLUS.format(kind, second),
+    }
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+@pytest.mark.parametrize("spelling", ["constraint", "loop_joint", "urdf_plus"])
+def test_elements_of_a_urdf_say_loops_of_every_type(spelling, kind):
+    model = ada.load(robot(elements(kind)[spelling]))
+    assert_same_loop(model.loops["closing"], wanted(kind))
+
+
+def test_words_of_the_formats_own_mean_the_same_types():
+    spelled = {
+        "fixed": CONSTRAINT.format("link", "0 1 0"),
+        "revolute": LOOP_JOINT.format("continuous", ""),
+        "spherical": URDF_PLUS.format("position", "")
+        .replace("<loop ", "<constraint ")
+        .replace("</loop>", "</constraint>"),
+    }
+    for kind, element in spelled.items():
+        assert_same_loop(ada.load(robot(element)).loops["closing"], wanted(kind))
+
+
+def test_the_manual_of_isaac_sim_is_understood():
+    element = (
+        '<loop_joint name="l" type="spherical"><link1 link="b" xyz="0 0 1" rpy="0 0 0"/><link1 link="c"/></loop_joint>'
+    )
+    loop = ada.load(robot(element)).loops["l"]
+    assert (loop.kind, loop.parent, loop.child) == ("spherical", "b", "c")
+
+
+def test_drakes_four_bar_closes_where_its_links_say():
+    """A bar of 4 m with links of 1.8, 3.6 and 2.6 m, all joints about y."""
+    element = """<loop_joint name="joint_3" type="continuous"><axis xyz="0 1 0"/>
+    <link1 link="b" rpy="0 0 0" xyz="0 0 2.6"/><link2 link="base" rpy="0 0 0" xyz="0 0 0"/></loop_joint>"""
+    loop = ada.load(robot(element)).loops["joint_3"]
+    assert (loop.kind, loop.parent, loop.child) == ("revolute", "b", "base")
+    np.testing.assert_array_equal(loop.parent_xyz, [0, 0, 2.6])
+    np.testing.assert_array_equal(loop.axis, [0, 1, 0])
+
+
+def test_loops_may_join_the_world_and_need_no_axis_where_there_is_none():
+    element = '<loop_joint name="l" type="fixed"><link1 link="world"/><link2 link="b"/></loop_joint>'
+    assert ada.load(robot(element)).loops["l"].parent == "world"
+
+
+def test_loops_inside_and_beside_add_up(beside):
+    text = robot(elements("revolute")["constraint"])
+    model = ada.load(text, loops=beside(sidecar("spherical").replace("closing", "other")))
+    assert {name: loop.kind for name, loop in model.loops.items()} == {"closing": "revolute", "other": "spherical"}
+
+
+def test_joints_without_motors_say_so_in_a_urdf():
+    text = robot().replace('name="jb"', 'name="jb" actuated="false"')
+    assert ada.load(text).actuated == ("ja", "jc")
+    assert ada.load(robot()).actuated == ("ja", "jb", "jc")
+
+
+# --- couplings --------------------------------------------------------------------------------------------------
+COUPLING = '<coupling name="gear"><predecessor link="{}"/><successor link="{}"/><ratio value="{}"/></coupling>'
+
+
+def test_a_coupling_of_single_joints_is_a_mimic():
+    """ratio times the sum to the predecessor is that to the successor: q_c = 6 q_a."""
+    mimic = ada.load(robot(COUPLING.format("a", "c", 6))).joints["jc"].mimic
+    assert (mimic.joint, mimic.multiplier, mimic.offset) == ("ja", 6.0, 0.0)
+
+
+def test_a_dependent_predecessor_follows_the_successor():
+    text = robot(COUPLING.format("a", "c", 4)).replace('name="ja"', 'name="ja" independent="false"')
+    model = ada.load(text)
+    assert model.joints["jc"].mimic is None
+    assert (model.joints["ja"].mimic.joint, model.joints["ja"].mimic.multiplier) == ("jc", 0.25)
+
+
+def test_a_coupling_counts_from_the_nearest_common_ancestor():
+    chain = LINK.format("d") + JOINT.format("jd", "continuous", "a", "d", "0 1 0") + COUPLING.format("b", "d", -1)
+    mimic = ada.load(robot(chain)).joints["jd"].mimic
+    assert (mimic.joint, mimic.multiplier) == ("jb", -1.0)
+
+
+@pytest.mark.parametrize(
+    ("coupling", "message"),
+    [
+        (COUPLING.format("b", "c", 1), "ties the sum of 'jb', 'ja'"),
+        (COUPLING.format("base", "c", 1), "ties the sum of no joint"),
+        (COUPLING.format("a", "c", 0), "ratio is 0"),
+        (COUPLING.format("a", "cc", 1), "no link is named 'cc'"),
+        (COUPLING.format("a", "c", "x"), "'x' is not a number"),
+        (COUPLING.format("a", "c", 1) * 2, "mimics 'ja' already"),
+        (COUPLING.format("a", "c", 1).replace("ratio", "ratoi"), "Did you mean 'ratio'"),
+    ],
+)
+def test_other_couplings_are_refused_by_name(coupling, message):
+    with pytest.raises(ModelError, match=f"line {LINES + 1}: coupling 'gear'.*{message}"):
+        ada.load(robot(coupling))
+
+
+# --- Gazebo -----------------------------------------------------------------------------------------------------
+GAZEBO = '<gazebo><joint name="closing" type="{}"><parent>b</parent><child>c</child><pose>{}</pose>{}</joint></gazebo>'
+AXIS = "<axis><xyz>0 1 0</xyz></axis>"
+
+
+def test_a_gazebo_joint_gets_its_place_in_the_parent_from_the_robot_at_zero():
+    """At zero b is at (0, 0, 1) and c at (1, 0, 0); the joint is at (0, 0, 2) in c, so at (1, 0, 1) in b."""
+    loop = ada.load(robot(GAZEBO.format("revolute", "0 0 2 0 0 0", AXIS))).loops["closing"]
+    assert (loop.kind, loop.parent, loop.child) == ("revolute", "b", "c")
+    np.testing.assert_allclose(loop.child_xyz, [0, 0, 2])
+    np.testing.assert_allclose(loop.parent_xyz, [1, 0, 1], atol=1e-15)
+
+
+def test_a_gazebo_joint_may_be_placed_from_another_link():
+    text = GAZEBO.format("ball", "0 0 2 0 0 0", "").replace("<pose>", '<pose relative_to="b">')
+    loop = ada.load(robot(text)).loops["closing"]
+    np.testing.assert_allclose(loop.parent_xyz, [0, 0, 2], atol=1e-15)
+    np.testing.assert_allclose(loop.child_xyz, [-1, 0, 3], atol=1e-15)
+
+
+def test_gazebo_elements_about_links_are_no_loops():
+    assert (
+        ada.load(robot('<gazebo reference="a"><material>m</material></gazebo><gazebo><plugin/></gazebo>')).loop_names
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "type='screw'.*no alternative"),
+        (GAZEBO.format("revolut", "0 0 0 0 0 0", AXIS), "Did you mean 'revolute'"),
+        (GAZEBO.format("revolute", "0 0 0", AXIS), "3 numbers instead of 6"),
+        (GAZEBO.format("revolute", "0 0 0 0 0 0", ""), "no <axis>"),
+        (GAZEBO.format("revolute", "0 0 0 0 0 0", AXIS.replace("1", "0")), "length zero"),
+        (GAZEBO.format("ball", "0 0 0 0 0 0", "").replace("b<", "bb<", 1), "no link is named 'bb'"),
+        (GAZEBO.format("ball", "0 0 0 0 0 0", "").replace(">c<", ">world<"), "Exchange parent and child"),
+    ],
+)
+def test_mistakes_in_gazebo_joints_are_refused_by_name(element, message):
+    with pytest.raises(ModelError, match=f"line {LINES + 1}: joint 'closing'.*{message}"):
+        ada.load(robot(element))
+
+
+# --- Gepetto ----------------------------------------------------------------------------------------------------
+def test_gepettos_yaml_joins_the_frames_of_links_and_of_joints(beside):
+    text = "closed_loop: [['tip', 'c'], ['jb', 'jc']]\ntype: ['6d', '3D']\nname_mot: ['ja', 'jc']\n"
+    with_more = robot(LINK.format("e") + JOINT.format("je", "continuous", "c", "e", "0 0 1"))
+    model = ada.load(with_more, loops=beside(text))
+    found = [(loop.kind, loop.parent, loop.child) for loop in model.loops.values()]
+    assert found == [("fixed", "tip", "c"), ("spherical", "b", "c")]
+    assert model.actuated == ("ja", "jc")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("closedloop1_A", "closedloop1_B"), "closedloop1"),
+        (("closedloop_knee_1B", "closedloop_knee_1A"), "closedloop_knee_1"),
+        (("closedloop0_A_3D", "closedloop0_B_3D"), "closedloop0_3D"),
+        (("foot", "hand"), "footChand"),
+    ],
+)
+def test_gepettos_loops_are_named_by_what_their_frames_share(names, expected):
+    links = "".join(
+        LINK.format(n) + JOINT.format(f"j_{n}", "fixed", p, n, "0 0 0") for n, p in zip(names, "bc", strict=True)
+    )
+    assert ada.load(robot(links), loops={"closed_loop": [list(names)]}).loop_names == [expected]
+
+
+def test_gepettos_yaml_changes_types_of_joints(beside):
+    text = "closed_loop: [[tip, c]]\njoint_name: [ja, jb, jc]\njoint_type: [SPHERICAL, UJOINT_ZX, FIXED]\n"
+    model = ada.load(robot(LINK.format("d") + JOINT.format("jd", "continuous", "c", "d", "0 0 0")), loops=beside(text))
+    assert [model.joints[n].kind for n in ("ja", "jb", "jc")] == ["spherical", "universal", "fixed"]
+    np.testing.assert_array_equal(model.joints["jb"].axis, [0, 0, 1])
+    np.testing.assert_array_equal(model.joints["jb"].axis2, [1, 0, 0])
+
+
+# --- mistakes beside a URDF -------------------------------------------------------------------------------------
+GOOD = sidecar() + "actuated: [ja]\n"
+MISTAKES = {
+    "type_misspelt": ("revolute", "revolut", 3, "loop 'closing', type", "Did you mean 'revolute'", "cylindrical"),
+    "field_misspelt": ("axis:", "axs:", 4, "loops[0]", "no field 'axs'", "Did you mean 'axis'"),
+    "field_unknown_in_end": ("rpy: [0.1", "rotation: [0.1", 5, "loop 'closing', parent", "'rotation'", "link, xyz, rpy"),
+    "top_misspelt": ("actuated", "actuatd", 7, "the file", "Did you mean 'actuated'"),
+    "no_type": ("    type: revolute\n", "", 2, "loop 'closing', type", "missing", "revolute"),
+    "no_axis": ("    axis: [0, 2, 0]\n", "", 2, "loop 'closing', axis", "a revolute joint needs it"),
+    "no_parent": ("    parent: {link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}\n", "", 2, "parent", "missing"),
+    "no_link": ("link: b, ", "", 5, "loop 'closing', parent, link", "missing"),
+    "zero_axis": ("[0, 2, 0]", "[0, 0, 0]", 4, "loop 'closing', axis", "length zero"),
+    "ragged": ("[0, 2, 0]", "[0, 2]", 4, "a list of 2", "3 numbers"),
+    "too_long": ("[0, 2, 0]", "[0, 2, 0, 1]", 4, "a list of 4"),
+    "nested_vector": ("[0, 2, 0]", "[0, [2], 0]", 4, "a list of 1"),
+    "text_number": ("[0, 2, 0]", "[0, '2', 0]", 4, "'2' is a text"),
+    "nan": ("[0, 2, 0]", "[0, .nan, 0]", 4, "'.nan' is not a number"),
+    "inf": ("[0, 2, 0]", "[0, inf, 0]", 4, "not a finite number"),
+    "too_large": ("[0, 2, 0]", "[0, 1e300, 0]", 4, "too large"),
+    "vector_is_number": ("[0, 2, 0]", "1", 4, "'1'", "3 numbers"),
+    "vector_is_map": ("[0, 2, 0]", "{x: 1}", 4, "a mapping with x"),
+    "end_is_text": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "b", 5, "'b' and not a mapping", "{link: name"),
+    "end_is_list": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "[b]", 5, "a list of 1 and not a mapping"),
+    "axis2_without_universal": ("[0, 2, 0]", "[0, 2, 0]\n    axis2: [0, 0, 1]", 5, "axis2", "has one axis"),
+    "universal_without_axis2": ("revolute", "universal", 2, "axis2", "a universal joint needs it"),
+    "axes_not_perpendicular": ("revolute\n    axis: [0, 2, 0]", "universal\n    axis: [0, 2, 0]\n    axis2: [0, 1, 1]", 5, "perpendicular"),
+    "unknown_link": ("link: b", "link: bb", 2, "loop 'closing'", "no link is named 'bb'", "Did you mean 'b'", "world"),
+    "names_a_joint": ("link: b", "link: jb", 2, "'jb' is a joint", "carries 'b'"),
+    "same_link": ("link: b", "link: c", 2, "joins link 'c' to itself"),
+    "welded_links": ("link: c", "link: tip", 2, "'b' and 'tip' are fixed to each other"),
+    "name_of_a_joint": ("closing", "ja", 2, "loop 'ja'", "a joint in line", "unique"),
+    "no_name": ("name: closing", "name:", 2, "name", "is empty"),
+    "name_is_list": ("name: closing", "name: [a]", 2, "a list of 1", "must be a name"),
+    "actuated_unknown": ("[ja]", "[jaa]", 7, "actuated", "Did you mean 'ja'"),
+    "actuated_loop": ("[ja]", "[closing]", 7, "'closing' closes a loop"),
+    "actuated_fixed": ("[ja]", "[jt]", 7, "joint 'jt' is fixed"),
+    "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is there twice"),
+    "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),
+    "loops_not_list": (GOOD, "loops: {name: closing}", 1, "loops", "a mapping with name and not a list"),
+    "loop_is_text": (GOOD, "loops: [closing]", 1, "loops[0]", "'closing' and not a mapping"),
+    "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is there twice", "lines 3, 4"),
+    "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
+    "tab": ("    type", "\ttype", 3, "not well-formed YAML"),
+    "tag": ("[0, 2, 0]", "!!python/tuple [0, 2, 0]", 4, "tag", "remove it"),
+    "merge": ("    axis: [0, 2, 0]\n", "    <<: {axis: [0, 2, 0]}\n", 4, "'<<'"),
+    "alias_without_anchor": ("[0, 2, 0]", "*nowhere", 4, "nowhere"),
+    "two_documents": ("loops:", "---\nloops:\n---\nloops:", None, "2 documents"),
+    "complex_key": ("loops:", "? [a]\n: 1\nloops:", 1, "keys must be texts"),
+    "control_character": ("closing", "clo\x07sing", None, "not well-formed YAML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_every_mistake_in_a_sidecar_names_file_line_and_field(mistake, beside):
+    old, new, line, *parts = MISTAKES[mistake]
+    assert old in GOOD
+    file = beside(GOOD.replace(old, new, 1))
+    with pytest.raises(ModelError) as caught:
+        ada.load(robot(), loops=file)
+    message = str(caught.value)
+    assert message.startswith(f"{file}, line {line}" if line else str(file))
+    for part in parts:
+        assert part in message
+
+
+JSON_MISTAKES = {
+    "syntax": ('"closing",', '"closing"', 5, "a comma or '}' is expected"),
+    "key_twice": ('"name"', '"type"', 5, "'type' is there twice (lines 4, 5)"),
+    "ragged": ("0,\n    2,", "0,", 6, "loop 'closing', axis", "a list of 2"),
+    "bare_word": ("2,", "two,", 6, "'two' is not a number"),
+    "bad_escape": ('"closing"', '"clo\\q"', 4, "not well-formed JSON"),
+    "after_the_end": ("\n}", "\n} 1", None, "something follows after the end"),
+    "cut_off": ('"actuated"', '"', None, "not well-formed JSON"),
+}
+
+
+@pytest.mark.parametrize("mistake", JSON_MISTAKES)
+def test_mistakes_in_json_have_lines_too(mistake, beside):
+    plain = json.loads(json.dumps(DATA, default=lambda x: x.tolist()))
+    good = json.dumps(plain, indent=1)
+    old, new, line, *parts = JSON_MISTAKES[mistake]
+    assert old in good
+    file = beside(good.replace(old, new, 1), "r.json")
+    with pytest.raises(ModelError) as caught:
+        ada.load(robot(), loops=file)
+    assert str(caught.value).startswith(f"{file}, line {line or ''}")
+    for part in parts:
+        assert part in str(caught.value)
+
+
+GEPETTO = "closed_loop: [[tip, c]]\ntype: ['6d']\nname_mot: [ja]\njoint_name: [jc]\njoint_type: [FIXED]\n"
+GEPETTO_MISTAKES = {
+    "frame": ("tip", "tipp", 1, "closed_loop", "Did you mean 'tip'"),
+    "type": ("6d", "5d", 2, "type", "'5d'", "3d, 6d"),
+    "types": ("['6d']", "['6d', '3d']", 2, "2 entries for 1 loops"),
+    "triple": ("[tip, c]", "[tip, c, a]", 1, "a list of 3 and not two frames"),
+    "motor": ("[ja]", "[jx]", 3, "no joint is named 'jx'"),
+    "joint": ("[jc]", "[jcc]", 4, "joint_name", "Did you mean 'jc'"),
+    "joint_type": ("FIXED", "BALL", 5, "joint_type", "'BALL'", "SPHERICAL"),
+    "twice_the_same_axis": ("FIXED", "UJOINT_XX", 5, "joint_type"),
+    "joint_types": ("[FIXED]", "[]", 5, "0 entries for the 1 joints"),
+    "field": ("closed_loop", "closed_lop", 1, "no field 'closed_lop'", "Did you mean 'closed_loop'"),
+}
+
+
+@pytest.mark.parametrize("mistake", GEPETTO_MISTAKES)
+def test_every_mistake_in_gepettos_yaml_names_file_line_and_field(mistake, beside):
+    old, new, line, *parts = GEPETTO_MISTAKES[mistake]
+    file = beside(GEPETTO.replace(old, new, 1))
+    with pytest.raises(ModelError) as caught:
+        ada.load(robot(), loops=file)
+    assert str(caught.value).startswith(f"{file}, line {line}: ")
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_files_that_are_no_sidecars_are_refused(beside, tmp_path):
+    for text, part in (("", "empty"), ("x: 1", "none of these tells of loops"), ("just text", "'just text'")):
+        with pytest.raises(ModelError, match=part):
+            ada.load(robot(), loops=beside(text))
+    with pytest.raises(ModelError, match="no such file"):
+        ada.load(robot(), loops=tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"loops:\n - name: \xe9")
+    with pytest.raises(ModelError, match=r"line 2.*UTF-8"):
+        ada.load(robot(), loops=tmp_path / "latin.yaml")
+
+
+def test_python_objects_of_other_kinds_are_refused():
+    for value in (5, b"loops", object()):
+        with pytest.raises(InputError, match="path, a dict or a list"):
+            ada.load(robot(), loops=value)
+    with pytest.raises(InputError, match="neither a text, a number"):
+        ada.load(robot(), loops={"loops": [object()]})
+    with pytest.raises(InputError, match="key 1 is not a text"):
+        ada.load(robot(), loops={"loops": [{1: 2}]})
+    with pytest.raises(ModelError, match=r"the argument loops: loop 'closing', axis: it is a list of 2"):
+        ada.load(robot(), loops=[{**DATA["loops"][0], "axis": [1, 2]}])
+
+
+def test_a_loop_of_the_same_name_inside_and_beside_is_refused_with_both_places(beside):
+    file = beside(sidecar())
+    with pytest.raises(
+        ModelError, match=f"{re.escape(str(file))}, line 2: loop 'closing'.*URDF text, line {LINES + 1}"
+    ):
+        ada.load(robot(elements("fixed")["constraint"]), loops=file)
+    text = robot().replace('name="jb"', 'name="jb" actuated="false"')
+    with pytest.raises(ModelError, match="actuated joints are given twice"):
+        ada.load(text, loops={"actuated": ["ja"]})
+
+
+# --- hostile files ----------------------------------------------------------------------------------------------
+def test_an_alias_bomb_is_refused_in_bounded_work(beside):
+    levels = "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 40))
+    with pytest.raises(ModelError, match=f"more than {nodes.MAX_NODES} values"):
+        ada.load(robot(), loops=beside(f"a0: &a0 [0, 0, 1]\n{levels}\n"))
+
+
+@pytest.mark.parametrize("name", ["deep.yaml", "deep.json"])
+def test_deep_nesting_is_refused(name, beside):
+    with pytest.raises(ModelError, match="nested more than"):
+        ada.load(robot(), loops=beside('{"loops": ' + "[" * 5000 + "]" * 5000 + "}", name))
+
+
+def test_an_alias_inside_of_itself_is_refused(beside):
+    with pytest.raises(ModelError, match="stands inside of what it repeats"):
+        ada.load(robot(), loops=beside("loops: &a [*a]"))
+
+
+def test_a_huge_file_is_refused(beside):
+    with pytest.raises(ModelError, match="at most"):
+        ada.load(robot(), loops=beside("# " + "x" * (4 * 1024 * 1024 + 1)))
+
+
+def test_without_pyyaml_the_message_names_the_package_and_json_works(beside, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "yaml", None)
+    with pytest.raises(InputError, match=r"pip install pyyaml.*\.json"):
+        ada.load(robot(), loops=beside(sidecar()))
+    plain = json.dumps(DATA, default=lambda x: x.tolist())
+    assert ada.load(robot(), loops=beside(plain, "r.json")).loop_names == ["closing"]
+
+
+# --- mistakes inside a URDF -------------------------------------------------------------------------------------
+INSIDE = {
+    "constraint_type": ("constraint", 'type="revolute"', 'type="hinge"', "loop 'closing'", "type='hinge'", "revolute"),
+    "loop_joint_type": ("loop_joint", 'type="revolute"', 'type="revolut"', "Did you mean 'revolute'"),
+    "loop_type_missing": ("urdf_plus", ' type="revolute"', "", "loop 'closing'", "no attribute 'type'"),
+    "no_name": ("loop_joint", ' name="closing"', "", "<loop_joint>", "no attribute 'name'"),
+    "unknown_link": ("constraint", 'link="b"', 'link="bb"', "its parent", "Did you mean 'b'"),
+    "names_a_joint": ("loop_joint", 'link="b"', 'link="jb"', "'jb' is a joint", "carries 'b'"),
+    "no_link": ("loop_joint", ' link="b"', "", "<link1> has no attribute 'link'"),
+    "no_link_element": ("loop_joint", '<link2 link="c" xyz="1 0 0" rpy="0 0 -0.5"/>', "", "no <link2>"),
+    "no_successor": ("urdf_plus", '<successor link="c"><origin xyz="1 0 0" rpy="0 0 -0.5"/></successor>', "", "no <successor>"),
+    "zero_axis": ("loop_joint", 'axis xyz="0 2 0"', 'axis xyz="0 0 0"', "<axis>", "length zero"),
+    "axis_without_xyz": ("loop_joint", 'axis xyz="0 2 0"', "axis", "<axis>", "no attribute 'xyz'"),
+    "ragged": ("urdf_plus", 'xyz="0 0 1"', 'xyz="0 1"', "<origin>", "2 numbers instead of 3"),
+    "nan": ("constraint", 'xyz="0 0 1"', 'xyz="0 0 nan"', "<parent_origin>", "not a finite number"),
+    "misspelt_child": ("constraint", "parent_axis", "parent_axes", "<parent_axes>", "Did you mean 'parent_axis'"),
+    "misspelt_attribute": ("loop_joint", 'rpy="0 0 -0.5"', 'ryp="0 0 -0.5"', "'ryp'", "Did you mean 'rpy'"),
+    "axes_differ": ("constraint", '<child_axis xyz="0 1 0"/>', '<child_axis xyz="1 0 0"/>', "<parent_axis> and <child_axis>", "rpy"),
+    "two_axes": ("constraint", "<parent_axis", '<parent_axis xyz="0 1 0"/><parent_axis', "2 <parent_axis>"),
+    "axis2": ("loop_joint", "</loop_joint>", '<axis2 xyz="1 0 0"/></loop_joint>', "has one axis"),
+    "damping": ("loop_joint", "</loop_joint>", '<dynamics damping="1"/></loop_joint>', "damping", "no coordinate"),
+    "universal_one_axis": ("urdf_plus", 'type="revolute"', 'type="universal"', "needs <axis2>"),
+    "universal_not_across": ("constraint", 'type="revolute"', 'type="universal"', "not perpendicular"),
+    "same_link": ("loop_joint", 'link="b"', 'link="c"', "'c' to itself"),
+    "name_of_a_joint": ("constraint", 'name="closing"', 'name="ja"', "loop 'ja'", "a joint in line"),
+    "element_misspelt": ("loop_joint", "loop_joint", "loop_jiont", "<loop_jiont>", "Did you mean 'loop_joint'"),
+    "element_plural": ("constraint", "constraint", "constraints", "Did you mean 'constraint'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", INSIDE)
+def test_every_mistake_inside_a_urdf_names_line_loop_and_element(mistake):
+    spelling, old, new, *parts = INSIDE[mistake]
+    element = elements("revolute")[spelling]
+    assert old in element
+    changed = element.replace(old, new) if "element" in mistake else element.replace(old, new, 1)
+    with pytest.raises(ModelError) as caught:
+        ada.load(robot(changed))
+    line = re.match(r"URDF text, line (\d+): ", str(caught.value))
+    assert line and LINES < int(line.group(1)) <= LINES + 2
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_zero_dissipation_and_limits_of_a_former_tree_joint_are_let_through():
+    leftover = '<limit effort="1" velocity="1"/><dynamics damping="0" friction="0.0"/></loop_joint>'
+    element = elements("revolute")["loop_joint"].replace("</loop_joint>", leftover)
+    assert ada.load(robot(element)).loop_names == ["closing"]
+
+
+def test_the_check_reports_mistakes_in_loops_with_lines():
+    report = ada.check(robot(elements("revolute")["constraint"].replace('link="b"', 'link="bb"')))
+    assert [(f.code, f.line) for f in report.errors] == [("unknown-link", LINES + 1)]
+
+
+def test_a_wrong_value_of_actuated_is_refused():
+    with pytest.raises(ModelError, match=r"joint 'jb'.*actuated='no'.*true, false"):
+        ada.load(robot().replace('name="jb"', 'name="jb" actuated="no"'))
+
+
+def test_rounding_of_angles_is_all_that_reading_adds():
+    loop = ada.load(robot(elements("fixed")["loop_joint"])).loops["closing"]
+    c, s = np.cos(-0.5), np.sin(-0.5)
+    np.testing.assert_allclose(loop.child_rotation, [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=ROUNDING)

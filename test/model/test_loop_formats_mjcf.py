@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF means here what it means in MuJoCo: poses, masses, efforts and equalities are compared with MuJoCo's own."""
+
+import numpy as np
+import pytest
+from loop_robots import ROUNDING, assert_same_tree, random_robot
+
+import ada_dynamics as ada
+from ada_dynamics import ModelError
+from ada_dynamics.model.writers import Inexpressible, render
+
+mujoco = pytest.importorskip("mujoco")
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """MuJoCo writes its warnings to a file in the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+MASS = '<inertial pos="0.1 0.2 0.3" quat="1 2 3 4" mass="2" diaginertia="0.3 0.4 0.5"/>'
+FULL = '<inertial pos="0 0 0.1" mass="1" fullinertia="0.3 0.4 0.5 0.01 0.02 0.03"/>'
+
+
+def mjcf(bodies, before="", after=""):
+    return f'<mujoco model="m">{before}<worldbody>{bodies}</worldbody>{after}</mujoco>'
+
+
+def compiled(text):
+    theirs = mujoco.MjModel.from_xml_string(text)
+    return theirs, mujoco.MjData(theirs)
+
+
+def positions(ours, theirs, data):
+    """MuJoCo's qpos as our q: quaternions as x, y, z, w, joints in our order."""
+    q = np.zeros(ours.nq)
+    for name in ours.joint_names:
+        start = theirs.joint(name).qposadr[0]
+        part = data.qpos[start : start + ours.joints[name].nq].copy()
+        if len(part) >= 4:
+            part[-4:] = np.roll(part[-4:], -1)
+        q[ours.q_index(name)] = part
+    return q
+
+
+def random_state(theirs, data, rng):
+    mujoco.mj_resetData(theirs, data)
+    data.qpos[:] = rng.normal(size=theirs.nq)
+    mujoco.mj_normalizeQuat(theirs, data.qpos)
+    data.qvel[:] = rng.normal(size=theirs.nv)
+
+
+def velocity_columns(ours, theirs, data):
+    """T with v of MuJoCo = T v of ours: a free joint's linear velocity is in the world's axes there."""
+    T = np.zeros((theirs.nv, ours.nv))
+    for name in ours.joint_names:
+        joint = theirs.joint(name)
+        at, own = joint.dofadr[0], ours.v_index(name)
+        n = own.stop - own.start
+        T[at : at + n, own] = np.eye(n)
+        if n == 6:
+            body = theirs.jnt_bodyid[joint.id]
+            T[at : at + 3, own.start : own.start + 3] = data.xmat[body].reshape(3, 3)
+    return T
+
+
+def assert_same_motion(text, seed=0, states=2):
+    """Body poses, mass matrix, bias efforts and gravity are those of MuJoCo."""
+    ours = ada.load(text)
+    dynamics = ada.Dynamics(ours, algorithm="crba")
+    theirs, data = compiled(text)
+    rng = np.random.default_rng(seed)
+    assert ours.nv == theirs.nv
+    np.testing.assert_allclose(ours.gravity, theirs.opt.gravity)
+    for _ in range(states):
+        random_state(theirs, data, rng)
+        mujoco.mj_forward(theirs, data)
+        q, T = positions(ours, theirs, data), velocity_columns(ours, theirs, data)
+        for i in range(1, theirs.nbody):
+            pose = dynamics.pose(theirs.body(i).name, q)
+            # MuJoCo keeps frames as unit quaternions: a few roundings for each body on the way.
+            np.testing.assert_allclose(pose[:3, 3], data.xpos[i], atol=1e-12)
+            np.testing.assert_allclose(pose[:3, :3], data.xmat[i].reshape(3, 3), atol=1e-12)
+        M = np.zeros((theirs.nv, theirs.nv))
+        mujoco.mj_fullM(theirs, data, M)
+        np.testing.assert_allclose(dynamics.mass_matrix(q), T.T @ M @ T, atol=1e-11 * np.abs(M).max())
+        if T.shape[0] == T.shape[1] and np.array_equal(T, np.round(T)):  # a free joint's T changes with time
+            bias = dynamics.bias(q, T.T @ data.qvel)
+            # Ours includes damping, and friction, which is a constraint in MuJoCo.
+            wanted = data.qfrc_bias - data.qfrc_passive + theirs.dof_frictionloss * np.sign(data.qvel)
+            np.testing.assert_allclose(bias, T.T @ wanted, atol=1e-10 * max(1.0, np.abs(bias).max()))
+    return ours
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------
+ORIENTATIONS = {
+    "quat": 'quat="1 2 -3 4"',
+    "axisangle": 'axisangle="1 2 3 40"',
+    "euler": 'euler="10 20 30"',
+    "xyaxes": 'xyaxes="1 2 3 0 1 1"',
+    "zaxis": 'zaxis="1 -2 3"',
+    "zaxis_down": 'zaxis="0 0 -1"',
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("notation", ORIENTATIONS)
+def test_orientations_in_every_notation_are_those_of_mujoco(notation):
+    body = f'<body name="a" pos="1 2 3" {ORIENTATIONS[notation]}>{MASS}<joint name="j" axis="1 2 3"/></body>'
+    assert_same_motion(mjcf(body))
+
+
+@pytest.mark.parametrize("sequence", ["xyz", "ZYX", "zxz", "XyZ"])
+@pytest.mark.parametrize("angle", ["degree", "radian"])
+def test_euler_angles_follow_the_compilers_sequence_and_unit(sequence, angle):
+    body = f'<body name="a" euler="1 2 3">{MASS}<joint name="j" range="-1 2" ref="0.3"/></body>'
+    text = mjcf(body, f'<compiler eulerseq="{sequence}" angle="{angle}"/>')
+    ours = assert_same_motion(text, states=1)
+    theirs, _ = compiled(text)
+    np.testing.assert_allclose([ours.lower[0], ours.upper[0]], theirs.jnt_range[0])
+
+
+SEVERAL_JOINTS = f"""
+<body name="a" pos="0 1 0" euler="10 20 30">
+  <joint name="slide" type="slide" axis="1 1 0" ref="0.5" pos="9 9 9"/>
+  <joint name="first" axis="0 1 1" pos="0.1 0.2 0.3" ref="20"/>
+  <joint name="second" axis="1 0 0" pos="-0.1 0.5 0" damping="0.3" frictionloss="0.1" armature="0.7"/>
+  {MASS}
+  <body name="b" pos="0 0 1" quat="1 1 0 0">
+    <joint name="ball" type="ball" pos="0.3 0 0.1" armature="0.2"/> {FULL}
+    <body name="c" pos="1 0 0"> {FULL} </body>
+  </body>
+  <body name="d" pos="0 0 -1"> <joint name="last" type="slide" axis="0 0 2"/> {FULL} </body>
+</body>"""
+
+
+def test_several_joints_in_one_body_anywhere_in_it_move_it_as_in_mujoco():
+    ours = assert_same_motion(mjcf(SEVERAL_JOINTS))
+    assert ours.joint_names == ["slide", "first", "second", "ball", "last"]
+    second = ours.joints["second"]
+    assert (second.damping, second.friction, second.armature) == (0.3, 0.1, 0.7)
+    assert np.isinf(second.limits.upper)
+
+
+def test_a_free_body_has_the_coordinates_of_mujoco():
+    body = f'<body name="a" pos="1 2 3"><freejoint name="free"/>{MASS}<body name="b" pos="0 0 1">'
+    ours = assert_same_motion(mjcf(f'{body}<joint name="j"/>{FULL}</body></body>'))
+    assert ours.joints["free"].kind == "floating"
+
+
+DEFAULTS = """
+<default>
+  <joint axis="0 1 0" damping="0.5"/>
+  <geom density="500" size="0.1"/>
+  <default class="leg"> <joint armature="0.3"/> <geom type="capsule" size="0.05 0.2"/>
+    <default class="shin"> <joint axis="1 0 0"/> </default>
+  </default>
+</default>"""
+
+
+def test_defaults_go_by_class_childclass_and_nesting():
+    bodies = """
+    <body name="a" childclass="leg"> <joint name="j1"/> <geom/>
+      <body name="b" pos="0 0 1"> <joint name="j2" class="shin"/> <geom class="main"/>
+        <frame pos="0 0 0.5" euler="0 30 0" childclass="shin">
+          <body name="c"> <joint name="j3"/> <geom/> </body> <geom pos="1 0 0"/>
+        </frame>
+      </body>
+    </body> <body name="d"> <joint name="j4"/> <geom/> </body>"""
+    ours = assert_same_motion(mjcf(bodies, DEFAULTS))
+    assert [ours.joints[f"j{i}"].armature for i in (1, 2, 3, 4)] == [0.3, 0.3, 0.3, 0.0]
+    np.testing.assert_array_equal(ours.joints["j3"].axis, [1, 0, 0])
+    np.testing.assert_array_equal(ours.joints["j4"].axis, [0, 1, 0])
+
+
+GEOMS = {
+    "sphere": 'size="0.2"',
+    "box": 'type="box" size="0.1 0.2 0.3" euler="10 20 30" pos="1 0 0"',
+    "cylinder": 'type="cylinder" size="0.1 0.4" mass="3"',
+    "capsule": 'type="capsule" size="0.1 0.4" density="200" zaxis="1 1 0"',
+    "ellipsoid": 'type="ellipsoid" size="0.1 0.2 0.3"',
+    "capsule_line": 'type="capsule" fromto="0 0 0 1 2 3" size="0.1"',
+    "box_line": 'type="box" fromto="0 0 0 1 0 3" size="0.1"',
+    "cylinder_line": 'type="cylinder" fromto="0 0 0 0 0 -3" size="0.1"',
+}
+
+
+@pytest.mark.parametrize("shape", GEOMS)
+def test_bodies_have_the_mass_of_their_geoms(shape):
+    skipped = '<geom size="0.1" group="5"/> <geom type="box" size="1 1 1" mass="0"/>'
+    geoms = f'<geom {GEOMS[shape]}/> <geom size="0.1" pos="0 1 0"/> {skipped}'
+    text = mjcf(
+        f'<body name="a"> <joint name="j" axis="1 2 3"/> {geoms} </body>', '<compiler inertiagrouprange="0 3"/>'
+    )
+    ours = assert_same_motion(text, states=1)
+    theirs, _ = compiled(text)
+    assert ours.links["a"].mass == pytest.approx(theirs.body("a").mass[0], rel=1e-14)
+
+
+@pytest.mark.parametrize("choice", ["auto", "true"])
+def test_explicit_inertias_win_unless_the_compiler_says_otherwise(choice):
+    body = f'<body name="a"> <joint name="j"/> <geom size="0.2"/> {MASS} </body>'
+    assert_same_motion(mjcf(body, f'<compiler inertiafromgeom="{choice}"/>'), states=1)
+
+
+def test_masses_are_scaled_to_a_total():
+    body = (
+        f'<body name="a"> <joint name="j"/> {MASS} <body name="b" pos="1 0 0"> <joint name="k"/> {FULL} </body> </body>'
+    )
+    ours = assert_same_motion(mjcf(body, '<compiler settotalmass="14"/>'), states=1)
+    assert ours.total_mass == pytest.approx(14.0)
+
+
+def test_gravity_is_that_of_the_file_unless_another_one_is_given():
+    text = mjcf(f'<body name="a"><joint name="j"/>{MASS}</body>', '<option gravity="1 2 3"/>')
+    assert ada.load(text).gravity == (1, 2, 3)
+    assert ada.load(text, gravity=(0, 0, -1)).gravity == (0, 0, -1)
+    off = mjcf(f'<body name="a"><joint name="j"/>{MASS}</body>', '<option><flag gravity="disable"/></option>')
+    assert ada.load(off).gravity == (0, 0, 0)
+
+
+def test_motors_tell_which_joints_are_actuated():
+    motors = '<actuator><motor joint="last"/><position joint="first" kp="3"/></actuator>'
+    assert ada.load(mjcf(SEVERAL_JOINTS, after=motors)).actuated == ("first", "last")
+    assert ada.load(mjcf(SEVERAL_JOINTS)).actuated == ("slide", "first", "second", "ball", "last")
+
+
+# --- equalities -------------------------------------------------------------------------------------------------
+CHAIN = f"""
+<body name="a" pos="0 0 1" euler="0 10 0"> <joint name="ja" axis="0 1 0"/> {MASS}
+  <site name="sa" pos="0.1 0.2 0.3" euler="10 20 30"/> <site name="sa2" pos="0.1 0.7 0.3"/>
+  <body name="b" pos="0 0 1" euler="40 0 0"> <joint name="jb" axis="0 1 0" pos="0.2 0 0" ref="15"/> {FULL} </body>
+</body>
+<body name="c" pos="1 0 0"> <joint name="jc" axis="0 1 0"/> {MASS}
+  <site name="sc" pos="0.3 0.1 0.2" euler="-5 0 7"/> <site name="sc2" pos="0.3 0.6 0.2"/>
+  <body name="d" pos="0 0 1"> <joint name="jd" type="ball"/> {FULL} </body>
+</body>"""
+
+
+def with_equality(constraints):
+    return mjcf(CHAIN, after=f"<equality>{constraints}</equality>")
+
+
+def gaps(text, seed=1):
+    """Distance of a loop's origins and its frames' relative rotation in our model, and MuJoCo's violation, where both
+    are at the same random state."""
+    ours = ada.load(text)
+    theirs, data = compiled(text)
+    dynamics = ada.Dynamics(ours, algorithm="crba")
+    random_state(theirs, data, np.random.default_rng(seed))
+    mujoco.mj_forward(theirs, data)
+    q = positions(ours, theirs, data)
+    frames = []
+    (loop,) = ours.loops.values()
+    for link, xyz, R in (
+        (loop.parent, loop.parent_xyz, loop.parent_rotation),
+        (loop.child, loop.child_xyz, loop.child_rotation),
+    ):
+        pose = np.eye(4) if link == "world" else dynamics.pose(link, q)
+        frames.append((pose[:3, :3] @ R, pose[:3, 3] + pose[:3, :3] @ xyz))
+    (A, a), (B, b) = frames
+    return loop, a - b, A.T @ B, data.efc_pos[: data.ne].copy()
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        '<connect body1="b" body2="d" anchor="0.1 0.2 0.3"/>',
+        '<connect body1="b" anchor="0.1 0.2 0.3"/>',
+        '<connect site1="sa" site2="sc"/>',
+        '<weld body1="b" body2="d" torquescale="0" anchor="0.1 0.2 0.3"/>',
+    ],
+)
+def test_a_connect_is_a_spherical_loop_at_mujocos_points(constraint):
+    loop, apart, _, violation = gaps(with_equality(constraint))
+    assert loop.kind == "spherical"
+    np.testing.assert_allclose(apart, violation[:3], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        '<weld body1="b" body2="d"/>',
+        '<weld body1="b" body2="d" anchor="0.1 0.2 0.3"/>',
+        '<weld body1="b" body2="d" anchor="0.1 0.2 0.3" relpose="1 2 3 1 1 0 2"/>',
+        '<weld body1="d" relpose="1 2 3 1 1 0 2"/>',
+        '<weld site1="sa" site2="sc"/>',
+    ],
+)
+def test_a_weld_is_a_fixed_loop_between_mujocos_frames(constraint):
+    loop, apart, turn, violation = gaps(with_equality(constraint))
+    assert loop.kind == "fixed"
+    # MuJoCo measures the turn by the vector of its quaternion, sin(angle / 2), scaled by torquescale = 1.
+    np.testing.assert_allclose(np.linalg.norm(apart), np.linalg.norm(violation[:3]), atol=1e-12)
+    sine = np.sqrt(max(0.0, (3.0 - np.trace(turn)) / 4.0))
+    np.testing.assert_allclose(sine, np.linalg.norm(violation[3:]), atol=1e-12)
+
+
+def test_a_welds_points_are_those_that_mujoco_stores():
+    text = with_equality('<weld body1="b" body2="d" anchor="0.1 0.2 0.3" relpose="1 2 3 1 1 0 2"/>')
+    loop = ada.load(text).loops["weld_1"]
+    theirs, _ = compiled(text)
+    np.testing.assert_allclose(loop.child_xyz, theirs.eq_data[0][:3], atol=1e-15)
+    np.testing.assert_allclose(loop.parent_xyz, theirs.eq_data[0][3:6], atol=1e-15)
+
+
+def test_two_connects_on_one_axis_are_a_revolute_loop(caplog):
+    caplog.set_level("INFO", "ada_dynamics")
+    anchors = '<connect name="{}" body1="{}" body2="{}" anchor="{}"/>'
+    pair = anchors.format("hinge", "b", "d", "0.1 0.2 0.3") + anchors.format("more", "b", "d", "0.1 0.9 0.3")
+    loop = ada.load(with_equality(pair)).loops["hinge"]
+    assert loop.kind == "revolute"
+    np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
+    assert "'hinge' and 'more' are two points on one axis" in caplog.text
+
+
+def test_two_pairs_of_sites_on_one_axis_are_a_revolute_loop_in_either_order():
+    for second in ('site1="sa2" site2="sc2"', 'site1="sc2" site2="sa2"'):
+        text = with_equality(f'<connect name="hinge" site1="sa" site2="sc"/><connect name="more" {second}/>')
+        model = ada.load(text)
+        (loop,) = model.loops.values()
+        assert (loop.kind, loop.parent, loop.child) == ("revolute", "a", "c")
+        np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
+        np.testing.assert_allclose(loop.child_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
+
+
+def test_two_connects_at_other_distances_stay_two_points():
+    text = with_equality('<connect site1="sa" site2="sc"/><connect site1="sa2" site2="sc2"/>')
+    text = text.replace('name="sc2" pos="0.3 0.6 0.2"', 'name="sc2" pos="0.3 0.7 0.2"')
+    assert [loop.kind for loop in ada.load(text).loops.values()] == ["spherical", "spherical"]
+
+
+@pytest.mark.parametrize(("coefficients", "multiplier", "shift"), [("", 1.0, 0.0), ('polycoef="0.2 -3"', -3.0, 0.2)])
+def test_a_linear_equality_of_joints_is_a_mimic(coefficients, multiplier, shift):
+    model = ada.load(with_equality(f'<joint joint1="jb" joint2="jc" {coefficients}/>'))
+    mimic = model.joints["jb"].mimic
+    assert (mimic.joint, mimic.multiplier) == ("jc", multiplier)
+    # y - y0 = a0 + a1 (x - x0), with y0 = 15 deg and x0 = 0
+    assert mimic.offset == pytest.approx(np.radians(15.0) + shift, rel=1e-15)
+
+
+def test_an_inactive_equality_is_left_out():
+    assert ada.load(with_equality('<weld body1="b" body2="d" active="false"/>')).loop_names == []
+
+
+# --- what is refused --------------------------------------------------------------------------------------------
+REFUSED = {
+    "spring": ('name="ja"', 'name="ja" stiffness="3"', "joint 'ja'", "stiffness", "springs"),
+    "spring_damper": ('name="ja"', 'name="ja" springdamper="1 1"', "springdamper"),
+    "polynomial_damping": ('name="ja"', 'name="ja" damping="1 2"', "not linear"),
+    "negative_damping": ('name="ja"', 'name="ja" damping="-1"', "damping=-1", "negative"),
+    "zero_axis": ('name="ja" axis="0 1 0"', 'name="ja" axis="0 0 0"', "axis of length zero"),
+    "type": ('name="ja"', 'name="ja" type="hing"', "joint 'ja'", "Did you mean 'hinge'"),
+    "class": ('name="ja"', 'name="ja" class="leg"', "class='leg'", "not defined"),
+    "ragged": ('pos="0 0 1" euler="0 10 0"', 'pos="0 0" euler="0 10 0"', "body 'a'", "2 numbers instead of 3"),
+    "nan": ('pos="0 0 1" euler="0 10 0"', 'pos="0 0 nan"', "body 'a'", "not a finite number"),
+    "orientations": ('euler="0 10 0"', 'euler="0 10 0" quat="1 0 0 0"', "both 'quat' and 'euler'"),
+    "gravcomp": ('euler="0 10 0"', 'gravcomp="1"', "body 'a'", "gravcomp", "tau"),
+    "mocap": ('euler="0 10 0"', 'mocap="true"', "mocap"),
+    "no_mass": ('mass="2"', "", "no mass"),
+    "no_inertia": ('diaginertia="0.3 0.4 0.5"', "", "neither diaginertia nor fullinertia"),
+    "twice": ('<body name="b"', '<body name="a"', "link 'a'", "this name"),
+    "joint_twice": ('name="jb"', 'name="ja"', "joint 'ja'", "this name"),
+    "replicate": ("<worldbody>", '<worldbody><replicate count="2"/>', "<replicate>", "mj_saveLastXML"),
+    "include": ("<worldbody>", '<include file="x.xml"/><worldbody>', "<include>"),
+    "mesh": (MASS, '<geom type="mesh" mesh="m"/>', "mesh", "<inertial>"),
+    "fluid": ("<worldbody>", '<option density="1"/><worldbody>', "<option>", "density"),
+    "global": ("<worldbody>", '<compiler coordinate="global"/><worldbody>', "global coordinates"),
+    "euler_sequence": ("<worldbody>", '<compiler eulerseq="xyw"/><worldbody>', "eulerseq='xyw'"),
+    "flag": (
+        "<worldbody>",
+        '<option><flag equality="disable"/></option><worldbody>',
+        "<option>",
+        "disables 'equality'",
+    ),
+    "plugin": ("<worldbody>", '<worldbody><body><plugin plugin="x"/></body>', "<plugin>"),
+    "bound": ("<worldbody>", '<compiler boundmass="1"/><worldbody>', "boundmass"),
+    "unknown_body": ("</worldbody>", '</worldbody><equality><weld body1="aa"/></equality>', "no body is named 'aa'"),
+    "unknown_site": ("</worldbody>", '</worldbody><equality><weld site1="s" site2="sc"/></equality>', "site1", "'s'"),
+    "no_anchor": ("</worldbody>", '</worldbody><equality><connect body1="a"/></equality>', "neither an anchor nor"),
+    "cubic": (
+        "</worldbody>",
+        '</worldbody><equality><joint joint1="ja" joint2="jc" polycoef="0 1 2"/></equality>',
+        "not linear",
+    ),
+    "constant": ("</worldbody>", '</worldbody><equality><joint joint1="ja"/></equality>', "holds a joint"),
+    "ball_equality": (
+        "</worldbody>",
+        '</worldbody><equality><joint joint1="jd" joint2="ja"/></equality>',
+        "ball or free",
+    ),
+    "tendon_equality": ("</worldbody>", '</worldbody><equality><tendon tendon1="t"/></equality>', "'tendon'"),
+    "tendon": (
+        "</worldbody>",
+        '</worldbody><tendon><fixed name="t" stiffness="1"><joint joint="ja" coef="1"/></fixed></tendon>',
+        "tendon 't'",
+        "stiffness",
+    ),
+    "motor": ("</worldbody>", '</worldbody><actuator><motor joint="nobody"/></actuator>', "'nobody'"),
+    "motor_armature": ("</worldbody>", '</worldbody><actuator><motor joint="ja" armature="1"/></actuator>', "armature"),
+    "free_inside": ('<joint name="jb"', '<freejoint/><joint name="jb"', "body", "'b'", "free joint"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_what_mjcf_says_and_the_model_cannot_is_refused_by_name(mistake):
+    old, new, *parts = REFUSED[mistake]
+    text = mjcf(CHAIN)
+    assert old in text
+    with pytest.raises(ModelError) as caught:
+        ada.load("\n" + text.replace(old, new, 1))
+    assert "line " in str(caught.value)
+    for part in parts:
+        assert part.replace("link", "") in str(caught.value).replace("link", "")
+
+
+def test_an_mjcf_file_says_itself_how_it_is_held():
+    with pytest.raises(ada.InputError, match="says itself how the robot is held"):
+        ada.load(mjcf(CHAIN), base="floating")
+
+
+# --- written ----------------------------------------------------------------------------------------------------
+TREE = ("revolute", "continuous", "prismatic", "fixed", "spherical")
+LOOPS = ("revolute", "spherical", "fixed")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_written_models_read_back_as_they_were(seed, base):
+    model = random_robot(seed, LOOPS, TREE, base)
+    # An axis goes through two points 0.1 m apart, which costs a digit.
+    assert_same_tree(model, ada.load(render(model, "mjcf").texts[".xml"]), 10 * ROUNDING)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mujoco_moves_what_was_written_as_the_model_does(seed):
+    model = random_robot(seed, LOOPS, TREE, extras=False)
+    theirs, data = compiled(render(model, "mjcf").texts[".xml"])
+    random_state(theirs, data, np.random.default_rng(seed))
+    mujoco.mj_forward(theirs, data)
+    M = np.zeros((theirs.nv, theirs.nv))
+    mujoco.mj_fullM(theirs, data, M)
+    ours = ada.Dynamics(model, algorithm="crba").mass_matrix(positions(model, theirs, data))
+    np.testing.assert_allclose(ours, M, atol=1e-11 * np.abs(M).max())
+
+
+def test_universal_and_cylindrical_joints_are_two_joints_with_the_same_coordinates():
+    model = random_robot(11, (), ("universal", "cylindrical"), extras=False)
+    rendered = render(model, "mjcf")
+    assert any("is universal: it is written as" in note for note in rendered.notes)
+    theirs, data = compiled(rendered.texts[".xml"])
+    data.qpos[:] = np.random.default_rng(0).normal(size=theirs.nq)
+    data.qvel[:] = np.random.default_rng(1).normal(size=theirs.nv)
+    mujoco.mj_forward(theirs, data)
+    dynamics = ada.Dynamics(model, algorithm="crba")
+    M = np.zeros((theirs.nv, theirs.nv))
+    mujoco.mj_fullM(theirs, data, M)
+    np.testing.assert_allclose(dynamics.mass_matrix(data.qpos), M, atol=1e-11 * np.abs(M).max())
+    bias = dynamics.bias(data.qpos, data.qvel)
+    np.testing.assert_allclose(bias, data.qfrc_bias, atol=1e-10 * np.abs(bias).max())
+
+
+def test_a_platform_that_floats_beside_a_fixed_base_becomes_a_body_of_the_world():
+    robot = ada.Builder("r").link("base", 1.0).link("arm", 1.0, inertia=(1, 1, 1)).link("plate", 2.0, inertia=(1, 2, 3))
+    robot.joint("free", "floating", "base", "plate").joint("j", "continuous", "base", "arm")
+    model = robot.loop("l", "spherical", "arm", "plate").build()
+    text = render(model, "mjcf").texts[".xml"]
+    theirs, _ = compiled(text)
+    assert theirs.body("plate").parentid[0] == 0
+    back = ada.load(text)
+    assert set(back.joint_names) == {"free", "j"} and back.loops["l"].child == "plate"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"xyz": (0, 0, 1)}, "not at the origin"),
+        ({"armature": 1.0}, "has armature"),
+        ({"parent": "arm"}, "on a link that moves"),
+    ],
+)
+def test_floating_joints_that_mujoco_lacks_are_refused(options, message):
+    robot = ada.Builder("r").link("base", 1.0).link("arm", 1.0, inertia=(1, 1, 1)).link("plate", 2.0, inertia=(1, 2, 3))
+    robot.joint("j", "continuous", "base", "arm")
+    robot.joint("free", "floating", options.pop("parent", "base"), "plate", **options)
+    with pytest.raises(Inexpressible, match=f"Joint 'free' is floating .*{message}"):
+        render(robot.build(), "mjcf")
+
+
+def test_mujoco_ties_joints_as_the_model_does():
+    model = random_robot(5, (), ("revolute", "prismatic"), extras=True)
+    mimics = {joint.name: joint.mimic for joint in model.joints.values() if joint.mimic is not None}
+    theirs, data = compiled(render(model, "mjcf").texts[".xml"])
+    assert len(mimics) == theirs.neq > 0
+    data.qpos[:] = np.random.default_rng(0).normal(size=theirs.nq)
+    for name, mimic in mimics.items():
+        data.joint(name).qpos[:] = mimic.multiplier * data.joint(mimic.joint).qpos + mimic.offset
+    mujoco.mj_forward(theirs, data)
+    np.testing.assert_allclose(data.efc_pos[: data.ne], 0.0, atol=1e-12)
+
+
+def test_what_mjcf_cannot_say_is_refused_by_name_with_an_alternative():
+    with pytest.raises(Inexpressible) as caught:
+        render(random_robot(3), "mjcf")
+    text = str(caught.value)
+    for kind in ("prismatic", "cylindrical", "universal", "planar"):
+        assert f"Loop 'loop_{kind}' is {kind}" in text
+    assert "loop_joint, constraint or sidecar" in text

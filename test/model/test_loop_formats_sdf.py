@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDFormat is read as its specification says: poses relative to frames, joints as a graph, loops closed at zero."""
+
+import numpy as np
+import pytest
+from loop_robots import ROUNDING, assert_same_loop, assert_same_tree, random_robot, rotation
+
+import ada_dynamics as ada
+from ada_dynamics import ModelError
+from ada_dynamics.model.writers import Inexpressible, render
+from ada_dynamics.model.writers.numbers import numbers, to_rpy
+
+
+def sdf(content, version="1.9", model='name="m"'):
+    return f'<sdf version="{version}"><model {model}>{content}</model></sdf>'
+
+
+def link(name, pose="", extra=""):
+    return f'<link name="{name}"><pose {extra}>{pose}</pose></link>'
+
+
+def joint(name, kind, parent, child, inner="<axis><xyz>0 1 0</xyz></axis>", pose=""):
+    ends = f"<parent>{parent}</parent><child>{child}</child>"
+    return f'<joint name="{name}" type="{kind}">{ends}<pose>{pose}</pose>{inner}</joint>'
+
+
+# --- poses ------------------------------------------------------------------------------------------------------
+def turned(axis, angle):
+    K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+
+def rigid(R, p):
+    X = np.eye(4)
+    X[:3, :3], X[:3, 3] = R, p
+    return X
+
+
+def text_of(X):
+    return numbers([*X[:3, 3], *to_rpy(X[:3, :3])])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_links_and_joints_anywhere_move_as_the_specification_says(seed):
+    """All poses are in the model's frame, and joints off their links, as in files before SDFormat 1.7.
+
+    A link moves with its joint: X = X_parent (X_parent0⁻¹ X_joint0) motion(q) (X_joint0⁻¹ X_0).
+    """
+    rng = np.random.default_rng(seed)
+    X0 = {name: rigid(rotation(rng), rng.normal(size=3)) for name in "abcd"}
+    parents = {"a": "world", "b": "a", "c": "b", "d": "a"}
+    kinds = {"a": "revolute", "b": "prismatic", "c": "continuous", "d": "revolute"}
+    in_child = {name: rigid(rotation(rng), rng.normal(size=3)) for name in "abcd"}
+    axes = {name: rng.normal(size=3) for name in "abcd"}
+    masses = {name: (rng.uniform(1, 2), rigid(rotation(rng), rng.normal(size=3))) for name in "abcd"}
+    content = ""
+    for name in "abcd":
+        m, C = masses[name]
+        inertial = f"<inertial><pose>{text_of(C)}</pose><mass>{m!r}</mass></inertial>"
+        content += f'<link name="{name}"><pose>{text_of(X0[name])}</pose>{inertial}</link>'
+        axis = f"<axis><xyz>{numbers(axes[name])}</xyz></axis>"
+        content += joint(f"j{name}", kinds[name], parents[name], name, axis, text_of(in_child[name]))
+    model = ada.load(sdf(content))
+    dynamics = ada.Dynamics(model, algorithm="crba")
+    q = rng.normal(size=4)
+    X = {"world": np.eye(4)}
+    for name in "abcd":
+        J0 = X0[name] @ in_child[name]
+        angle, a = q[model.q_index(f"j{name}")][0], axes[name] / np.linalg.norm(axes[name])
+        motion = rigid(np.eye(3), angle * a) if kinds[name] == "prismatic" else rigid(turned(a, angle), np.zeros(3))
+        base = X[parents[name]] @ np.linalg.inv(X0.get(parents[name], np.eye(4)))
+        X[name] = base @ J0 @ motion @ np.linalg.inv(J0) @ X0[name]
+        np.testing.assert_allclose(dynamics.pose(name, q), X[name], atol=1e-13)
+    centre = sum(m * (X[name] @ C[:, 3])[:3] for name, (m, C) in masses.items()) / sum(m for m, _ in masses.values())
+    np.testing.assert_allclose(dynamics.com(q), centre, atol=1e-13)
+
+
+def test_poses_may_be_relative_to_links_joints_and_frames():
+    content = (
+        link("a", "1 0 0 0 0 0")
+        + '<frame name="f" attached_to="a"><pose>0 0 2 0 0 0</pose></frame>'
+        + '<frame name="g"><pose relative_to="f">0 3 0 0 0 1.5707963267948966</pose></frame>'
+        + link("b", "1 0 0 0 0 0", 'relative_to="g"')
+        + joint("world_a", "fixed", "world", "a", "")
+        + joint("j", "revolute", "f", "b")
+    )
+    pose = ada.Dynamics(ada.load(sdf(content)), algorithm="crba").pose("b", [0.0])
+    # (1, 0, 0) + (0, 0, 2) + (0, 3, 0) + the frame's y axis, which is its x turned by 90 deg
+    np.testing.assert_allclose(pose[:3, 3], [1, 4, 2], atol=1e-15)
+    np.testing.assert_allclose(pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15)
+
+
+def test_angles_may_be_degrees_or_a_quaternion():
+    for extra, values in (
+        ('degrees="true"', "0 0 0 0 0 90"),
+        ('rotation_format="quat_xyzw"', "0 0 0 0 0 0.7071067811865476 0.7071067811865476"),
+    ):
+        content = (
+            link("a")
+            + link("b", values, extra)
+            + joint("w", "fixed", "world", "a", "")
+            + joint("j", "revolute", "a", "b")
+        )
+        np.testing.assert_allclose(ada.load(sdf(content)).joints["j"].rotation[0], [0, -1, 0], atol=1e-15)
+
+
+def test_axes_may_be_expressed_in_another_frame():
+    turn = "0 0 0 0 0 1.5707963267948966"
+    axis = '<axis><xyz expressed_in="{}">1 0 0</xyz></axis>'
+    base = link("a") + link("b", turn)
+    for frame, expected in (("__model__", [0, -1, 0]), ("a", [0, -1, 0]), ("b", [1, 0, 0]), ("j", [1, 0, 0])):
+        model = ada.load(sdf(base + joint("j", "revolute", "a", "b", axis.format(frame))))
+        np.testing.assert_allclose(model.joints["j"].axis, expected, atol=1e-15)
+    old = base + joint("j", "revolute", "a", "b", "<axis><xyz>1 0 0</xyz></axis>")
+    np.testing.assert_allclose(ada.load(sdf(old, "1.4")).joints["j"].axis, [0, -1, 0], atol=1e-15)
+    flag = old.replace("<xyz>", "<use_parent_model_frame>1</use_parent_model_frame><xyz>")
+    np.testing.assert_allclose(ada.load(sdf(flag, "1.5")).joints["j"].axis, [0, -1, 0], atol=1e-15)
+
+
+def test_inertias_are_turned_with_their_pose():
+    moments = "<ixx>3</ixx><iyy>4</iyy><izz>5</izz><ixy>0.1</ixy>"
+    inertial = f"<pose>1 2 3 0.1 0.2 0.3</pose><mass>2</mass><inertia>{moments}</inertia>"
+    model = ada.load(sdf(f'<link name="a"><inertial>{inertial}</inertial></link>'))
+    I = np.array([[3, 0.1, 0], [0.1, 4, 0], [0, 0, 5.0]])
+    Rz, Ry, Rx = turned([0, 0, 1], 0.3), turned([0, 1, 0], 0.2), turned([1, 0, 0], 0.1)
+    R = Rz @ Ry @ Rx
+    np.testing.assert_allclose(model.links["a"].inertia, R @ I @ R.T, atol=1e-14)
+    np.testing.assert_array_equal(model.links["a"].com, [1, 2, 3])
+
+
+def test_a_link_that_says_nothing_has_sdformats_unit_mass():
+    model = ada.load(sdf(link("a")))
+    assert model.links["a"].mass == 1.0
+    np.testing.assert_array_equal(model.links["a"].inertia, np.eye(3))
+
+
+def test_limits_dissipation_and_mimics_are_read():
+    limits = "<limit><lower>-1</lower><upper>1e16</upper><effort>-1</effort><velocity>3</velocity></limit>"
+    more = "<dynamics><damping>0.5</damping><friction>0.25</friction></dynamics>"
+    mimic = '<mimic joint="j"><multiplier>2</multiplier><offset>3</offset><reference>0.5</reference></mimic>'
+    content = link("a") + link("b") + link("c")
+    content += joint("j", "revolute", "a", "b", f"<axis><xyz>0 0 1</xyz>{limits}{more}</axis>")
+    content += joint("k", "revolute", "b", "c", f"<axis><xyz>0 0 1</xyz>{mimic}</axis>")
+    model = ada.load(sdf(content, "1.11"))
+    j = model.joints["j"]
+    assert (j.limits.lower, j.limits.upper, j.limits.effort, j.limits.velocity) == (-1, np.inf, np.inf, 3)
+    assert (j.damping, j.friction) == (0.5, 0.25)
+    # follower = 2 (leader - 0.5) + 3
+    assert (model.joints["k"].mimic.multiplier, model.joints["k"].mimic.offset) == (2.0, 2.0)
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------
+FOUR_BAR = (
+    link("left")
+    + link("top", "0 0 1 0 1.5707963267948966 0")
+    + link("right", "1 0 0 0 0 0")
+    + joint("base_left", "revolute", "world", "left")
+    + joint("left_top", "revolute", "left", "top")
+    + joint("base_right", "revolute", "world", "right")
+    + joint("top_right", "revolute", "top", "right", pose="0 0 1 0 0 0")
+)
+
+
+def test_the_later_joint_of_a_link_with_two_parents_closes_a_loop():
+    model = ada.load(sdf(FOUR_BAR))
+    assert model.joint_names == ["base_left", "left_top", "base_right"]
+    loop = model.loops["top_right"]
+    assert (loop.kind, loop.parent, loop.child) == ("revolute", "top", "right")
+    # One metre along z in the right link is the end of the top one, whose z axis lies along the model's x.
+    np.testing.assert_allclose(loop.child_xyz, [0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(loop.parent_xyz, [0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(loop.parent_rotation @ loop.axis, [0, 1, 0], atol=1e-15)
+
+
+def test_a_joint_that_asks_for_it_is_the_one_that_is_cut():
+    cut = "<physics><simbody><must_be_loop_joint>true</must_be_loop_joint></simbody></physics></joint>"
+    head, tail = FOUR_BAR.split('<joint name="base_right"')
+    model = ada.load(sdf(head + '<joint name="base_right"' + tail.replace("</joint>", cut, 1)))
+    assert (model.joint_names, model.loop_names) == (["base_left", "left_top", "top_right"], ["base_right"])
+
+
+def test_the_order_of_joints_does_not_tear_a_graph_apart():
+    """In this order the first parents of b and c are each other; the tree is then searched from the root."""
+    content = link("a") + link("b") + link("c")
+    for name, parent, child in (("bc", "b", "c"), ("cb", "c", "b"), ("ab", "a", "b")):
+        content += joint(name, "revolute", parent, child)
+    model = ada.load(sdf(content))
+    assert (model.joint_names, model.loop_names) == (["ab", "bc"], ["cb"])
+
+
+def test_a_ring_without_a_root_starts_from_the_canonical_link():
+    content = link("a") + link("b") + joint("ab", "revolute", "a", "b") + joint("ba", "revolute", "b", "a")
+    assert ada.load(sdf(content)).root == "a"
+    assert ada.load(sdf(content, model='name="m" canonical_link="b"')).root == "b"
+
+
+def test_a_model_without_a_joint_to_the_world_may_float():
+    content = link("a") + link("b") + joint("j", "revolute", "a", "b")
+    assert ada.load(sdf(content), base="floating").nq == 8
+    with pytest.raises(ada.InputError, match="says itself how the robot is held"):
+        ada.load(sdf(FOUR_BAR), base="floating")
+
+
+def test_a_model_may_stand_in_a_world_with_gravity_and_a_pose():
+    text = sdf("<pose>0 0 5 0 0 0</pose>" + link("a") + joint("j", "fixed", "world", "a", ""))
+    text = text.replace("<model", '<world name="w"><gravity>0 0 -1.6</gravity><model').replace(
+        "</model>", "</model></world>"
+    )
+    model = ada.load(text)
+    assert model.gravity == (0, 0, -1.6)
+    np.testing.assert_array_equal(model.joints["j"].xyz, [0, 0, 5])
+    # SDFormat's own default
+    assert ada.load(text.replace("<gravity>0 0 -1.6</gravity>", "")).gravity == (0, 0, -9.8)
+
+
+def test_a_universal_loop_has_one_axis_on_either_side():
+    axes = "<axis><xyz>0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>"
+    head, tail = FOUR_BAR.rsplit('type="revolute"', 1)
+    text = head + 'type="universal"' + tail.replace("<axis><xyz>0 1 0</xyz></axis>", axes)
+    loop = ada.load(sdf(text)).loops["top_right"]
+    np.testing.assert_array_equal(loop.axis, [0, 1, 0])
+    np.testing.assert_array_equal(loop.axis2, [1, 0, 0])
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------
+GOOD = "\n".join([link("a"), link("b"), joint("j", "revolute", "a", "b"), ""])
+MISTAKES = {
+    "type": ('type="revolute"', 'type="revolt"', "joint 'j'", "Did you mean 'revolute'"),
+    "screw": ('type="revolute"', 'type="screw"', "joint 'j'", "screw"),
+    "gearbox": ('type="revolute"', 'type="gearbox"', "joint 'j'", "<mimic>"),
+    "parent": ("<parent>a", "<parent>aa", "no link or frame is named 'aa'"),
+    "no_child": ("<child>b</child>", "", "joint 'j'", "no <child>"),
+    "child_world": ("<child>b", "<child>world", "joint 'j'", "Exchange parent and child"),
+    "no_axis": ("<axis><xyz>0 1 0</xyz></axis>", "", "joint 'j'", "no <axis>"),
+    "zero_axis": ("0 1 0", "0 0 0", "joint 'j'", "length zero"),
+    "ragged": ("0 1 0", "0 1", "<xyz>", "2 numbers instead of 3"),
+    "nan": ("0 1 0", "0 nan 0", "not a finite number"),
+    "frame": ("<xyz>", '<xyz expressed_in="x">', "no link, joint or frame is named 'x'"),
+    "pose": ("<pose ></pose></link>", "<pose>0 0 1</pose></link>", "link 'a'", "3 numbers instead of 6"),
+    "pose_frame": ("<pose ></pose></link>", '<pose relative_to="z">1 0 0 0 0 0</pose></link>', "'z'"),
+    "pose_circle": ("<pose ></pose></link>", '<pose relative_to="a">1 0 0 0 0 0</pose></link>', "circle"),
+    "same_name": ('name="j"', 'name="a"', "its name 'a'"),
+    "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>1</spring_stiffness></dynamics>", "joint 'j'", "springs"),
+    "damping": ("</xyz>", "</xyz><dynamics><damping>-1</damping></dynamics>", "damping -1"),
+    "limits": ("</xyz>", "</xyz><limit><lower>1</lower><upper>0</upper></limit>", "lower 1 above upper 0"),
+    "nested": ('<link name="a">', '<model name="n"/><link name="a">', "model 'm'", "gz sdf -p"),
+    "include": ('<link name="a">', '<include/><link name="a">', "model 'm'", "gz sdf -p"),
+    "gravity": ("</link>", "<gravity>false</gravity></link>", "link 'a'", "free of gravity"),
+    "decay": ("</link>", "<velocity_decay><linear>1</linear></velocity_decay></link>", "link 'a'", "velocity_decay"),
+    "auto": ("</link>", '<inertial auto="true"/></link>', "link 'a'", "shapes"),
+    "two_roots": ('<link name="a">', '<link name="z"/><link name="a">', "2 links have no parent"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_refused_with_line_and_name(mistake):
+    old, new, *parts = MISTAKES[mistake]
+    assert old in GOOD
+    with pytest.raises(ModelError) as caught:
+        ada.load(sdf(f"\n{GOOD.replace(old, new, 1)}"))
+    assert "line " in str(caught.value)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_documents_without_exactly_one_model_of_a_known_version_are_refused():
+    with pytest.raises(ModelError, match="without a <model>"):
+        ada.load('<sdf version="1.9"/>')
+    with pytest.raises(ModelError, match="2 models"):
+        ada.load('<sdf version="1.9"><model name="a"/><model name="b"/></sdf>')
+    with pytest.raises(ModelError, match=r"version='0.9'.*1\.4 to 1\.12"):
+        ada.load('<sdf version="0.9"><model name="a"/></sdf>')
+
+
+def test_a_loop_joint_with_dissipation_is_refused():
+    damped = FOUR_BAR[::-1].replace("</xyz>"[::-1], "</xyz><dynamics><damping>1</damping></dynamics>"[::-1], 1)[::-1]
+    with pytest.raises(ModelError, match=r"joint 'top_right'.*must_be_loop_joint"):
+        ada.load(sdf(damped))
+
+
+# --- written ----------------------------------------------------------------------------------------------------
+TREE = ("revolute", "continuous", "prismatic", "fixed", "universal")
+LOOPS = ("revolute", "prismatic", "spherical", "universal", "fixed")
+
+
+def without_armature(model):
+    """SDFormat has none."""
+    for one in model.joints.values():
+        object.__setattr__(one, "armature", 0.0)
+    return ada.Model(
+        model.name,
+        model.root,
+        list(model.links.values()),
+        list(model.joints.values()),
+        loops=list(model.loops.values()),
+    )
+
+
+@pytest.mark.parametrize("spelling", ["sdf", "gazebo"])
+@pytest.mark.parametrize("seed", range(6))
+def test_written_models_read_back_as_they_were(seed, spelling):
+    model = without_armature(random_robot(seed, LOOPS, TREE, closed=True))
+    (text,) = render(model, spelling).texts.values()
+    back = ada.load(text)
+    assert_same_tree(model, back, ROUNDING, loops=False)
+    assert back.actuated == model.actuated
+    for name, loop in model.loops.items():
+        # The frame in the parent comes from a walk through the robot at zero: a few roundings for each link.
+        assert_same_loop(loop, back.loops[name], 20 * ROUNDING)
+
+
+@pytest.mark.parametrize("spelling", ["sdf", "gazebo"])
+def test_loops_that_are_open_at_zero_are_refused_with_their_gap(spelling):
+    model = without_armature(random_robot(1, ("revolute", "fixed"), TREE))
+    with pytest.raises(Inexpressible, match=r"Loop 'loop_revolute' is open by [\d.]+ .*all joints are at zero"):
+        render(model, spelling)
+
+
+def test_what_sdformat_cannot_say_is_refused_by_name_with_an_alternative():
+    model = random_robot(2, ("planar", "cylindrical"), ("cylindrical", "planar", "spherical"), closed=True)
+    with pytest.raises(Inexpressible) as caught:
+        render(model, "sdf")
+    text = str(caught.value)
+    for part in ("Loop 'loop_planar' is planar", "is cylindrical", "has armature", "write a prismatic and a revolute"):
+        assert part in text
+
+
+def test_motors_are_kept():
+    model = ada.load(sdf(FOUR_BAR))
+    some = ada.Model(
+        "m",
+        model.root,
+        list(model.links.values()),
+        list(model.joints.values()),
+        loops=list(model.loops.values()),
+        actuated=("base_left",),
+    )
+    assert ada.load(render(some, "sdf").texts[".sdf"]).actuated == ("base_left",)
