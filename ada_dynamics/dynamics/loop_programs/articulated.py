@@ -1,41 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of any tree by one program that loops over joints: the algorithms' steps, traced once per joint type.
-
-A robot is then a table of constants, so nothing is compiled per robot, and time and memory grow with the number of
-joints alone. All joint axes are on z here.
-"""
+"""Loop programs of the articulated-body algorithm and of the recursive Newton-Euler algorithm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.algorithms.dissipation import passive_effort
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
-from ada_dynamics.expr import Expr, Function, trace
-from ada_dynamics.jit import Signature
-from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
+from ada_dynamics.dynamics.loop_programs.rows import (
+    Array,
+    Row,
+    Step,
+    Stores,
+    flat,
+    joint_on_z,
+    kernel_of,
+    mat,
+    placement_constants,
+    symmetric,
+    type_name,
+    upper,
+    vec,
+)
+from ada_dynamics.expr import Function, trace
+from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
-from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Cylindrical, JointType, Prismatic, Revolute
+from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 # Joint type, and whether it has armature, damping or friction: without them its own row of the articulated inertia
 # vanishes, which saves a fifth of the work.
 Kind = tuple[str, bool]
-Row = Sequence[Expr]
 
-Z = 2
 # A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction
 CONSTANTS = 25
 # A body's workspace: R 9, p 3, w 3, ẇ 3, a 3, wrench 6, inertia H 6 B 9 A 6, acceleration 6, then 7 per velocity
@@ -50,8 +56,7 @@ def row_size(kinds: Sequence[Kind]) -> int:
 # --- tables of a robot ----------------------------------------------------------------------------------------------
 def kind_of(body: Body) -> Kind:
     """Joint type of a body for the program's switch."""
-    name = Revolute.kind if isinstance(body.joint, Continuous) else body.joint.kind
-    return name, bool(body.armature or body.damping or body.friction)
+    return type_name(body.joint), bool(body.armature or body.damping or body.friction)
 
 
 def constants_table(tree: Tree) -> Array:
@@ -59,66 +64,43 @@ def constants_table(tree: Tree) -> Array:
     rows = np.zeros((len(tree.bodies), CONSTANTS))
     for row, body in zip(rows, tree.bodies, strict=True):
         m, h, about = body.inertia
-        row[:9] = np.ravel(body.placement.rotation.matrix())
-        row[9:12] = body.placement.position
-        row[12], row[13:16], row[16:22] = m, h, _upper(about)
+        row[:12] = placement_constants(body)
+        row[12], row[13:16], row[16:22] = m, h, upper(about)
         row[22:25] = body.armature, body.damping, body.friction
     return rows
 
 
-def _upper(A: Mat3) -> tuple[Scalar, ...]:
-    return (A[0][0], A[0][1], A[0][2], A[1][1], A[1][2], A[2][2])
-
-
-def _symmetric(x: Sequence[Scalar]) -> Mat3:
-    return ((x[0], x[1], x[2]), (x[1], x[3], x[4]), (x[2], x[4], x[5]))
-
-
-def _vec(x: Sequence[Scalar]) -> Vec3:
-    return (x[0], x[1], x[2])
-
-
-def _mat(x: Sequence[Scalar]) -> Mat3:
-    return (_vec(x[0:3]), _vec(x[3:6]), _vec(x[6:9]))
-
-
 # --- a body whose constants are variables ---------------------------------------------------------------------------
-def _joint(kind: Kind) -> JointType:
-    """The joint type with its axis, if it has one, on z."""
-    cls: Callable[..., JointType] = JOINT_TYPES[kind[0]]
-    return cls(Z) if issubclass(JOINT_TYPES[kind[0]], (Revolute, Prismatic, Cylindrical)) else cls()
-
-
 def symbolic_body(kind: Kind, k: Row) -> Body:
     """A body with the constants of a table row."""
-    inertia = RigidInertia(k[12], _vec(k[13:16]), _symmetric(k[16:22]))
-    placement = Transform(MatrixRotation(_mat(k[0:9])), _vec(k[9:12]))
+    inertia = RigidInertia(k[12], vec(k[13:16]), symmetric(k[16:22]))
+    placement = Transform(MatrixRotation(mat(k[0:9])), vec(k[9:12]))
     armature, damping, friction = k[22:25] if kind[1] else (0.0, 0.0, 0.0)
-    joint = _joint(kind)
+    joint = joint_on_z(kind[0])
     own_q, own_v = slice(0, joint.nq), slice(0, joint.nv)
     return Body(kind[0], 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
 
 
 def _pose(own: Row) -> Transform:
-    return Transform(MatrixRotation(_mat(own[POSE : POSE + 9])), _vec(own[POSE + 9 : POSE + 12]))
+    return Transform(MatrixRotation(mat(own[POSE : POSE + 9])), vec(own[POSE + 9 : POSE + 12]))
 
 
 def _moving(row: Row) -> Moving:
-    w, wd, a = (_vec(row[MOVING + 3 * i : MOVING + 3 * i + 3]) for i in range(3))
+    w, wd, a = (vec(row[MOVING + 3 * i : MOVING + 3 * i + 3]) for i in range(3))
     return Moving(w, wd, a, spin_matrix(w, wd))
 
 
 def _wrench(row: Row) -> Force:
-    return Force(_vec(row[WRENCH : WRENCH + 3]), _vec(row[WRENCH + 3 : WRENCH + 6]))
+    return Force(vec(row[WRENCH : WRENCH + 3]), vec(row[WRENCH + 3 : WRENCH + 6]))
 
 
 def _inertia(row: Row) -> ArticulatedInertia:
     x = row[INERTIA:ACCELERATION]
-    return ArticulatedInertia(_symmetric(x[0:6]), _mat(x[6:15]), _symmetric(x[15:21]))
+    return ArticulatedInertia(symmetric(x[0:6]), mat(x[6:15]), symmetric(x[15:21]))
 
 
 def _flat_inertia(inertia: ArticulatedInertia) -> tuple[Scalar, ...]:
-    return (*_upper(inertia.H), *(x for line in inertia.B for x in line), *_upper(inertia.A))
+    return (*upper(inertia.H), *flat(inertia.B), *upper(inertia.A))
 
 
 # --- passes ---------------------------------------------------------------------------------------------------------
@@ -138,13 +120,13 @@ def _start(at: At, a: Row | None) -> dict[str, Any]:
     """Pose, motion and own wrench of a body: pass 1 of both programs."""
     X = at.body.transform(at.q)
     R = X.rotation.matrix()
-    flat = Transform(MatrixRotation(R), X.position)
-    state = moving_outward(at.body, flat, at.q, at.v, a, _moving(at.parent))
+    pose = Transform(MatrixRotation(R), X.position)
+    state = moving_outward(at.body, pose, at.q, at.v, a, _moving(at.parent))
     needed = rnea.needed_force(at.body.inertia, state)
     if at.wrenches is not None:
-        needed = needed - Force(_vec(at.wrenches[3:6]), _vec(at.wrenches[0:3]))
+        needed = needed - Force(vec(at.wrenches[3:6]), vec(at.wrenches[0:3]))
     return {
-        "pose": (*(x for line in R for x in line), *X.position),
+        "pose": (*flat(R), *X.position),
         "moving": (*state.w, *state.wd, *state.a),
         "wrench": (*needed.moment, *needed.force),
     }
@@ -172,10 +154,10 @@ def _forward_2(at: At) -> dict[str, Any]:
 
 
 def _forward_3(at: At) -> dict[str, Any]:
-    flat = [at.own[PIVOTS + 7 * i : PIVOTS + 7 * i + 7] for i in range(at.body.joint.nv)]
-    pivots = [aba.Pivot(Force(_vec(p[0:3]), _vec(p[3:6])), p[6]) for p in flat]
+    rows = [at.own[PIVOTS + 7 * i : PIVOTS + 7 * i + 7] for i in range(at.body.joint.nv)]
+    pivots = [aba.Pivot(Force(vec(p[0:3]), vec(p[3:6])), p[6]) for p in rows]
     above = at.parent[ACCELERATION : ACCELERATION + 6]
-    carried = _pose(at.own).motion_down(Motion(_vec(above[0:3]), _vec(above[3:6])))
+    carried = _pose(at.own).motion_down(Motion(vec(above[0:3]), vec(above[3:6])))
     rates, acceleration = aba.joint_acceleration(at.body, at.q, pivots, carried)
     return {"rates": tuple(rates), "acceleration": (*acceleration.angular, *acceleration.linear)}
 
@@ -195,9 +177,6 @@ def _inverse_2(at: At) -> dict[str, Any]:
     return {"efforts": tuple(total), "wrench": (*passed.moment, *passed.force)}
 
 
-Step = Callable[[At], dict[str, Any]]
-Stores = Mapping[str, tuple[str, int]]
-
 # direction, step, and where each result goes: a region and an offset in it
 _FORWARD: tuple[tuple[bool, Step, Stores], ...] = (
     (True, _forward_1, {**_START, "inertia": ("own", INERTIA)}),
@@ -215,7 +194,7 @@ _INVERSE: tuple[tuple[bool, Step, Stores], ...] = (
 
 
 def _traced(kind: Kind, step: Step, third: str, external: bool, size: int) -> Function:
-    joint = _joint(kind)
+    joint = joint_on_z(kind[0])
     inputs = {"k": CONSTANTS, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
     if external:
         inputs["wrenches"] = 6
@@ -242,23 +221,20 @@ def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
 # --- a robot for a program ------------------------------------------------------------------------------------------
 def loop_kernel(tree: Tree, name: str, external: bool) -> LoopKernel:
     """The kernel that runs "forward" or "inverse" on a tree whose joint axes are all on z."""
-    kinds = tuple(sorted({kind_of(body) for body in tree.bodies}))
-    numbers = {kind: i for i, kind in enumerate(kinds)}
-    base = np.zeros(row_size(kinds))
+    kinds = [kind_of(body) for body in tree.bodies]
+    numbered = tuple(sorted(set(kinds)))
+    base = np.zeros(row_size(numbered))
     base[MOVING + 6 : MOVING + 9] = [-g for g in tree.gravity]
-    tables = LoopTables(
-        kinds=np.array([numbers[kind_of(b)] for b in tree.bodies], dtype=np.int32),
-        parents=np.array([b.parent for b in tree.bodies], dtype=np.int32),
-        places_q=np.array([b.q.start for b in tree.bodies], dtype=np.int64),
-        places_v=np.array([b.v.start for b in tree.bodies], dtype=np.int64),
-        constants=constants_table(tree),
-        base=base,
+    third, result = ("tau", "a") if name == "forward" else ("a", "tau")
+    return kernel_of(
+        tree,
+        name,
+        result,
+        third,
+        external,
+        kinds,
+        numbered,
+        constants_table(tree),
+        base,
+        lambda: program(name, external, numbered),
     )
-    third = "tau" if name == "forward" else "a"
-    sizes = {"q": tree.nq, "v": tree.nv, third: tree.nv}
-    if external:
-        sizes["wrenches"] = 6 * len(tree.bodies)
-    result = "a" if name == "forward" else "tau"
-    signature = Signature(f"{name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
-    key = f"{name}|{external}|{kinds}"
-    return LoopKernel(signature, lambda: program(name, external, kinds), key, tables)

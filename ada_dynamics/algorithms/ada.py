@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics by the Assembly-Disassembly Algorithm (Takahashi 2012, secs. 2.2.1 and 3.1).
+
+Links are joined to articulated bodies, and these to larger ones, in any order, until nothing is left to join; on the
+way back each joint's wrench and acceleration follow. A joint stands for its constraint forces (eqs. 2.7, 2.9), so a
+joint in a loop is closed like any other, and the wrenches of all joints are there at no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ada_dynamics.algorithms import assemble
+from ada_dynamics.algorithms.articulated import ArticulatedBody
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
+from ada_dynamics.algorithms.closing import Block, Conditions, Outcome, Terms, has_rotor, joined
+from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product, total
+
+
+class Rate(NamedTuple):
+    """A joint velocity's q̈ = e + g.x + Σ V.F, over the unknown x and the forces on the open handles."""
+
+    offset: Scalar
+    weights: list[Scalar]
+    columns: Mapping[int, Motion]
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """Joints that were closed by eliminating λ: what disassembly needs of them.
+
+    Attributes:
+        joints: what is known about each joint's x.
+        known: all x, one joint after the other, zero where they are to be found.
+        unknown: where these are.
+        factors: of the equations that were solved for them.
+        start: D⁻¹ L⁻¹ r of these equations.
+        pulled: D⁻¹ L⁻¹ Vᵀ for each open handle.
+        rates: one for each joint velocity.
+    """
+
+    joints: Sequence[Terms]
+    known: Sequence[Scalar]
+    unknown: Sequence[int]
+    factors: DenseFactors
+    start: Sequence[Scalar]
+    pulled: Mapping[int, Sequence[Motion]]
+    rates: Sequence[Rate]
+
+    @property
+    def pivots(self) -> list[Scalar]:
+        """Of the conditions, joint by joint."""
+        conditions = [i for i, is_condition in enumerate(_conditions(self.joints)) if is_condition]
+        return [d for i, d in zip(self.unknown, self.factors.pivots, strict=True) if i in conditions]
+
+    def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
+        """λ from eqs. 2.18, 3.6 and 3.14, q̈ from eqs. 2.22, 3.8 and 3.20."""
+        t = list(self.start)
+        for handle, force in forces.items():
+            t = [plus(a, y.power(force)) for a, y in zip(t, self.pulled[handle], strict=True)]
+        found = [minus(0.0, value) for value in self.factors.backward(t)]
+        x = list(self.known)
+        for i, value in zip(self.unknown, found, strict=True):
+            x[i] = value
+        rates = iter([self._rate(rate, found, forces) for rate in self.rates])
+        result, start = [], 0
+        for terms in self.joints:
+            result.append(Outcome(x[start : start + terms.size], [next(rates) for _ in terms.efforts]))
+            start += terms.size
+        return result
+
+    @staticmethod
+    def _rate(rate: Rate, found: Sequence[Scalar], forces: Mapping[int, Force]) -> Scalar:
+        value = plus(rate.offset, total(product(g, x) for g, x in zip(rate.weights, found, strict=True)))
+        for handle, force in forces.items():
+            value = plus(value, rate.columns[handle].power(force))
+        return value
+
+
+def _conditions(joints: Sequence[Terms]) -> list[bool]:
+    """For each x of some joints, whether it is a λ."""
+    return [i < terms.held for terms in joints for i in range(terms.size)]
+
+
+class System:
+    """The rows of some joints' equations that are solved for, and the x that are known before.
+
+    A rotor's x is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a condition that gives, like one with compliance.
+    """
+
+    def __init__(self, conditions: Conditions) -> None:
+        """Args: the joints."""
+        self.G: Block = conditions.matrix()
+        self.x: list[Scalar] = []  # zero where unknown
+        self.unknown: list[int] = []
+        give: list[Scalar] = []
+        pull: list[Scalar] = []
+        for joint in conditions.joints:
+            terms = joint.terms
+            self._add(terms.held)
+            give += [e for e, _ in terms.gives()]
+            pull += [product(e, p) for e, p in terms.gives()]
+            if has_rotor(terms):
+                self._add(len(terms.efforts))
+                give += [1.0 / terms.armature] * len(terms.efforts)
+                pull += [product(tau, 1.0 / terms.armature) for tau in terms.efforts]
+            else:
+                self.x += terms.efforts
+        u = self.unknown
+        self.A = [[plus(self.G[i][j], give[r]) if i == j else self.G[i][j] for j in u] for r, i in enumerate(u)]
+        known = [total(product(g, x) for g, x in zip(self.G[i], self.x, strict=True)) for i in u]
+        # r of A x + r + Vᵀ F = 0
+        self.r = [minus(plus(conditions.bias[i], k), p) for i, k, p in zip(u, known, pull, strict=True)]
+
+    def _add(self, count: int) -> None:
+        self.unknown += range(len(self.x), len(self.x) + count)
+        self.x += [0.0] * count
+
+    def rates(self, conditions: Conditions, handles: Sequence[int]) -> list[Rate]:
+        """q̈ of the joints, row by row; for a rotor its own x is written out: q̈ (1 + G armature) = ... + G τ."""
+        found = []
+        for joint, start in zip(conditions.joints, conditions.starts, strict=True):
+            for i, tau in enumerate(joint.terms.efforts, start + joint.terms.held):
+                row = self.G[i]
+                weights = [row[j] for j in self.unknown]
+                columns = {handle: conditions.columns(handle)[i] for handle in handles}
+                known = total(product(g, x) for g, x in zip(row, self.x, strict=True))
+                offset = plus(conditions.bias[i], known)
+                if has_rotor(joint.terms):
+                    weights[self.unknown.index(i)] = 0.0
+                    scale = 1.0 / (1.0 + product(row[i], joint.terms.armature))
+                    offset = product(scale, plus(offset, product(row[i], tau)))
+                    weights = [product(scale, weight) for weight in weights]
+                    columns = {handle: column.scaled(scale) for handle, column in columns.items()}
+                found.append(Rate(offset, weights, columns))
+        return found
+
+
+def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[ArticulatedBody, WayBack]:
+    """Close joints by their constraint forces (eqs. 2.17-2.21, 3.6, 3.7, 3.14-3.19).
+
+    Y = (TᵀΦT)⁻¹ is not formed: with TᵀΦT = L D Lᵀ, Φ' = Φ - Zᵀ D⁻¹ Z and Z = L⁻¹ Tᵀ Φ.
+    """
+    system = System(conditions)
+    factors = factorise(system.A)
+    s = factors.forward(system.r)
+    z: dict[int, list[Motion]] = {}
+    y: dict[int, list[Motion]] = {}
+    bias: dict[int, Motion] = {}
+    for handle in handles:
+        V = conditions.columns(handle)
+        z[handle] = factors.forward_motions([V[i] for i in system.unknown])
+        y[handle] = factors.divided_motions(z[handle])
+        own = conditions.part_bias(handle)
+        for column, value in zip(V, system.x, strict=True):
+            own = own if is_zero(value) else own + column.scaled(value)
+        for m, value in zip(y[handle], s, strict=True):
+            own = own - m.scaled(value)
+        bias[handle] = own
+    body = joined(conditions, handles, y, z, bias)
+    terms = [joint.terms for joint in conditions.joints]
+    rates = system.rates(conditions, handles)
+    return body, WayBack(terms, system.x, system.unknown, factors, factors.divided(s), y, rates)
+
+
+def solve(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    order: AssemblyOrder | Nesting | str | None = None,
+    rows: Mapping[str, Sequence[int]] | None = None,
+    compliance: Sequence[Scalar] = (),
+    prior: Sequence[Scalar] = (),
+    passes: int = 1,
+) -> assemble.Solution:
+    """Accelerations, and the wrench of every joint.
+
+    Args:
+        tree: the mechanism; every joint has its own coordinates.
+        q: positions; they must close the loops.
+        v: velocities, likewise.
+        tau: efforts.
+        external: wrench on a body about its origin, in its axes.
+        order: of assembly (see `assembly_order`); by default the one with few handles.
+        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent,
+            or have compliance.
+        compliance: ε of each of these conditions, loop by loop: J a + γ = -ε (λ - λ₀). None by default.
+        prior: λ₀ of each; zero by default.
+        passes: of the proximal iteration, each with the λ of the one before as λ₀.
+    """
+    solution = assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows, compliance, prior))
+    for _ in range(passes - 1):
+        loops = assemble.Loops(rows, compliance, solution.multipliers)
+        solution = assemble.solve(close, tree, q, v, tau, external, order, loops)
+    return solution
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    order: AssemblyOrder | Nesting | str | None = None,
+    rows: Mapping[str, Sequence[int]] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations; for the arguments see `solve`."""
+    return solve(tree, q, v, tau, external, order, rows).accelerations

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assembly and disassembly (Takahashi 2012, fig. 2.3), whichever way the joints are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ada_dynamics.algorithms import kinematics
+from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting, Step, assembly_order, joint_name
+from ada_dynamics.algorithms.closing import (
+    Close,
+    Closed,
+    ClosingJoint,
+    Conditions,
+    JointFrame,
+    LoopJoint,
+    Outcome,
+    Terms,
+    TreeJoint,
+    bias_between,
+    moving_of,
+)
+from ada_dynamics.algorithms.closure import loop_rows, row_kinds
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.joint_space import JointSpaceBody, sub_tree
+from ada_dynamics.algorithms.kinematics import Moving, at_rest
+from ada_dynamics.algorithms.regular import Regular, regular
+from ada_dynamics.algorithms.rnea import needed_force
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.model.tree import WORLD, Loop, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus
+
+
+class Solution(NamedTuple):
+    """What forward dynamics finds."""
+
+    accelerations: list[Scalar]  # q̈
+    multipliers: list[Scalar]  # λ of the loops' conditions in use, loop by loop: on the child
+    wrenches: list[Force]  # of each tree joint onto its body, about its origin, in its axes (eq. 2.15)
+    loop_wrenches: list[Force]  # of each loop joint onto its child, at frame B, in its axes
+    pivots: dict[str, list[Scalar]]  # of all conditions, by the first joint of those that were closed together
+
+
+@dataclass(frozen=True)
+class Loops:
+    """Which conditions of the loops are in use, and how stiff they are (see `ada.solve`)."""
+
+    rows: Mapping[str, Sequence[int]] | None = None
+    compliance: Sequence[Scalar] = ()
+    prior: Sequence[Scalar] = ()
+
+    def used(self, loop: Loop) -> tuple[int, ...]:
+        """Conditions of a loop that are in use."""
+        if self.rows is None:
+            return tuple(range(len(row_kinds(loop))))
+        return tuple(self.rows.get(loop.name, ()))
+
+    def check(self, tree: Tree) -> None:
+        """Refuse names and numbers that do not fit."""
+        names = [loop.name for loop in tree.loops]
+        for name in self.rows or {}:
+            if name not in names:
+                raise unknown_name("loop", name, names)
+        for loop in tree.loops:
+            most = len(row_kinds(loop))
+            if not set(self.used(loop)) <= set(range(most)):
+                raise InputError(f"loop {loop.name!r} has the conditions 0 to {most - 1}, not {list(self.used(loop))}.")
+        count = sum(len(self.used(loop)) for loop in tree.loops)
+        for what, given in (("compliance", self.compliance), ("prior", self.prior)):
+            if len(given) not in (0, count):
+                raise InputError(f"{what} has {len(given)} entries; the loops have {count} conditions in use.")
+
+    def of(self, tree: Tree, given: Sequence[Scalar], index: int) -> tuple[Scalar, ...]:
+        """The part of `compliance` or `prior` that belongs to a loop."""
+        first = sum(len(self.used(loop)) for loop in tree.loops[:index])
+        return tuple(given[first : first + len(self.used(tree.loops[index]))])
+
+    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
+        """A loop joint, for the motions that its two links would have without it."""
+        tree = state.tree
+        loop = tree.loops[index]
+        used = self.used(loop)
+        rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, used)
+        compliance, prior = (self.of(tree, given, index) for given in (self.compliance, self.prior))
+        return LoopJoint(rows, Terms(len(used), (), 0.0, compliance, prior))
+
+
+class State:
+    """A mechanism in a state."""
+
+    def __init__(
+        self,
+        basis: Regular,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        external: Mapping[int, Force],
+    ) -> None:
+        """Args as for `ada.solve`."""
+        self.tree = tree = basis.tree
+        self.q, self.v, self.external = q, v, external
+        self.effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+        self.X: list[Transform] = kinematics.transforms(tree, q)
+        self.w: dict[int, Vec3] = {WORLD: ZERO3}
+        for body, X in zip(tree.bodies, self.X, strict=True):
+            own = body.joint.relative_velocity(body.positions(q), body.velocities(v)).angular
+            self.w[body.index] = v3.add(X.rotation.down(self.w[body.parent]), own)
+        self.upward = Motion(ZERO3, v3.negate(tree.gravity))
+        self.alone: dict[int, Operator] = {}  # of links and groups of links, as assembly starts from them
+
+    def moving(self, link: int, bias: Mapping[int, Motion]) -> Moving:
+        """How a link moves with an acceleration out of `bias`; the world accelerates upward for all weight."""
+        return moving_of(self.w[link], self.upward if link == WORLD else bias[link])
+
+    def mobility(self, wrenches: Mapping[int, Force]) -> Scalar:
+        """How fast a pair of wrenches makes its two links give way along itself, if nothing else held them."""
+        return v3.total(self.alone[link].times(wrench).power(wrench) for link, wrench in wrenches.items())
+
+    def link(self, index: int) -> ArticulatedBody:
+        """A link by itself."""
+        free = FreeBody.of(self.tree.bodies[index].inertia)
+        bias = free.acceleration(self.w[index])
+        if index in self.external:
+            bias = bias + free.operator.times(self.external[index])
+        self.alone[index] = free.operator
+        return ArticulatedBody.of_rigid(index, free.operator, bias)
+
+    def group(self, joints: Sequence[int]) -> JointSpaceBody:
+        """Links that have to be taken together, by the joints inside."""
+        part = sub_tree(self.tree, joints)
+        return JointSpaceBody(part, self.q, self.v, self.effort, self.w, self.external)
+
+    def joint(self, loops: Loops, number: int, bias: Mapping[int, Motion], handles: Sequence[int]) -> ClosingJoint:
+        """A joint by its number, for the accelerations that its two links would have without it.
+
+        Its equations stand where the operators of the link that keeps its handle need not be turned.
+        """
+        n = len(self.tree.bodies)
+        if number < n:
+            return self._tree_joint(number, bias, number not in handles)
+        loop = self.tree.loops[number - n]
+        return loops.joint(self, number - n, {end: self.moving(end, bias) for end in (loop.parent, loop.child)})
+
+    def _tree_joint(self, index: int, bias: Mapping[int, Motion], before: bool) -> TreeJoint:
+        body = self.tree.bodies[index]
+        q, v = body.positions(self.q), body.velocities(self.v)
+        between = bias_between(body, q, v, bias[index], self.moving(body.parent, bias))
+        held = len(body.joint.constraint(q))
+        alone = tuple(self.mobility({index: n}) for n in body.joint.active(q)) if self.tree.loops else ()
+        terms = Terms(held, tuple(self.effort[body.v]), body.armature, mobility=alone)
+        return TreeJoint(body, q, JointFrame.of(body, q, before), between, terms)
+
+
+class Release(NamedTuple):
+    """What the joints of a step do, and the forces that pass through them onto the parts of the step."""
+
+    outcomes: dict[int, tuple[Outcome, Force]]  # by joint, with its wrench
+    forces: dict[int, Force]  # by link
+
+
+@dataclass(frozen=True)
+class ClosedStep:
+    """A step of assembly on the way back."""
+
+    numbers: Sequence[int]  # of the joints
+    joints: Sequence[ClosingJoint]
+    closed: Closed
+
+    def release(self, outside: Mapping[int, Force]) -> Release:
+        """For forces on the handles."""
+        outcomes = {}
+        forces = dict(outside)
+        for j, joint, outcome in zip(self.numbers, self.joints, self.closed.outcomes(outside), strict=True):
+            outcomes[j] = (outcome, joint.wrench(outcome.x))
+            for link, force in joint.pulls(outcome.x).items():
+                forces[link] = forces.get(link, NO_FORCE) + force
+        return Release(outcomes, forces)
+
+
+@dataclass(frozen=True)
+class GroupStep:
+    """A group of links on the way back."""
+
+    group: JointSpaceBody
+
+    def release(self, outside: Mapping[int, Force]) -> Release:
+        """For forces on the handles."""
+        found = self.group.released(outside)
+        return Release({j: (Outcome([], rates), wrench) for j, (rates, wrench) in found.items()}, {})
+
+
+def solve(
+    close: Close,
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None,
+    order: AssemblyOrder | Nesting | str | None,
+    loops: Loops,
+) -> Solution:
+    """Assemble all links, closing joints by `close`, and take them apart again."""
+    insist_on_own_coordinates(tree)
+    loops.check(tree)
+    basis = regular(tree)
+    state = State(basis, q, v, tau, external or {})
+    steps = assembly_order(tree, order).steps
+    done, pivots = _assemble(close, state, steps, loops)
+    outcomes = _disassemble(len(tree.bodies), steps, done)
+    accelerations: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        accelerations[body.v] = outcomes[body.index][0].rates
+    numbers = [len(tree.bodies) + k for k in range(len(tree.loops))]
+    used = [len(loops.used(loop)) for loop in tree.loops]
+    return Solution(
+        accelerations,
+        [x for j, count in zip(numbers, used, strict=True) for x in outcomes[j][0].x[:count]],
+        _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),
+        [outcomes[j][1] for j in numbers],
+        {joint_name(tree, step.joints[0]): p for step, p in zip(steps, pivots, strict=True)},
+    )
+
+
+def insist_on_own_coordinates(tree: Tree) -> None:
+    """Refuse joints that mimic others: they would be closed as if they were free."""
+    for body in tree.bodies:
+        if not body.is_independent:
+            raise ModelError(
+                f"joint {body.name!r} mimics another one, and articulated bodies cannot couple the two: use the "
+                "algorithm 'crba', or load the model with mimic='free'."
+            )
+
+
+def _assemble(
+    close: Close, state: State, steps: Sequence[Step], loops: Loops
+) -> tuple[list[ClosedStep | GroupStep], list[list[Scalar]]]:
+    """The steps, ready for the way back, and their pivots."""
+    n = len(state.tree.bodies)
+    grouped = {link for step in steps if step.in_joint_space for link in step.parts}
+    bodies = {i: state.link(i) for i in range(n) if i not in grouped}
+    done: list[ClosedStep | GroupStep] = []
+    pivots: list[list[Scalar]] = []
+    for k, step in enumerate(steps):
+        if step.in_joint_space:
+            group = state.group(step.joints)
+            bodies[n + k] = group.body(step.handles)
+            state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
+            done.append(GroupStep(group))
+            pivots.append([])
+            continue
+        parts = [bodies[part] for part in step.parts]
+        bias = {link: motion for part in parts for link, motion in part.bias.items()}
+        joints = [state.joint(loops, j, bias, step.handles) for j in step.joints]
+        bodies[n + k], closed = close(Conditions(parts, joints), step.handles)
+        done.append(ClosedStep(step.joints, joints, closed))
+        pivots.append(closed.pivots)
+    return done, pivots
+
+
+def _disassemble(
+    n: int, steps: Sequence[Step], done: Sequence[ClosedStep | GroupStep]
+) -> dict[int, tuple[Outcome, Force]]:
+    """Outcome and wrench of every joint, from the last step to the first; n is the number of links."""
+    found: dict[int, tuple[Outcome, Force]] = {}
+    forces: dict[int, dict[int, Force]] = {}  # on the handles of each articulated body
+    for k in range(len(steps) - 1, -1, -1):
+        outcomes, passed = done[k].release(forces.get(n + k, {}))
+        found |= outcomes
+        for part in steps[k].parts:
+            if part >= n:
+                forces[part] = {link: passed.get(link, NO_FORCE) for link in steps[part - n].handles}
+    return found
+
+
+def _original_wrenches(
+    basis: Regular, state: State, accelerations: Sequence[Scalar], wrenches: list[Force]
+) -> list[Force]:
+    """Wrenches in the tree as it was given: what a joint carries for inertia that was moved through it is taken off."""
+    if basis.is_unchanged:
+        return wrenches
+    base = at_rest(v3.negate(state.tree.gravity))
+    moving = kinematics.motions(state.tree, state.X, state.q, state.v, accelerations, base)
+    return [
+        wrench if moved is None else wrench - needed_force(moved, motion)
+        for wrench, moved, motion in zip(wrenches, basis.moved, moving, strict=True)
+    ]

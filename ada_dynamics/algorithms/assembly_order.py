@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which order links are assembled (Takahashi 2012, sec. 2.2.1: any order is right; some are shallow, some cheap).
+
+Articulated bodies are numbered: the links (bodies of the tree), then one per step. Joints are numbered: that of each
+body, then the loops. The world is not an articulated body: a joint to it is closed on the other body alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple, TypeAlias, Union
+
+from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.tree import WORLD, Tree
+
+# Link names, nested: ((("upper_arm", "forearm"), "hand"), "world"); links in one bracket are joined at once.
+Nesting: TypeAlias = Sequence[Union[str, "Nesting"]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Joining some articulated bodies by some joints at once."""
+
+    parts: tuple[int, ...]  # articulated bodies
+    joints: tuple[int, ...]
+    handles: tuple[int, ...]  # links that have open joints still
+    depth: int  # steps that must be done one after the other up to this one
+    in_joint_space: bool = False  # links that are no articulated bodies by themselves (see `regular`)
+
+
+@dataclass(frozen=True)
+class AssemblyOrder:
+    """Steps, each of them after those it needs."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def depth(self) -> int:
+        """Steps that must be done one after the other: the time of assembly on as many processors as can be used."""
+        return max((step.depth for step in self.steps), default=0)
+
+    @property
+    def handles(self) -> int:
+        """Most handles that an articulated body has; work and memory grow with its square."""
+        return max((len(step.handles) for step in self.steps), default=0)
+
+
+class _Choice(NamedTuple):
+    """Two articulated bodies that could be joined, the better ones first in order."""
+
+    handles: int  # left afterwards
+    fewer_joints: int  # closed at once, with a minus
+    first: int  # of these joints
+    parts: tuple[int, ...]  # a negative number for the world
+    joints: list[int]
+
+
+class _Yard:
+    """Articulated bodies so far, and the joints that are still open."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        n = len(tree.bodies)
+        pairs = [(b.index, b.parent) for b in tree.bodies] + [(loop.child, loop.parent) for loop in tree.loops]
+        self.ends = [tuple(link for link in pair if link != WORLD) for pair in pairs]
+        self.open = set(range(len(pairs)))
+        self.owner = list(range(n))  # articulated body of each link
+        self.members: dict[int, list[int]] = {i: [i] for i in range(n)}  # links of each articulated body with handles
+        self.joints: list[list[int]] = [[] for _ in range(n)]  # open joints of each link
+        for j, ends in enumerate(self.ends):
+            for link in ends:
+                self.joints[link].append(j)
+        self.steps: list[Step] = []
+        self.depths: dict[int, int] = dict.fromkeys(range(n), 0)
+        groups = regular(tree).groups
+        for group in groups:
+            self.close(group, in_joint_space=True)
+        self.grouped = {j for group in groups for j in group}
+
+    def close(self, joints: Iterable[int], in_joint_space: bool = False) -> int:
+        """Close joints at once: whatever they touch becomes one articulated body, whose number is returned."""
+        now = tuple(joints)
+        parts = sorted({self.owner[link] for j in now for link in self.ends[j]})
+        self.open -= set(now)
+        for j in now:
+            for link in self.ends[j]:
+                self.joints[link].remove(j)
+        links = sorted(link for part in parts for link in self.members.pop(part))
+        new = len(self.owner) + len(self.steps)
+        handles = [link for link in links if self.joints[link]]
+        self.members[new] = handles
+        for link in handles:
+            self.owner[link] = new
+        self.depths[new] = 1 + max(self.depths[part] for part in parts)
+        self.steps.append(Step(tuple(parts), now, tuple(handles), self.depths[new], in_joint_space))
+        return new
+
+    def handles_after(self, parts: Iterable[int], joints: Sequence[int]) -> int:
+        """Handles that are left when parts are joined by joints."""
+        closing = set(joints)
+        return sum(any(j not in closing for j in self.joints[link]) for part in parts for link in self.members[part])
+
+    def choices(self, part: int) -> list[_Choice]:
+        """Ways to join an articulated body to what its open joints lead to; each joint to the world for itself."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for j in sorted({j for link in self.members[part] for j in self.joints[link]}):
+            owners = tuple(sorted({self.owner[link] for link in self.ends[j]}))
+            found.setdefault((*owners, -1 - j) if len(self.ends[j]) == 1 else owners, []).append(j)
+        return [
+            _Choice(self.handles_after([p for p in parts if p >= 0], joints), -len(joints), joints[0], parts, joints)
+            for parts, joints in found.items()
+        ]
+
+    def done(self) -> AssemblyOrder:
+        """The order; nothing may be left open."""
+        assert not self.open, "an order leaves joints open"
+        return AssemblyOrder(tuple(self.steps))
+
+
+# --- ready-made orders ----------------------------------------------------------------------------------------------
+def chain(tree: Tree) -> AssemblyOrder:
+    """Joint by joint from the leaves inward; a loop is closed with the joint that brings its links together.
+
+    One or two handles on trees, n steps deep.
+    """
+    yard = _Yard(tree)
+    n = len(tree.bodies)
+    waiting = set(range(n, n + len(tree.loops)))
+    for body in reversed(tree.bodies):
+        # the world does not hold branches together, so loops between two of them wait for the last one
+        near = range(body.index, n) if body.parent == WORLD else yard.ends[body.index]
+        together = {yard.owner[link] for link in near}
+        closable = [j for j in sorted(waiting) if {yard.owner[link] for link in yard.ends[j]} <= together]
+        waiting -= set(closable)
+        now = [j for j in (body.index, *closable) if j in yard.open]
+        if now:
+            yard.close(now)
+    return yard.done()
+
+
+def balanced(tree: Tree) -> AssemblyOrder:
+    """Neighbours in pairs, then pairs of pairs, ...: a serial chain of n links is log₂ n steps deep.
+
+    In each round, pairs are joined that do not add handles; only where there are none, the pair that adds the fewest.
+    """
+    yard = _Yard(tree)
+    while yard.open:
+        found = {c.first: c for part in yard.members for c in yard.choices(part)}
+        choices = sorted(found.values())
+        taken: set[int] = set()
+        for choice in choices:
+            if not taken.isdisjoint(choice.parts):
+                continue
+            if choice.handles <= max(2, *(len(yard.members[p]) for p in choice.parts if p >= 0)):
+                taken.update(choice.parts)
+                yard.close(choice.joints)
+        if not taken:
+            yard.close(choices[0].joints)
+    return yard.done()
+
+
+def few_handles(tree: Tree) -> AssemblyOrder:
+    """One pair after the other, always the one that leaves the fewest handles: mostly the cheapest, and never shallow.
+
+    Ladders are swept from one end, loops to the world are closed early.
+    """
+    yard = _Yard(tree)
+    queue = [choice for part in yard.members for choice in yard.choices(part)]
+    heapify(queue)
+    while yard.open:
+        choice = heappop(queue)
+        # a choice is as it was for as long as its articulated bodies are there
+        if all(p in yard.members for p in choice.parts if p >= 0):
+            for new in yard.choices(yard.close(choice.joints)):
+                heappush(queue, new)
+    return yard.done()
+
+
+# --- orders that a user gives ---------------------------------------------------------------------------------------
+def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
+    """Links as they are bracketed; joints are closed as soon as both their links are in one bracket.
+
+    Joints to the world are closed in the bracket that names "world", or at last.
+    """
+    yard = _Yard(tree)
+    _bracket(yard, nesting)
+    left = sorted(yard.open)
+    missing = [j for j in left if len(yard.ends[j]) > 1]
+    if missing:
+        links = sorted({link for j in missing for link in yard.ends[j]})
+        raise InputError(
+            f"the nesting {nesting!r} leaves joint {joint_name(tree, missing[0])!r} open: it must hold all links, also "
+            f"{', '.join(repr(_link_name(tree, link)) for link in links)}."
+        )
+    if left:
+        yard.close(left)
+    return yard.done()
+
+
+def _bracket(yard: _Yard, nesting: Nesting | str) -> tuple[set[int], bool]:
+    """Links in a bracket, and whether the world is among them; closes what is in it."""
+    if isinstance(nesting, str):
+        body = WORLD if nesting == "world" else _body(yard.tree, nesting)
+        return ({body}, False) if body != WORLD else (set(), True)
+    inside: set[int] = set()
+    grounded = False
+    for part in nesting:
+        links, world = _bracket(yard, part)
+        inside |= links
+        grounded |= world
+    now = [j for j in sorted(yard.open) if set(yard.ends[j]) <= inside and (len(yard.ends[j]) > 1 or grounded)]
+    if now:
+        yard.close(now)
+    return inside, grounded
+
+
+def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
+    """Joints by name, one after the other; those of an inner list at once."""
+    yard = _Yard(tree)
+    numbers = {joint_name(tree, j): j for j in range(len(yard.ends))}
+    for group in joints:
+        names = [group] if isinstance(group, str) else list(dict.fromkeys(group))
+        for name in names:
+            if name not in numbers:
+                raise unknown_name("joint", name, numbers)
+            if numbers[name] not in yard.open | yard.grouped:
+                raise InputError(f"the order closes joint {name!r} twice; each joint is closed once.")
+        now = [numbers[name] for name in names if numbers[name] in yard.open]
+        if now:
+            yard.close(now)
+    if yard.open:
+        left = [joint_name(tree, j) for j in sorted(yard.open)]
+        raise InputError(f"the order leaves the joints {left} open; all of them must be closed.")
+    return yard.done()
+
+
+def _body(tree: Tree, link: str) -> int:
+    if link not in tree.frames:
+        raise unknown_name("link", link, tree.frames)
+    return tree.frames[link].body
+
+
+def _link_name(tree: Tree, body: int) -> str:
+    return next(frame.link for frame in tree.frames.values() if frame.body == body)
+
+
+def joint_name(tree: Tree, joint: int) -> str:
+    """Name of a joint by its number."""
+    n = len(tree.bodies)
+    return tree.bodies[joint].name if joint < n else tree.loops[joint - n].name
+
+
+ORDERS: Mapping[str, Callable[[Tree], AssemblyOrder]] = {
+    "chain": chain,
+    "balanced": balanced,
+    "few_handles": few_handles,
+}
+
+
+def assembly_order(tree: Tree, order: AssemblyOrder | Nesting | str | None = None) -> AssemblyOrder:
+    """An order from its name ("few_handles" by default), from nested link names, or as it is."""
+    if isinstance(order, AssemblyOrder):
+        joints = sorted(j for step in order.steps for j in step.joints)
+        if joints != list(range(len(tree.bodies) + len(tree.loops))):
+            raise InputError(
+                f"the assembly order closes {len(joints)} joints; this mechanism has {len(tree.bodies)} in its tree "
+                f"and {len(tree.loops)} that close loops. Make the order from the same tree."
+            )
+        return order
+    if order is None or isinstance(order, str):
+        name = order or "few_handles"
+        if name not in ORDERS:
+            raise unknown_name("assembly order", name, ORDERS)
+        return _ready_made(tree, name)
+    return nested(tree, order)
+
+
+@lru_cache(maxsize=32)
+def _ready_made(tree: Tree, name: str) -> AssemblyOrder:
+    return ORDERS[name](tree)

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold where articulated bodies are joined by joints (Takahashi 2012, eqs. 2.14-2.17, 3.12-3.16).
+
+The wrench of a joint is N x: a basis N of wrenches, the columns of T and then of T_a, and as many numbers x, which are
+λ and τ (eq. 2.15). Nᵀ of the relative acceleration is linear in x and in the forces on the handles that stay open:
+
+    Nᵀ(V̇ᴮ - V̇ᴬ) = G x + d + Σₚ VₚᵀFₚ,     G = Nᵀ(Φᴬ + Φᴮ)N,     Vₚ = Φₚ N
+
+The rows of T must vanish, those of T_a are q̈ (eqs. 2.9, 2.22). G and V are gathered here, where a joint's frame makes
+them cheap: for a joint about a coordinate axis TᵀΦT is a part of Φ. The ways to solve them are ADA's and DCA's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator, inverse
+from ada_dynamics.algorithms.closure import Row
+from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
+from ada_dynamics.model.joints import Cylindrical, Fixed, Prismatic, Revolute
+from ada_dynamics.model.tree import WORLD, Body
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import is_zero, plus
+
+Block = list[list[Scalar]]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is known about the numbers x of a joint's wrench."""
+
+    held: int  # so many of them are λ, the first ones
+    efforts: tuple[Scalar, ...] = ()  # τ, for the others
+    armature: Scalar = 0.0  # of these others: they are τ - armature q̈
+    compliance: tuple[Scalar, ...] = ()  # ε of each λ: its row is -ε (λ - λ₀) instead of zero
+    prior: tuple[Scalar, ...] = ()  # λ₀
+    mobility: tuple[Scalar, ...] = ()  # what each of the others does to single links along itself; for DCA in loops
+
+    def gives(self) -> list[tuple[Scalar, Scalar]]:
+        """ε and λ₀ of each λ."""
+        nothing = (0.0,) * self.held
+        return list(zip(self.compliance or nothing, self.prior or nothing, strict=True))
+
+    @property
+    def size(self) -> int:
+        """How many x there are."""
+        return self.held + len(self.efforts)
+
+
+class ClosingJoint(Protocol):
+    """A joint that is about to be closed."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The links that it joins, without the world."""
+        ...
+
+    @property
+    def terms(self) -> Terms:
+        """What is known about its wrench."""
+        ...
+
+    @property
+    def bias(self) -> Sequence[Scalar]:
+        """d: Nᵀ of the relative acceleration while no handle is pulled."""
+        ...
+
+    def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
+        """V: acceleration of a handle per unit of each x; `operator(link)` is Φ from that end to the handle."""
+        ...
+
+    def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
+        """Nᵀ of the relative acceleration of its ends."""
+        ...
+
+    def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
+        """Its part of G, where there is a short way to it; `operator(i, j)` is Φ between two ends."""
+        ...
+
+    def wrench(self, x: Sequence[Scalar]) -> Force:
+        """N x, onto the child."""
+        ...
+
+    def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
+        """N x as forces on the handles of its ends."""
+        ...
+
+
+def moving_of(w: Vec3, acceleration: Motion) -> Moving:
+    """A link's motion from its velocity and acceleration."""
+    return Moving(w, *acceleration, spin_matrix(w, acceleration.angular))
+
+
+class JointFrame(NamedTuple):
+    """Where the equations of a joint stand: the child's frame, or the one that it has before the joint moves.
+
+    What is seen from the second one is not turned with the joint on the parent's side, but on the child's.
+    """
+
+    in_parent: Transform
+    in_child: Transform | None  # None: it is the child's frame
+
+    @classmethod
+    def of(cls, body: Body, q: Sequence[Scalar], before: bool) -> JointFrame:
+        """The child's frame; with `before` the other one, if [T T_a] is the same there."""
+        pose = body.joint.pose(q)
+        if before and isinstance(body.joint, Revolute | Prismatic | Cylindrical | Fixed):
+            return cls(body.placement, inverse(pose))
+        return cls(body.placement.then(pose), None)
+
+    def down(self, motion: Motion) -> Motion:
+        """A motion in the child's frame as seen here."""
+        return motion if self.in_child is None else self.in_child.motion_down(motion)
+
+    def up(self, force: Force) -> Force:
+        """A force in the child's frame."""
+        return force if self.in_child is None else self.in_child.force_up(force)
+
+
+class TreeJoint:
+    """A joint of the tree."""
+
+    def __init__(self, body: Body, q: Sequence[Scalar], frame: JointFrame, between: Motion, terms: Terms) -> None:
+        """Args: the body that it carries, positions, where its equations stand, `bias_between`, terms."""
+        self.body, self.frame, self.terms = body, frame, terms
+        self.basis = (*body.joint.constraint(q), *body.joint.active(q))
+        seen = frame.down(between)
+        self.bias = [seen.power(n) for n in self.basis]
+        self.ends = (body.index,) if body.parent == WORLD else (body.index, body.parent)
+
+    def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
+        """V."""
+        child, parent = operator(self.body.index), self._parent(operator)
+        result = [NO_MOTION] * len(self.basis)
+        if child is not None:
+            own = child if self.frame.in_child is None else child.force_at(self.frame.in_child)
+            result = [own.times(n) for n in self.basis]
+        if parent is not None:
+            pulled = self.pulled_at_joint(parent)
+            result = [m - pulled.times(n) for m, n in zip(result, self.basis, strict=True)]
+        return result
+
+    def pulled_at_joint(self, parent: Operator) -> Operator:
+        """Φ X*: acceleration of a handle by a force on the parent at the joint."""
+        return parent.force_at(self.frame.in_parent)
+
+    def seen_at_joint(self, parent: Operator) -> Operator:
+        """X Φ X* of the parent."""
+        return parent.seen_from(self.frame.in_parent)
+
+    def _parent(self, operator: Callable[[int], Operator | None]) -> Operator | None:
+        return None if self.body.parent == WORLD else operator(self.body.parent)
+
+    def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
+        """Nᵀ(V̇ᴮ - V̇ᴬ)."""
+        between = self.frame.down(accelerations[self.body.index])
+        if self.body.parent != WORLD:
+            between = between - self.frame.in_parent.motion_down(accelerations[self.body.parent])
+        return [between.power(n) for n in self.basis]
+
+    def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
+        """Nᵀ(Φᴬ + Φᴮ)N, if the two links are in two articulated bodies."""
+        i, p = self.body.index, self.body.parent
+        total = operator(i, i) or NO_OPERATOR
+        if self.frame.in_child is not None:
+            total = total.seen_from(self.frame.in_child)
+        if p != WORLD:
+            if operator(i, p) is not None:
+                return None
+            total = total + self.seen_at_joint(operator(p, p) or NO_OPERATOR)
+        return reduced(total, self.basis)
+
+    def wrench(self, x: Sequence[Scalar]) -> Force:
+        """T λ + T_a τ (eq. 2.15) on the child, in its frame."""
+        return self.frame.up(combined(self.basis, x))
+
+    def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
+        """On the child, and its reaction on the parent."""
+        wrench = combined(self.basis, x)
+        found = {self.body.index: self.frame.up(wrench)}
+        if self.body.parent != WORLD:
+            found[self.body.parent] = NO_FORCE - self.frame.in_parent.force_up(wrench)
+        return found
+
+
+def bias_between(body: Body, q: Sequence[Scalar], v: Sequence[Scalar], own: Motion, parent: Moving) -> Motion:
+    """Bᴮ - Bᴬ - Ṡq̇ in the child's frame, from the biases of both links and the parent's velocity.
+
+    With q̈ = 0 the parent would take the body along with the acceleration that is taken off here.
+    """
+    taken = moving_outward(body, body.transform(q), q, v, None, parent)
+    return own - Motion(taken.wd, taken.a)
+
+
+def reduced(total: Operator, wrenches: Sequence[Force]) -> Block:
+    """NᵀΦN of a symmetric Φ; equal entries are one value."""
+    columns = [total.times(n) for n in wrenches]
+    block: Block = [[0.0] * len(columns) for _ in columns]
+    for i, n in enumerate(wrenches):
+        for j in range(i, len(columns)):
+            block[i][j] = block[j][i] = columns[j].power(n)
+    return block
+
+
+def combined(wrenches: Sequence[Force], x: Sequence[Scalar]) -> Force:
+    """N x."""
+    total = NO_FORCE
+    for n, value in zip(wrenches, x, strict=True):
+        total = total + n.scaled(value)
+    return total
+
+
+class LoopJoint:
+    """A joint that closes a loop, by its rows (see `closure`): N holds wrenches on both bodies, in their frames."""
+
+    def __init__(self, rows: Sequence[Row], terms: Terms) -> None:
+        """Args: rows, made from the biases of the two ends; what is known about their multipliers."""
+        self.rows, self.terms = rows, terms
+        self.ends = tuple(rows[0].wrenches) if rows else ()
+        self.bias = [row.rate for row in rows]
+
+    def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
+        """V."""
+        result = [NO_MOTION] * len(self.rows)
+        for end in self.ends:
+            own = operator(end)
+            if own is not None:
+                result = [m + own.times(row.wrenches[end]) for m, row in zip(result, self.rows, strict=True)]
+        return result
+
+    def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
+        """Nᵀ of the relative acceleration."""
+        result: list[Scalar] = [0.0] * len(self.rows)
+        for end in self.ends:
+            for k, row in enumerate(self.rows):
+                result[k] = plus(result[k], accelerations[end].power(row.wrenches[end]))
+        return result
+
+    def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
+        """No short way."""
+        return None
+
+    def wrench(self, x: Sequence[Scalar]) -> Force:
+        """T λ on the child at frame B, in its axes."""
+        return combined([row.own for row in self.rows], x)
+
+    def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
+        """On both ends."""
+        return {end: combined([row.wrenches[end] for row in self.rows], x) for end in self.ends}
+
+
+class Conditions:
+    """G, d and V of joints that are closed at once; each part is an articulated body, no two of them share a link."""
+
+    def __init__(self, parts: Sequence[ArticulatedBody], joints: Sequence[ClosingJoint]) -> None:
+        """Args: the articulated bodies that are joined, the joints."""
+        self.parts, self.joints = parts, joints
+        self._part = {link: part for part in parts for link in part.handles}
+        self._columns: dict[tuple[int, int], list[Motion]] = {}
+        self.starts = [sum(j.terms.size for j in joints[:k]) for k in range(len(joints))]
+        self.size = sum(j.terms.size for j in joints)
+        self.bias = [x for joint in joints for x in joint.bias]
+
+    def operator(self, i: int, j: int) -> Operator | None:
+        """Φᵢⱼ, or None between two parts."""
+        part = self._part[i]
+        return part.operator(i, j) if self._part[j] is part else None
+
+    def part_bias(self, handle: int) -> Motion:
+        """B of a handle before the joints are closed."""
+        return self._part[handle].bias[handle]
+
+    def columns(self, handle: int) -> list[Motion]:
+        """V of a handle: its acceleration per unit of each x."""
+        return [m for k in range(len(self.joints)) for m in self._joint_columns(handle, k)]
+
+    def _joint_columns(self, handle: int, k: int) -> list[Motion]:
+        if (handle, k) not in self._columns:
+            self._columns[handle, k] = self.joints[k].columns(lambda end: self.operator(handle, end))
+        return self._columns[handle, k]
+
+    def matrix(self) -> Block:
+        """G."""
+        G: Block = [[0.0] * self.size for _ in range(self.size)]
+        for k, joint in enumerate(self.joints):
+            own = joint.own_block(self.operator)
+            for j in range(k if own is None else k + 1, len(self.joints)):
+                self._enter(G, self._block(k, j), k, j)
+            if own is not None:
+                self._enter(G, own, k, k)
+        return G
+
+    def _block(self, k: int, j: int) -> Block:
+        """Rows of joint k, columns of joint j."""
+        joint = self.joints[k]
+        sides = {end: self._joint_columns(end, j) for end in joint.ends}
+        by_column = [joint.relative({e: sides[e][c] for e in joint.ends}) for c in range(self.joints[j].terms.size)]
+        return [[column[r] for column in by_column] for r in range(joint.terms.size)]
+
+    def _enter(self, G: Block, block: Block, k: int, j: int) -> None:
+        for r, row in enumerate(block, self.starts[k]):
+            for c, value in enumerate(row, self.starts[j]):
+                if k != j or c >= r:
+                    G[r][c] = G[c][r] = value
+
+
+class Outcome(NamedTuple):
+    """What a joint does once the forces on the open handles are known."""
+
+    x: list[Scalar]  # λ, then the efforts that reach the links
+    rates: list[Scalar]  # q̈
+
+
+class Closed(Protocol):
+    """Joints that have been closed: how they give when the handles that stayed open are pulled."""
+
+    def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
+        """Per joint, for forces on the open handles."""
+        ...
+
+    @property
+    def pivots(self) -> list[Scalar]:
+        """Of the conditions, in the order of the joints; positive where these are independent."""
+        ...
+
+
+Close = Callable[[Conditions, tuple[int, ...]], tuple[ArticulatedBody, Closed]]
+
+
+def joined(
+    conditions: Conditions,
+    handles: tuple[int, ...],
+    y: Mapping[int, Sequence[Motion]],
+    z: Mapping[int, Sequence[Motion]],
+    bias: Mapping[int, Motion],
+) -> ArticulatedBody:
+    """The articulated body with Φ'ₚᵣ = Φₚᵣ - Σ yₚ zᵣᵀ (eqs. 2.21, 3.7, 3.17) that keeps these handles."""
+    operators = {}
+    for p in handles:
+        for r in handles:
+            if p <= r:
+                before = conditions.operator(p, r) or NO_OPERATOR
+                operators[p, r] = before.less_outer(y[p], z[r], p == r)
+    return ArticulatedBody(handles, operators, bias)
+
+
+def has_rotor(terms: Terms) -> bool:
+    """Whether a joint's motors have inertia of their own."""
+    return not is_zero(terms.armature)

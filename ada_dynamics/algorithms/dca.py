@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward dynamics by the Divide-and-Conquer Algorithm (Takahashi 2012, sec. 2.2.3, eqs. 2.35-2.46).
+
+Like ADA, with each joint standing for its motion S q̈ (eqs. 2.35, 2.36) instead of its constraint forces: the full
+Y = (Φᴬ + Φᴮ)⁻¹ is needed, and SᵀYS of the size of q̈. In a loop that inverse need not exist; a term that changes nothing
+but the inverse helps (see `JointMotion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ada_dynamics.algorithms import assemble
+from ada_dynamics.algorithms.articulated import ArticulatedBody
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
+from ada_dynamics.algorithms.closing import Block, Conditions, LoopJoint, Outcome, joined
+from ada_dynamics.algorithms.closure import Branches, Row, loop_rows, row_kinds
+from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.algorithms.kinematics import Moving
+from ada_dynamics.model.joints import Universal
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product, total
+
+
+class ClosedByMotion:
+    """Joints that were closed by solving for q̈."""
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        Y: DenseFactors,
+        s: Sequence[Scalar],
+        pulled: Mapping[int, Sequence[Motion]],
+        motion: JointMotion,
+    ) -> None:
+        """Args: the joints, factors of Y⁻¹, L⁻¹ d, L⁻¹ Vᵀ of each open handle, and the equation of q̈."""
+        self._conditions, self._Y, self._s, self._pulled, self._motion = conditions, Y, s, pulled, motion
+
+    @property
+    def pivots(self) -> list[Scalar]:
+        """Of Y⁻¹."""
+        return list(self._Y.pivots)
+
+    def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
+        """q̈ from eq. 2.40, the wrenches from eq. 2.38."""
+        t = list(self._s)
+        for handle, force in forces.items():
+            t = [plus(a, z.power(force)) for a, z in zip(t, self._pulled[handle], strict=True)]
+        stretched = self._motion.stretched(self._Y.divided(t))
+        for column, rate in zip(self._motion.columns, stretched, strict=True):
+            t = [minus(a, product(c, rate)) for a, c in zip(t, column, strict=True)]
+        x = [minus(0.0, value) for value in self._Y.backward(self._Y.divided(t))]
+        rates = iter(self._motion.rates(stretched))
+        result = []
+        for joint, start in zip(self._conditions.joints, self._conditions.starts, strict=True):
+            terms = joint.terms
+            result.append(Outcome(x[start : start + terms.size], [next(rates) for _ in terms.efforts]))
+        return result
+
+
+class FreeDirection(NamedTuple):
+    """A column of S: its row among the joints' equations, τ, armature and κ (see `JointMotion`)."""
+
+    row: int
+    effort: Scalar
+    armature: Scalar
+    give: Scalar
+
+    @property
+    def share(self) -> Scalar:
+        """1/(1 - armature κ)."""
+        moved = product(self.armature, self.give)
+        return 1.0 if is_zero(moved) else 1.0 / (1.0 - moved)
+
+
+class JointMotion:
+    """SᵀYS q̈ = τ - armature q̈ + SᵀY (d + VᵀF), eq. 2.40; in the basis [T T_a] S has columns of the unit matrix.
+
+    In a loop Y need not exist. SᵀF is known, so Y⁻¹ + S κ Sᵀ and q̈' = q̈ + κ SᵀF are as good as Y⁻¹ and q̈, for any κ;
+    with κ > 0 the inverse exists wherever the joints' constraints are independent.
+    """
+
+    def __init__(self, free: Sequence[FreeDirection], size: int, Y: DenseFactors) -> None:
+        """Args: the columns of S, number of equations, factors of Y⁻¹ + S κ Sᵀ."""
+        self.free = free
+        self.columns = [Y.forward([1.0 if i == f.row else 0.0 for i in range(size)]) for f in free]  # L⁻¹ S
+        self.divided = [Y.divided(column) for column in self.columns]
+        # SᵀF = (τ - armature q̈')/(1 - armature κ)
+        inertia = [product(f.armature, f.share) for f in free]
+        self.factors = factorise(
+            [
+                [plus(_dot(a, b), inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
+                for i, a in enumerate(self.columns)
+            ]
+        )
+
+    def stretched(self, divided: Sequence[Scalar]) -> list[Scalar]:
+        """q̈' for D⁻¹ L⁻¹ (d + VᵀF)."""
+        right = [
+            plus(product(f.effort, f.share), _dot(c, divided)) for f, c in zip(self.free, self.columns, strict=True)
+        ]
+        return self.factors.backward(self.factors.divided(self.factors.forward(right)))
+
+    def rates(self, stretched: Sequence[Scalar]) -> list[Scalar]:
+        """q̈."""
+        result = []
+        for f, rate in zip(self.free, stretched, strict=True):
+            effort = product(minus(f.effort, product(f.armature, rate)), f.share)
+            result.append(minus(rate, product(f.give, effort)))
+        return result
+
+
+def equations(conditions: Conditions) -> tuple[Block, list[Scalar], list[FreeDirection]]:
+    """Y⁻¹ + S κ Sᵀ, d, and the columns of S."""
+    G = conditions.matrix()
+    d = list(conditions.bias)
+    free = []
+    for joint, start in zip(conditions.joints, conditions.starts, strict=True):
+        terms = joint.terms
+        for i, (compliance, prior) in enumerate(terms.gives(), start):
+            G[i][i] = plus(G[i][i], compliance)
+            d[i] = minus(d[i], product(compliance, prior))
+        mobility = terms.mobility or (0.0,) * len(terms.efforts)
+        for i, (effort, own) in enumerate(zip(terms.efforts, mobility, strict=True), start + terms.held):
+            give = product(own, 1.0 / (1.0 + product(2.0, product(terms.armature, own))))
+            G[i][i] = plus(G[i][i], give)
+            free.append(FreeDirection(i, effort, terms.armature, give))
+    return G, d, free
+
+
+def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    return total(product(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:
+    result = NO_MOTION
+    for weight, motion in zip(weights, motions, strict=True):
+        result = result + motion.scaled(weight)
+    return result
+
+
+def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByMotion]:
+    """Close joints by their motion (eqs. 2.37-2.46).
+
+    W = Y - Y S (SᵀYS)⁻¹ SᵀY of eq. 2.42 is applied as its two parts: Φ' = Φ - V Y Vᵀ + (V Y S)(SᵀYS)⁻¹(V Y S)ᵀ.
+    """
+    inverse_Y, d, free = equations(conditions)
+    Y = factorise(inverse_Y)
+    motion = JointMotion(free, conditions.size, Y)
+    s = Y.forward(d)
+    stretched = motion.stretched(Y.divided(s))
+    y: dict[int, list[Motion]] = {}
+    z: dict[int, list[Motion]] = {}
+    pulled: dict[int, list[Motion]] = {}
+    bias: dict[int, Motion] = {}
+    for handle in handles:
+        pulled[handle] = Y.forward_motions(conditions.columns(handle))
+        # γ of eq. 2.43: with q̈ of the joints while the handles are free, x = Y (S q̈ - d)
+        own = conditions.part_bias(handle)
+        for m, value in zip(Y.divided_motions(pulled[handle]), s, strict=True):
+            own = own - m.scaled(value)
+        by_rate = [_sum(column, pulled[handle]) for column in motion.divided]
+        bias[handle] = own + _sum(stretched, by_rate)
+        freed = motion.factors.forward_motions(by_rate)
+        y[handle] = [
+            *Y.divided_motions(pulled[handle]),
+            *(NO_MOTION - m for m in motion.factors.divided_motions(freed)),
+        ]
+        z[handle] = [*pulled[handle], *freed]
+    return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
+
+
+class AllDirections(assemble.Loops):
+    """Loops whose joints are given with their motions, too: all six directions of each."""
+
+    def joint(self, state: assemble.State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
+        """A loop joint: the conditions in use, then the directions in which it is free, or counts as free."""
+        held = super().joint(state, index, moving)
+        loop = state.tree.loops[index]
+        unused = sorted(set(range(len(row_kinds(loop)))) - set(self.used(loop)))
+        free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
+        free += free_rows(Branches(state.tree, state.X, loop))
+        terms = replace(
+            held.terms,
+            efforts=(0.0,) * len(free),
+            mobility=tuple(state.mobility(row.wrenches) for row in free),
+        )
+        return LoopJoint([*held.rows, *free], terms)
+
+
+def free_rows(ways: Branches) -> list[Row]:
+    """Wrenches that a loop joint cannot carry: its S as wrenches, in the form of the rows of `closure`.
+
+    No force acts along them, and how fast the joint gives there is not asked for: their bias is left out.
+    """
+    loop, joint = ways.loop, ways.loop.joint
+    if isinstance(joint, Universal):
+        axes = [(False, ways.direction(UNIT3[2])), (False, child_direction(ways, UNIT3[1]))]
+    else:
+        carried = {(kind.is_force, kind.axis) for kind in row_kinds(loop)}
+        free = [(is_force, k) for is_force in (True, False) for k in range(3) if (is_force, k) not in carried]
+        axes = [(is_force, ways.direction(UNIT3[k])) for is_force, k in free]
+    ends = [(loop.parent, -1.0), (loop.child, 1.0)]
+    result = []
+    for is_force, e in axes:
+        wrenches = {}
+        for (end, sign), points in zip(ends, ways.points(), strict=True):
+            if end != WORLD:
+                along = e[end]
+                unit = Force(v3.cross(points[end], along), along) if is_force else Force(along, ZERO3)
+                wrenches[end] = unit.scaled(sign)
+        along = loop.child_pose.rotation.down(e[loop.child])
+        result.append(Row({}, 0.0, wrenches, Force(ZERO3, along) if is_force else Force(along, ZERO3)))
+    return result
+
+
+def child_direction(ways: Branches, x: Vec3) -> dict[int, Vec3]:
+    """A direction in frame B's axes, in the axes of every body on both sides."""
+    at_top = ways.up(ways.loop.child_pose.rotation.up(x), ways.child_side)
+    found = {ways.top: at_top}
+    ways.downward(at_top, ways.parent_side, found)
+    return ways.downward(at_top, ways.child_side, found)
+
+
+def solve(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    order: AssemblyOrder | Nesting | str | None = None,
+    rows: Mapping[str, Sequence[int]] | None = None,
+    compliance: Sequence[Scalar] = (),
+    prior: Sequence[Scalar] = (),
+    passes: int = 1,
+) -> assemble.Solution:
+    """Accelerations, and the wrench of every joint.
+
+    Args:
+        tree: the mechanism; every joint has its own coordinates.
+        q: positions; they must close the loops.
+        v: velocities, likewise.
+        tau: efforts.
+        external: wrench on a body about its origin, in its axes.
+        order: of assembly (see `assembly_order`); by default the one with few handles.
+        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent,
+            or have compliance.
+        compliance: ε of each of these conditions, loop by loop: J a + γ = -ε (λ - λ₀). None by default.
+        prior: λ₀ of each; zero by default.
+        passes: of the proximal iteration, each with the λ of the one before as λ₀.
+    """
+    solution = assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows, compliance, prior))
+    for _ in range(passes - 1):
+        loops = AllDirections(rows, compliance, solution.multipliers)
+        solution = assemble.solve(close, tree, q, v, tau, external, order, loops)
+    return solution
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    order: AssemblyOrder | Nesting | str | None = None,
+    rows: Mapping[str, Sequence[int]] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations; for the arguments see `solve`."""
+    return solve(tree, q, v, tau, external, order, rows).accelerations

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A = L D Lᵀ of small symmetric matrices over generic scalars, and substitution on scalars and on motions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_dynamics.spatial.motion import Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import minus, product
+
+
+class DenseFactors(NamedTuple):
+    """Factors of a matrix; `lower[k]` are the entries of row k of L before the diagonal, which is one."""
+
+    lower: tuple[tuple[Scalar, ...], ...]
+    pivots: tuple[Scalar, ...]
+    inverse: tuple[Scalar, ...]  # of the pivots
+
+    def forward(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ b."""
+        x: list[Scalar] = []
+        for value, row in zip(b, self.lower, strict=True):
+            for factor, before in zip(row, x, strict=True):
+                value = minus(value, product(factor, before))
+            x.append(value)
+        return x
+
+    def forward_motions(self, b: Sequence[Motion]) -> list[Motion]:
+        """L⁻¹ b, a motion per row."""
+        x: list[Motion] = []
+        for value, row in zip(b, self.lower, strict=True):
+            for factor, before in zip(row, x, strict=True):
+                value = value - before.scaled(factor)
+            x.append(value)
+        return x
+
+    def divided(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """D⁻¹ b."""
+        return [product(k, x) for k, x in zip(self.inverse, b, strict=True)]
+
+    def divided_motions(self, b: Sequence[Motion]) -> list[Motion]:
+        """D⁻¹ b, a motion per row."""
+        return [x.scaled(k) for k, x in zip(self.inverse, b, strict=True)]
+
+    def backward(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻ᵀ b."""
+        x = list(b)
+        for k in range(len(x) - 1, -1, -1):
+            for i, factor in enumerate(self.lower[k]):
+                x[i] = minus(x[i], product(factor, x[k]))
+        return x
+
+
+def factorise(A: Sequence[Sequence[Scalar]]) -> DenseFactors:
+    """Factors of a matrix whose upper triangle is given; its pivots must not vanish."""
+    n = len(A)
+    rest = [list(row) for row in A]
+    lower: list[list[Scalar]] = [[0.0] * i for i in range(n)]
+    inverse: list[Scalar] = []
+    for k in range(n):
+        inverse.append(1.0 / rest[k][k])
+        for i in range(k + 1, n):
+            lower[i][k] = product(rest[k][i], inverse[k])
+            for j in range(i, n):
+                rest[i][j] = minus(rest[i][j], product(lower[i][k], rest[k][j]))
+    return DenseFactors(tuple(map(tuple, lower)), tuple(rest[k][k] for k in range(n)), tuple(inverse))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several links as one articulated body, by their joint-space equations of motion (Takahashi 2012, eqs. 4.4-4.9).
+
+With M v̇ = τ - h + Σ JᵢᵀFᵢ for the group, whose base floats unless a joint to the world is part of it: Φᵢⱼ = Jᵢ M⁻¹ Jⱼᵀ.
+No link needs a regular inertia for this, only the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ada_dynamics.algorithms import crba, kinematics, rnea
+from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator
+from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.model.joints import Floating
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus
+
+AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SubTree:
+    """Some links of a tree as a tree of their own; a base that floats is at the origin, not turned."""
+
+    tree: Tree
+    joints: tuple[int, ...]  # bodies of the whole tree whose joints are inside
+    links: tuple[int, ...]  # bodies of the whole tree, in the order of the part's
+    source: Tree
+
+    @property
+    def floats(self) -> bool:
+        """Whether no joint to the world is inside."""
+        return len(self.links) > len(self.joints)
+
+
+def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
+    """The links that some joints of a tree (by their bodies) hold together."""
+    inner = sorted(joints)
+    links = sorted({link for j in inner for link in (j, tree.bodies[j].parent)} - {WORLD})
+    place = {link: i for i, link in enumerate(links)}
+    bodies: list[Body] = []
+    nq = nv = 0
+    for i, link in enumerate(links):
+        own = replace(tree.bodies[link], index=i, damping=0.0, friction=0.0)
+        if link in inner:
+            own = replace(own, parent=place.get(own.parent, WORLD))
+        else:
+            own = replace(own, parent=WORLD, joint=Floating(), placement=Transform(), armature=0.0)
+        own = replace(own, q=slice(nq, nq + own.joint.nq), v=slice(nv, nv + own.joint.nv))
+        nq, nv = nq + own.joint.nq, nv + own.joint.nv
+        bodies.append(own)
+    return SubTree(Tree(tuple(bodies), {}, tree.gravity, nq, nv), tuple(inner), tuple(links), tree)
+
+
+def local_position(part: SubTree, q: Sequence[Scalar]) -> list[Scalar]:
+    """The part's positions out of the whole tree's."""
+    result: list[Scalar] = []
+    for link in part.links:
+        result += q[part.source.bodies[link].q] if link in part.joints else AT_ORIGIN
+    return result
+
+
+class JointSpaceBody:
+    """A group of links in a state."""
+
+    def __init__(
+        self,
+        part: SubTree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        effort: Sequence[Scalar],
+        w: Mapping[int, Vec3],
+        external: Mapping[int, Force],
+    ) -> None:
+        """Args: the links; q, v and efforts of the whole tree; angular velocities of the links; external wrenches."""
+        self.part = part
+        tree = part.tree
+        self._q = local_position(part, q)
+        self._v: list[Scalar] = []
+        tau: list[Scalar] = []
+        for link in part.links:
+            inner = link in part.joints
+            own = part.source.bodies[link].v
+            # what a group does does not depend on how fast it moves along
+            self._v += v[own] if inner else (*ZERO3, *w[link])
+            tau += effort[own] if inner else (0.0,) * 6
+        self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
+        self.X = kinematics.transforms(tree, self._q)
+        h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)
+        self._factors: DenseFactors = factorise(crba.mass_matrix(tree, self._q).dense())
+        self._alone = self._solve([minus(t, b) for t, b in zip(tau, h, strict=True)])
+        self._columns = [self._jacobian(i) for i in range(len(part.links))]
+
+    def _solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        return self._factors.backward(self._factors.divided(self._factors.forward(b)))
+
+    def _jacobian(self, link: int) -> list[Motion]:
+        """Motion of a link for unit velocities, in its frame."""
+        tree = self.part.tree
+        body = tree.bodies[link]
+        columns = [NO_MOTION] * tree.nv
+        if body.parent != WORLD:
+            columns = [self.X[link].motion_down(m) for m in self._jacobian(body.parent)]
+        columns[body.v] = body.joint.subspace(self._q[body.q])
+        return columns
+
+    def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
+        """The group as an articulated body with handles on some links."""
+        at = {link: self.part.links.index(link) for link in handles}
+        z = {link: self._factors.forward_motions(self._columns[i]) for link, i in at.items()}
+        y = {link: [NO_MOTION - m for m in self._factors.divided_motions(columns)] for link, columns in z.items()}
+        operators: dict[tuple[int, int], Operator] = {
+            (i, j): NO_OPERATOR.less_outer(y[i], z[j], i == j) for i in handles for j in handles if i <= j
+        }
+        moving = self._moving(self._alone)
+        bias = {link: Motion(moving[i].wd, moving[i].a) for link, i in at.items()}
+        return ArticulatedBody(handles, operators, bias)
+
+    def _moving(self, a: Sequence[Scalar]) -> list[kinematics.Moving]:
+        gravity = ZERO3 if self.part.floats else v3.negate(self.part.tree.gravity)
+        return kinematics.motions(self.part.tree, self.X, self._q, self._v, a, kinematics.at_rest(gravity))
+
+    def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
+        """q̈ and wrench of the joints inside, by body, for forces on the handles."""
+        pull: list[Scalar] = [0.0] * self.part.tree.nv
+        given = dict(self._external)
+        for link, force in forces.items():
+            i = self.part.links.index(link)
+            pull = [plus(p, column.power(force)) for p, column in zip(pull, self._columns[i], strict=True)]
+            given[i] = given.get(i, NO_FORCE) + force
+        a = [plus(x, y) for x, y in zip(self._alone, self._solve(pull), strict=True)]
+        tree = self.part.tree
+        wrenches = rnea.joint_wrenches(tree, self._q, self._v, a, given, gravity=not self.part.floats)
+        places = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
+        return {link: (a[tree.bodies[i].v], wrenches[i]) for link, i in places.items()}

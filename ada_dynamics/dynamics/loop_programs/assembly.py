@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loop program of ADA: each joint is closed between the links beyond it, assembled already, and its parent.
+
+The links' operators are constants. Where a joint is the first to be closed at its parent, so are the parent's operators
+at the joint, with the joint's placement taken in; all that is left to do is to turn them by the joint's angle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ada_dynamics.algorithms import ada
+from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
+from ada_dynamics.algorithms.closing import Conditions, JointFrame, Terms, TreeJoint, bias_between, has_rotor, moving_of
+from ada_dynamics.algorithms.dense_ldl import DenseFactors
+from ada_dynamics.algorithms.dissipation import passive_effort
+from ada_dynamics.dynamics.loop_programs.rows import (
+    Array,
+    Row,
+    Step,
+    Stores,
+    flat,
+    joint_on_z,
+    kernel_of,
+    mat,
+    placement_constants,
+    symmetric,
+    type_name,
+    upper,
+    vec,
+)
+from ada_dynamics.expr import Function, trace
+from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
+from ada_dynamics.model.joints import JointType, Revolute
+from ada_dynamics.model.spread import spread
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.rotation import AxisRotation, MatrixRotation
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+
+
+class Kind(NamedTuple):
+    """What makes the code of one joint differ from that of another."""
+
+    name: str  # of the joint type
+    parent: str  # "world"; "link" where the joint is the first to be closed there; else "assembled"
+    has_rotor: bool
+    has_losses: bool  # damping or friction
+
+
+# A joint's constants: R 9, p 3, its body's CoM 3, inertia about it 6, the inverse 6, armature, damping, friction,
+# Φ of its body 21, Φ from its parent's handle to the joint 36 and of the parent at the joint 21
+PLACE, COM, ABOUT, INVERSE, LOADS, OWN, CROSS, AT_JOINT = 0, 12, 15, 21, 27, 30, 51, 87
+CONSTANTS = 108
+# A body's workspace: w 3, bias 6, Φ 21, force on its handle 6, cosine and sine 2, then what the way back needs
+W, BIAS, PHI, FORCE, TURN, BACK = 0, 3, 9, 30, 36, 38
+PARENT, CHILD = 0, 1
+
+
+# --- operators in rows ----------------------------------------------------------------------------------------------
+def flat_symmetric(operator: Operator) -> tuple[Scalar, ...]:
+    """A symmetric Φ as 21 numbers."""
+    return (*upper(operator.aa), *flat(operator.la), *upper(operator.ll))
+
+
+def read_symmetric(x: Sequence[Scalar]) -> Operator:
+    """A symmetric Φ."""
+    la = mat(x[6:15])
+    return Operator(symmetric(x[0:6]), v3.transpose(la), la, symmetric(x[15:21]))
+
+
+def read_general(x: Sequence[Scalar]) -> Operator:
+    """Φ with all its 36 numbers, block by block."""
+    return Operator(*(mat(x[9 * i : 9 * i + 9]) for i in range(4)))
+
+
+def _motion(x: Sequence[Scalar]) -> Motion:
+    return Motion(vec(x[0:3]), vec(x[3:6]))
+
+
+def _force(x: Sequence[Scalar]) -> Force:
+    return Force(vec(x[0:3]), vec(x[3:6]))
+
+
+# --- joints whose constants are variables ---------------------------------------------------------------------------
+class _Turned(Revolute):
+    """A revolute joint on z whose cosine and sine are known already."""
+
+    def __init__(self, c: Scalar, s: Scalar) -> None:
+        super().__init__(2)
+        self._turn = AxisRotation(2, c, s)
+
+    def pose(self, q: Sequence[Scalar]) -> Transform:
+        """Rot(z, q)."""
+        return Transform(self._turn)
+
+
+class _OnLink(TreeJoint):
+    """A joint on a parent whose operators at the joint are constants."""
+
+    def __init__(self, body: Body, q: Row, frame: JointFrame, between: Motion, terms: Terms, k: Row) -> None:
+        super().__init__(body, q, frame, between, terms)
+        self._pose = body.joint.pose(q)
+        self._cross, self._own = read_general(k[CROSS:AT_JOINT]), read_symmetric(k[AT_JOINT : AT_JOINT + 21])
+
+    def pulled_at_joint(self, parent: Operator) -> Operator:
+        """Φ X*: at most the joint's own motion is left to do."""
+        return self._cross.force_at(self._pose) if self.frame.in_child is None else self._cross
+
+    def seen_at_joint(self, parent: Operator) -> Operator:
+        """X Φ X*, likewise."""
+        return self._own.seen_from(self._pose) if self.frame.in_child is None else self._own
+
+
+def _body(kind: Kind, joint: JointType, k: Row) -> Body:
+    placement = Transform(MatrixRotation(mat(k[PLACE : PLACE + 9])), vec(k[PLACE + 9 : PLACE + 12]))
+    armature, damping, friction = k[LOADS : LOADS + 3]
+    return Body(
+        kind.name,
+        CHILD,
+        WORLD if kind.parent == "world" else PARENT,
+        joint,
+        placement,
+        RigidInertia(0.0, ZERO3, (ZERO3, ZERO3, ZERO3)),  # not asked for: the operators are in the table
+        slice(0, joint.nq),
+        slice(0, joint.nv),
+        armature if kind.has_rotor else 0.0,
+        damping if kind.has_losses else 0.0,
+        friction if kind.has_losses else 0.0,
+    )
+
+
+class At(NamedTuple):
+    """What a step of a pass has at hand: a joint, its constants, variables, row of workspace and its parent's row."""
+
+    kind: Kind
+    k: Row
+    own: Row
+    parent: Row
+    q: Row
+    v: Row
+    tau: Row
+    wrenches: Row | None  # external wrench on the body, [force, moment]
+
+    def body(self, known_turn: bool) -> Body:
+        """The body; with `known_turn`, its joint's sine and cosine come from the workspace."""
+        joint = joint_on_z(self.kind.name)
+        if known_turn and isinstance(joint, Revolute):
+            joint = _Turned(*self.own[TURN : TURN + 2])
+        return _body(self.kind, joint, self.k)
+
+    def effort(self, body: Body) -> tuple[Scalar, ...]:
+        """τ less what the joint loses."""
+        return tuple(t - passive_effort(body, rate) for t, rate in zip(self.tau, self.v, strict=True))
+
+    def frame(self, body: Body) -> JointFrame:
+        """Where the joint's equations stand: on the parent's side, which keeps its handle."""
+        return JointFrame.of(body, self.q, self.kind.parent != "world")
+
+    def parent_bias(self) -> Motion:
+        """B of the parent; of the world, its acceleration."""
+        return _motion(self.parent[BIAS : BIAS + 6])
+
+
+# --- passes ---------------------------------------------------------------------------------------------------------
+def _rigid(at: At) -> dict[str, Any]:
+    """Pass 1, outward: velocity of a link, and the link as an articulated body."""
+    body = at.body(False)
+    pose = body.joint.pose(at.q)
+    carried = body.placement.then(pose).rotation.down(vec(at.parent[W : W + 3]))
+    w = v3.add(carried, body.joint.relative_velocity(at.q, at.v).angular)
+    operator = read_symmetric(at.k[OWN : OWN + 21])
+    about, inverse = (symmetric(at.k[i : i + 6]) for i in (ABOUT, INVERSE))
+    free = FreeBody(operator, vec(at.k[COM : COM + 3]), about, inverse)
+    bias = free.acceleration(w)
+    if at.wrenches is not None:
+        bias = bias + operator.times(Force(vec(at.wrenches[3:6]), vec(at.wrenches[0:3])))
+    turn = (pose.rotation.c, pose.rotation.s) if isinstance(pose.rotation, AxisRotation) else (0.0, 0.0)
+    return {"w": w, "bias": (*bias.angular, *bias.linear), "phi": flat_symmetric(operator), "turn": turn}
+
+
+def _close(at: At) -> dict[str, Any]:
+    """Pass 2, inward: close the joint."""
+    child = ArticulatedBody.of_rigid(CHILD, read_symmetric(at.own[PHI : PHI + 21]), _motion(at.own[BIAS : BIAS + 6]))
+    parent = ArticulatedBody.of_rigid(PARENT, read_symmetric(at.parent[PHI : PHI + 21]), at.parent_bias())
+    joint = _joint(at, child.bias[CHILD])
+    if at.kind.parent == "world":
+        _, back = ada.close(Conditions([child], [joint]), ())
+        return {"back": _flat_back(back)}
+    joined, back = ada.close(Conditions([child, parent], [joint]), (PARENT,))
+    bias = joined.bias[PARENT]
+    return {
+        "back": _flat_back(back),
+        "phi": flat_symmetric(joined.operators[PARENT, PARENT]),
+        "bias": (*bias.angular, *bias.linear),
+    }
+
+
+def _joint(at: At, own: Motion) -> TreeJoint:
+    body = at.body(True)
+    w: Vec3 = ZERO3 if at.kind.parent == "world" else vec(at.parent[W : W + 3])
+    between = bias_between(body, at.q, at.v, own, moving_of(w, at.parent_bias()))
+    terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
+    if at.kind.parent == "link":
+        return _OnLink(body, at.q, at.frame(body), between, terms, at.k)
+    return TreeJoint(body, at.q, at.frame(body), between, terms)
+
+
+def _open(at: At) -> dict[str, Any]:
+    """Pass 3, outward: the joint's wrench and accelerations."""
+    body = at.body(True)
+    terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
+    pulled = {} if at.kind.parent == "world" else {PARENT: _force(at.parent[FORCE : FORCE + 6])}
+    (outcome,) = _read_back(at.own[BACK:], terms, tuple(pulled)).outcomes(pulled)
+    joint = TreeJoint(body, at.q, at.frame(body), NO_MOTION, terms)
+    wrench = joint.wrench(outcome.x)
+    result: dict[str, Any] = {"rates": tuple(outcome.rates), "force": (*wrench.moment, *wrench.force)}
+    if at.kind.parent == "assembled":
+        rest = pulled[PARENT] + joint.pulls(outcome.x).get(PARENT, NO_FORCE)
+        result["rest"] = (*rest.moment, *rest.force)
+    return result
+
+
+def _flat_back(back: ada.WayBack) -> tuple[Scalar, ...]:
+    """What pass 3 needs, in a row."""
+    numbers = [*(x for row in back.factors.lower for x in row), *back.start]
+    numbers += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
+    for rate in back.rates:
+        numbers += [rate.offset, *rate.weights]
+        numbers += [x for m in rate.columns.values() for x in (*m.angular, *m.linear)]
+    return tuple(numbers)
+
+
+def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) -> ada.WayBack:
+    """The inverse of `_flat_back`."""
+    unknown = list(range(terms.size if has_rotor(terms) else terms.held))
+    known = [*(0.0,) * len(unknown), *terms.efforts][: terms.size]
+    place = 0
+
+    def take(count: int) -> list[Scalar]:
+        nonlocal place
+        place += count
+        return list(row[place - count : place])
+
+    lower = tuple(tuple(take(i)) for i in range(len(unknown)))
+    start = take(len(unknown))
+    pulled = {handle: [_motion(take(6)) for _ in unknown] for handle in handles}
+    rates = [
+        ada.Rate(take(1)[0], take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
+        for _ in terms.efforts
+    ]
+    return ada.WayBack([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)
+
+
+def back_size(kind: Kind) -> int:
+    """Length of `_flat_back`."""
+    joint = joint_on_z(kind.name)
+    unknown = 6 if kind.has_rotor else 6 - joint.nv
+    handles = 0 if kind.parent == "world" else 1
+    return unknown * (unknown - 1) // 2 + unknown * (1 + 6 * handles) + joint.nv * (1 + unknown + 6 * handles)
+
+
+def row_size(kinds: Sequence[Kind]) -> int:
+    """Doubles of workspace per body."""
+    return BACK + max(map(back_size, kinds))
+
+
+# direction, step, and where each result goes: a region and an offset in it
+_PASSES: tuple[tuple[bool, Step, Stores], ...] = (
+    (True, _rigid, {"w": ("own", W), "bias": ("own", BIAS), "phi": ("own", PHI), "turn": ("own", TURN)}),
+    (False, _close, {"back": ("own", BACK), "phi": ("parent", PHI), "bias": ("parent", BIAS)}),
+    (True, _open, {"rates": ("out", 0), "force": ("own", FORCE), "rest": ("parent", FORCE)}),
+)
+
+
+def _traced(kind: Kind, step: Step, external: bool, size: int) -> Function:
+    joint = joint_on_z(kind.name)
+    inputs = {"k": CONSTANTS, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, "tau": joint.nv}
+    if external:
+        inputs["wrenches"] = 6
+
+    def body(k: Row, own: Row, parent: Row, q: Row, v: Row, tau: Row, wrenches: Row | None = None) -> dict[str, Any]:
+        return step(At(kind, k, own, parent, q, v, tau, wrenches))
+
+    return trace(f"step_{kind.name}_{kind.parent}", inputs, body)
+
+
+@lru_cache(maxsize=64)
+def program(external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
+    """The loop program for a set of kinds of joints, with or without external wrenches."""
+    size = row_size(kinds)
+    passes = []
+    for outward, step, stores in _PASSES:
+        bodies = []
+        for kind in kinds:
+            function = _traced(kind, step, external, size)
+            bodies.append(LoopBody(function, {name: stores[name] for name in function.outputs}))
+        passes.append(LoopPass(outward, tuple(bodies)))
+    places: dict[str, Place] = {"q": "q", "v": "v", "tau": "v"}
+    return LoopProgram("ada", tuple(passes), CONSTANTS, size, {**places, "wrenches": 6} if external else places)
+
+
+# --- tables of a robot ----------------------------------------------------------------------------------------------
+def kinds_of(tree: Tree) -> list[Kind]:
+    """Kind of each body; joints are closed from the last one to the first."""
+    met: set[int] = set()
+    found = []
+    for body in reversed(tree.bodies):
+        parent = "world" if body.parent == WORLD else "assembled" if body.parent in met else "link"
+        met.add(body.parent)
+        found.append(Kind(type_name(body.joint), parent, bool(body.armature), bool(body.damping or body.friction)))
+    return found[::-1]
+
+
+def constants_table(tree: Tree) -> Array:
+    """One row of constants per body."""
+    rows = np.zeros((len(tree.bodies), CONSTANTS))
+    free = [FreeBody.of(body.inertia) for body in tree.bodies]
+    for row, body, own in zip(rows, tree.bodies, free, strict=True):
+        row[:COM] = placement_constants(body)
+        row[COM:ABOUT], row[ABOUT:INVERSE], row[INVERSE:LOADS] = (
+            own.com,
+            upper(own.about_com),
+            upper(own.inverse_about_com),
+        )
+        row[LOADS:OWN] = body.armature, body.damping, body.friction
+        row[OWN:CROSS] = flat_symmetric(own.operator)
+        if body.parent != WORLD:
+            parent = free[body.parent].operator
+            row[CROSS:AT_JOINT] = [x for block in parent.force_at(body.placement) for x in flat(block)]
+            row[AT_JOINT:] = flat_symmetric(parent.seen_from(body.placement))
+    return rows
+
+
+def forward_kernel(tree: Tree, external: bool) -> LoopKernel:
+    """The kernel of forward dynamics by ADA on a tree whose joint axes are all on z."""
+    regular = spread(tree).tree
+    kinds = kinds_of(regular)
+    numbered = tuple(sorted(set(kinds)))
+    base = np.zeros(row_size(numbered))
+    base[BIAS + 3 : BIAS + 6] = [-g for g in tree.gravity]
+    return kernel_of(
+        regular,
+        "forward_ada",
+        "a",
+        "tau",
+        external,
+        kinds,
+        numbered,
+        constants_table(regular),
+        base,
+        lambda: program(external, numbered),
+    )

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the loop programs have in common: rows of numbers as vectors and matrices, joints on z, tables of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.expr import Expr
+from ada_dynamics.jit import Signature
+from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
+from ada_dynamics.jit.loops import LoopProgram
+from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Cylindrical, JointType, Prismatic, Revolute
+from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+
+Array = NDArray[np.float64]
+Row = Sequence[Expr]
+Step = Callable[..., dict[str, Any]]
+Stores = Mapping[str, tuple[str, int]]  # where each result of a step goes: a region and an offset in it
+
+Z = 2
+
+
+def upper(A: Mat3) -> tuple[Scalar, ...]:
+    """The upper triangle of a symmetric matrix."""
+    return (A[0][0], A[0][1], A[0][2], A[1][1], A[1][2], A[2][2])
+
+
+def flat(A: Mat3) -> tuple[Scalar, ...]:
+    """All entries of a matrix."""
+    return (*A[0], *A[1], *A[2])
+
+
+def symmetric(x: Sequence[Scalar]) -> Mat3:
+    """A symmetric matrix from its upper triangle."""
+    return ((x[0], x[1], x[2]), (x[1], x[3], x[4]), (x[2], x[4], x[5]))
+
+
+def vec(x: Sequence[Scalar]) -> Vec3:
+    """Three numbers as a vector."""
+    return (x[0], x[1], x[2])
+
+
+def mat(x: Sequence[Scalar]) -> Mat3:
+    """Nine numbers as a matrix."""
+    return (vec(x[0:3]), vec(x[3:6]), vec(x[6:9]))
+
+
+def type_name(joint: JointType) -> str:
+    """Joint type for the programs, which know no limits."""
+    return Revolute.kind if isinstance(joint, Continuous) else joint.kind
+
+
+def joint_on_z(name: str) -> JointType:
+    """A joint type with its axis, if it has one, on z."""
+    cls: Callable[..., JointType] = JOINT_TYPES[name]
+    return cls(Z) if issubclass(JOINT_TYPES[name], (Revolute, Prismatic, Cylindrical)) else cls()
+
+
+Kind = TypeVar("Kind")
+
+
+def kernel_of(
+    tree: Tree,
+    name: str,
+    result: str,
+    third: str,
+    external: bool,
+    kinds: Sequence[Kind],
+    numbered: Sequence[Kind],
+    constants: Array,
+    base: Array,
+    program: Callable[[], LoopProgram],
+) -> LoopKernel:
+    """A program with the tables of a robot.
+
+    Args:
+        tree: the mechanism.
+        name: of the program, with everything that tells it from others but the kinds.
+        result: name of the result, one number per velocity.
+        third: name of the input beside q and v.
+        external: whether there are external wrenches.
+        kinds: kind of each body.
+        numbered: all kinds, in the order of the program's bodies of code.
+        constants: a row for each body.
+        base: the world's row of workspace.
+        program: makes the program.
+    """
+    numbers = {kind: i for i, kind in enumerate(numbered)}
+    tables = LoopTables(
+        kinds=np.array([numbers[kind] for kind in kinds], dtype=np.int32),
+        parents=np.array([b.parent for b in tree.bodies], dtype=np.int32),
+        places_q=np.array([b.q.start for b in tree.bodies], dtype=np.int64),
+        places_v=np.array([b.v.start for b in tree.bodies], dtype=np.int64),
+        constants=constants,
+        base=base,
+    )
+    sizes = {"q": tree.nq, "v": tree.nv, third: tree.nv}
+    if external:
+        sizes["wrenches"] = 6 * len(tree.bodies)
+    signature = Signature(f"{name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
+    return LoopKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
+
+
+def placement_constants(body: Body) -> tuple[Scalar, ...]:
+    """R and p of a joint's frame in the parent body's."""
+    return (*flat(body.placement.rotation.matrix()), *body.placement.position)

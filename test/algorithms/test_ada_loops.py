@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ADA and DCA on mechanisms with loops: closed forms, a dense reference in extended precision, any cut and order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import ada as assembly_disassembly
+from ada_dynamics.algorithms import dca
+from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
+from ada_dynamics.loops.plans import make_plans
+from ada_dynamics.loops.study import study
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.edit import recut
+from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.spatial.motion import Force
+
+Array = NDArray[np.float64]
+ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
+IN_PLANE = (0, 2)  # forces along x and z, out of `closure.row_kinds` of a joint about y
+g = 9.81
+
+
+def floats(*vectors: Any) -> list[list[float]]:
+    return [np.asarray(x, dtype=float).tolist() for x in vectors]
+
+
+def six(force: Force) -> Array:
+    return np.array([*force.force, *force.moment], dtype=float)
+
+
+def loop_wrench(model: ada.Model, index: int, force: Force) -> Array:
+    """[force, moment] in the child-side frame of the description."""
+    return six(model.tree.loops[index].turn.force_up(force))
+
+
+# --- the rhombus: φ̈ = -(6/5) g cos φ with φ the angle of both sides against the ground -------------------------------
+# Three rods of 1 kg, 1 m: ½ I φ̇² with I = 1/3 + 1/3 (about their pivots) + 1 (the third, which only translates) = 5/3,
+# height of all three 2 sin φ, so 5/3 φ̈ = -2 g cos φ. A crank at θ from +z, turning to +x, is at φ = 90 deg - θ.
+def rhombus_acceleration(crank: float) -> float:
+    return 1.2 * g * np.sin(crank)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(max_examples=15)
+@given(crank=st.floats(0.3, 2.8), speed=st.floats(-5.0, 5.0), order=st.sampled_from([*ORDERS, "together", "by hand"]))
+def test_a_rhombus_of_thin_rods_swings_as_its_closed_form_says(
+    algorithm: str, crank: float, speed: float, order: str
+) -> None:
+    model, q = mechanisms.four_bar(crank=crank)
+    v = speed * np.array([1.0, -1.0, 1.0])
+    orders: dict[str, Any] = {
+        "together": ("link_1", "link_2", "link_3", "world"),
+        "by hand": in_turn(model.tree, ["joint_2", "closing", "joint_1", "joint_3"]),
+    }
+    found = ALGORITHMS[algorithm].forward_dynamics(
+        model.tree, *floats(q, v, np.zeros(3)), order=orders.get(order, order), rows={"closing": IN_PLANE}
+    )
+    expected = rhombus_acceleration(crank) * np.array([1.0, -1.0, 1.0])
+    # J M⁻¹ Jᵀ has sin²(crank) in it, at least 0.09
+    assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.sin(crank) ** 2
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("cut", ["joint_1", "joint_2", "joint_3"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_spanning_tree_of_the_rhombus_gives_its_closed_form(algorithm: str, cut: str, order: str) -> None:
+    model, q = mechanisms.four_bar(crank=1.1)
+    other, q_other = recut(model, q, loop="closing", joint=cut)
+    oracle, whole = Oracle(other), Oracle(model)
+    speed = 2.0
+    v = motion_of(oracle, q_other, whole, q, speed * np.array([1.0, -1.0, 1.0]))
+    solve = ALGORITHMS[algorithm].forward_dynamics
+    found = np.array(solve(other.tree, *floats(q_other, v, np.zeros(other.nv)), order=order, rows={cut: IN_PLANE}))
+    expected = rhombus_acceleration(1.1)
+    for name in other.joint_names:
+        assert abs(abs(found[other.v_index(name)][0]) - abs(expected)) < 1e-12 * (g + speed**2)
+
+
+def motion_of(other: Oracle, q_other: Array, one: Oracle, q: Array, v: Array) -> Array:
+    """The velocity of another spanning tree with which all links move as they do in the first one."""
+    links = [link for link in one.model.link_names if link != one.model.root]
+    wanted = np.concatenate([one.link_jacobian(link, q) @ v for link in links])
+    J = np.vstack([other.link_jacobian(link, q_other) for link in links])
+    found, left, _, _ = np.linalg.lstsq(J, wanted, rcond=None)
+    assert not left.size or np.max(left) < 1e-20
+    return np.asarray(found)
+
+
+def test_the_ground_carries_the_rods_weight_less_what_falls_with_them() -> None:
+    """At rest: force of both pivots on the rods = Σ m (a - g), from both pivots' wrenches."""
+    crank = 1.1
+    model, q = mechanisms.four_bar(crank=crank)
+    solution = assembly_disassembly.solve(
+        model.tree, *floats(q, np.zeros(3), np.zeros(3)), order="balanced", rows={"closing": IN_PLANE}
+    )
+    on_the_crank = rotation_y(crank) @ np.array(solution.wrenches[0].force)
+    on_the_base = loop_wrench(model, 0, solution.loop_wrenches[0])[:3]  # the child of the closing joint
+    # the centres of crank and rocker move half as far as the coupler, all along the crank's tangent
+    tangent = np.array([np.cos(crank), 0.0, -np.sin(crank)])
+    needed = tangent * rhombus_acceleration(crank) * (0.5 + 1.0 + 0.5) + np.array([0.0, 0.0, 3.0 * g])
+    assert np.allclose(on_the_crank - on_the_base, needed, atol=1e-12)
+
+
+def rotation_y(angle: float) -> Array:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+# --- against the dense reference ------------------------------------------------------------------------------------
+class Case:
+    """A mechanism that closes, moves, and is driven, with what the reference says of it."""
+
+    def __init__(self, model: ada.Model, q: Array, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.model, self.q = model, q
+        oracle = Oracle(model)
+        self.v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=float)
+        self.tau = rng.normal(size=model.nv)
+        self.answer = oracle.forward(q, self.v, self.tau)
+        self.a = np.asarray(self.answer.acceleration, dtype=float)
+
+    @property
+    def smallest(self) -> float:
+        """Smallest singular value of the conditions that are independent."""
+        return float(self.answer.singular_values[self.answer.rank - 1])
+
+    def solve(self, algorithm: str, **options: Any) -> Any:
+        return ALGORITHMS[algorithm].solve(self.model.tree, *floats(self.q, self.v, self.tau), **options)
+
+    def assert_same(self, solution: Any) -> None:
+        # the system solved has the square of the conditions' condition number
+        error = np.max(np.abs(np.array(solution.accelerations, dtype=float) - self.a))
+        assert error < 1e-13 * np.max(np.abs(self.a)) / self.smallest**2
+
+
+REGULAR = ["cassie_leg", "delta", "five_bar", "hexa", "slider_crank", "stewart", "watt_six_bar", "ring"]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", REGULAR)
+def test_mechanisms_accelerate_as_the_reference_says_in_any_order(algorithm: str, name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    case = Case(model, q, 1)
+    found = study(model, q)
+    assert not found.is_redundant
+    for order in ORDERS:
+        case.assert_same(case.solve(algorithm, order=order, rows=found.rows(found.used)))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**5), kinds=st.lists(st.sampled_from(LOOP_KINDS), min_size=1, max_size=2))
+def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
+    algorithm: str, seed: int, kinds: list[str]
+) -> None:
+    rng = np.random.default_rng(seed)
+    model, q = mechanisms.random_mechanism(
+        rng, len(kinds), floating=seed % 3 == 0, loop_kinds=kinds, losses=seed % 2 == 0
+    )
+    case = Case(model, q, seed)
+    if case.answer.rank < len(case.answer.multipliers) or case.smallest < 1e-3:
+        return  # redundant: below; nearly singular: what is left of the digits says nothing
+    for order in ORDERS:
+        solution = case.solve(algorithm, order=order)
+        case.assert_same(solution)
+        size = max(float(np.max(np.abs(w))) for w in case.answer.wrenches.values())
+        for k, name in enumerate(model.loop_names):
+            error = np.max(np.abs(loop_wrench(model, k, solution.loop_wrenches[k]) - case.answer.wrenches[name]))
+            assert error < 1e-12 * size / case.smallest**2
+        for body, wrench in zip(model.tree.bodies, solution.wrenches, strict=True):
+            link = model.joints[body.name].child
+            ours = six(model.tree.frames[link].pose.force_down(wrench))
+            theirs = case.answer.tree_wrenches[body.name]
+            if not any(j.kind == "fixed" for j in model.joints.values()):
+                assert np.max(np.abs(ours - theirs)) < 1e-12 * max(size, np.max(np.abs(theirs))) / case.smallest**2
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_redundant_conditions_with_compliance_give_the_accelerations_of_the_rigid_mechanism(
+    algorithm: str, order: str
+) -> None:
+    model, q = mechanisms.bennett()
+    case = Case(model, q, 2)
+    plan = make_plans(model, study(model, q)).late
+    assert plan.compliance
+    solution = case.solve(algorithm, order=order, rows=plan.rows, compliance=plan.compliance, passes=plan.passes)
+    # (ε/(σ²+ε))³ of the gap is left, and rounding of multipliers that only press the links together
+    assert np.max(np.abs(solution.accelerations - case.a)) < 1e-10 * np.max(np.abs(case.a))
+
+
+def test_a_prior_multiplier_is_kept_where_the_compliance_is_large() -> None:
+    model, q = mechanisms.five_bar()
+    case = Case(model, q, 3)
+    name = model.loop_names[0]
+    held = case.solve("ada", rows={name: IN_PLANE})
+    for algorithm in ALGORITHMS:
+        soft = case.solve(algorithm, rows={name: IN_PLANE}, compliance=[1e9, 1e9], prior=held.multipliers)
+        assert np.allclose(soft.multipliers, held.multipliers, rtol=1e-12)
+        assert np.allclose(soft.accelerations, held.accelerations, rtol=1e-9)
+        given_way = case.solve(algorithm, rows={name: IN_PLANE}, compliance=[1e12, 1e12])
+        assert np.max(np.abs(given_way.multipliers)) < 1e-8 * np.max(np.abs(held.multipliers))
+
+
+def smallest_pivot(model: ada.Model, q: Array, order: str = "few_handles") -> float:
+    rows = dict.fromkeys(model.loop_names, IN_PLANE)
+    at_rest = floats(q, np.zeros(model.nv), np.zeros(model.nv))
+    solution = assembly_disassembly.solve(model.tree, *at_rest, order=order, rows=rows)
+    return float(min(p for pivots in solution.pivots.values() for p in pivots))
+
+
+def test_pivots_vanish_where_the_mechanism_is_singular() -> None:
+    """The parallelogram is where it is flat, at a crank of 90 deg; the pivot goes with the square of the distance."""
+    usual = smallest_pivot(*mechanisms.four_bar(crank=1.0))
+    assert usual > 0.1
+    assert smallest_pivot(*mechanisms.four_bar(crank=0.5 * np.pi - 1e-4)) < 1e-6 * usual
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_stretched_leg_is_no_singularity_of_assembly(order: str) -> None:
+    """TᵀΦT is positive definite wherever the conditions are independent, whatever is closed first."""
+    model, q = mechanisms.five_bar()
+    oracle = Oracle(model)
+    elbow = model.q_index("left_rod").start
+    others = [i for i in range(model.nv) if i != elbow]
+    stretched = q.copy()
+    stretched[elbow] = 0.0
+    for _ in range(50):
+        step = np.linalg.lstsq(oracle.jacobian(stretched)[:, others], oracle.closing(stretched), rcond=1e-9)[0]
+        stretched[others] -= step
+    assert oracle.gap(stretched) < 1e-12
+    case = Case(model, stretched, 5)
+    case.assert_same(case.solve("ada", order=order, rows=dict.fromkeys(model.loop_names, IN_PLANE)))
+    assert smallest_pivot(model, stretched, order) > 0.02 * smallest_pivot(model, q, order)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"rows": {"closes": (0,)}}, r"no loop is named 'closes'.*'closing'"),
+        ({"rows": {"closing": (0, 7)}}, r"'closing' has the conditions 0 to 4, not \[0, 7\]"),
+        ({"rows": {"closing": IN_PLANE}, "compliance": (1e-6,)}, r"compliance has 1 entries.*2 conditions"),
+        ({"rows": {"closing": IN_PLANE}, "prior": (0.0,) * 3}, r"prior has 3 entries.*2 conditions"),
+    ],
+)
+def test_conditions_that_do_not_fit_are_refused(options: Any, match: str) -> None:
+    model, q = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match=match):
+        assembly_disassembly.solve(model.tree, *floats(q, np.zeros(3), np.zeros(3)), **options)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders of assembly: their depth and width, and the ones that a user gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, in_turn, nested
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.tree import Tree
+
+Z = (0, 0, 1)
+
+
+def tree_of(parents: list[int], base: str = "fixed") -> Tree:
+    """Links l1, l2, ... with the given parents; 0 is the base."""
+    builder = ada.Builder("tree").link("l0", 1.0, (0, 0, 0), (1, 1, 1))
+    for i, parent in enumerate(parents, start=1):
+        builder.link(f"l{i}", 1.0, (0, 0, 0.1), (1, 1, 1))
+        builder.joint(f"j{i}", "revolute", f"l{parent}", f"l{i}", (0, 0, 0.3), axis=Z)
+    return builder.build(base).tree
+
+
+def chain_of(n: int) -> Tree:
+    return tree_of(list(range(n)))
+
+
+def assert_complete(tree: Tree, order: AssemblyOrder) -> None:
+    """Each joint is closed once, each body and each articulated body is used once, and before it is needed."""
+    joints = [j for step in order.steps for j in step.joints]
+    assert sorted(joints) == list(range(len(tree.bodies) + len(tree.loops)))
+    parts = [p for step in order.steps for p in step.parts]
+    assert len(parts) == len(set(parts))
+    for k, step in enumerate(order.steps):
+        assert all(part < len(tree.bodies) + k for part in step.parts)
+    made = set(range(len(tree.bodies), len(tree.bodies) + len(order.steps)))
+    left = made - set(parts)
+    assert all(not order.steps[k - len(tree.bodies)].handles for k in left)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 15, 16, 31, 64, 100, 255, 1000])
+def test_a_serial_chain_of_n_links_is_log2_n_steps_deep_in_the_balanced_order(n: int) -> None:
+    tree = chain_of(n)
+    order = assembly_order(tree, "balanced")
+    assert_complete(tree, order)
+    # n joints, and the joint to the ground; one step more where n + 1 is not a power of two
+    assert order.depth <= np.ceil(np.log2(n + 1)) + 1
+    assert order.handles <= 2
+    assert order.depth >= np.log2(n + 1)
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+def test_the_other_orders_of_a_chain_have_one_handle_and_n_steps(n: int) -> None:
+    for name in ("chain", "few_handles"):
+        order = assembly_order(chain_of(n), name)
+        assert order.handles <= 1
+        assert order.depth == n
+
+
+@settings(max_examples=40)
+@given(
+    shape=st.lists(st.floats(0, 0.999), min_size=1, max_size=30),
+    base=st.sampled_from(["fixed", "floating"]),
+    name=st.sampled_from([*ORDERS]),
+)
+def test_every_order_closes_each_joint_of_a_tree_once(shape: list[float], base: str, name: str) -> None:
+    tree = tree_of([int(x * (i + 1)) for i, x in enumerate(shape)], base)
+    assert_complete(tree, assembly_order(tree, name))
+
+
+def test_a_complete_binary_tree_is_shallow_in_the_balanced_order() -> None:
+    tree = tree_of([(i - 1) // 2 for i in range(1, 128)])
+    # seven generations, of which each takes two steps, for two children
+    assert assembly_order(tree, "balanced").depth <= 2 * 7
+    assert assembly_order(tree, "chain").depth <= 2 * 7
+
+
+def test_few_handles_keeps_a_ladder_narrow() -> None:
+    model, _ = mechanisms.ladder()
+    for name in ORDERS:
+        order = assembly_order(model.tree, name)
+        assert_complete(model.tree, order)
+        assert order.handles <= 2
+    assert assembly_order(model.tree, "balanced").depth < 0.5 * assembly_order(model.tree, "few_handles").depth
+
+
+def test_loops_between_two_branches_on_the_world_wait_for_both() -> None:
+    model, _ = mechanisms.five_bar()
+    for name in ORDERS:
+        assert_complete(model.tree, assembly_order(model.tree, name))
+
+
+def test_links_are_nested_as_the_user_brackets_them() -> None:
+    tree = chain_of(4)
+    order = nested(tree, ((("l1", "l2"), ("l3", "l4")), "world"))
+    assert [step.joints for step in order.steps] == [(1,), (3,), (2,), (0,)]
+    assert [step.parts for step in order.steps] == [(0, 1), (2, 3), (4, 5), (6,)]
+    assert order.depth == 3
+    assert [step.handles for step in order.steps] == [(0, 1), (2,), (0,), ()]
+    # the ground joint at once with the others; and the world as the base link's name
+    assert [step.joints for step in nested(tree, ("l1", "l2", "l3", "l4", "world")).steps] == [(0, 1, 2, 3)]
+    assert nested(tree, ((("l1", "l2"), ("l3", "l4")), "l0")) == order
+    assert assembly_order(tree, ((("l1", "l2"), ("l3", "l4")), "world")) == order
+
+
+def test_a_loop_is_closed_in_the_bracket_that_holds_both_its_links() -> None:
+    model, _ = mechanisms.four_bar()
+    order = nested(model.tree, ((("link_1", "link_2"), "link_3"), "world"))
+    assert [step.joints for step in order.steps] == [(1,), (2,), (0, 3)]  # Takahashi 2012, fig. 3.14
+
+
+def test_a_nesting_that_leaves_links_out_is_refused() -> None:
+    with pytest.raises(ada.InputError, match=r"leaves joint 'j3' open.*'l2', 'l3'"):
+        nested(chain_of(3), (("l1", "l2"), "world"))
+    with pytest.raises(ada.InputError, match=r"no link is named 'l9'.*'l0|l1"):
+        nested(chain_of(3), ("l1", "l9"))
+
+
+def test_joints_in_turn_are_each_closed_once() -> None:
+    tree = chain_of(3)
+    order = in_turn(tree, ["j2", ["j1", "j3"]])
+    assert [step.joints for step in order.steps] == [(1,), (0, 2)]
+    with pytest.raises(ada.InputError, match=r"closes joint 'j2' twice"):
+        in_turn(tree, ["j2", ["j1", "j2"], "j3"])
+    with pytest.raises(ada.InputError, match=r"leaves the joints \['j1', 'j3'\] open"):
+        in_turn(tree, ["j2"])
+    with pytest.raises(ada.InputError, match=r"no joint is named 'j4'.*j1"):
+        in_turn(tree, ["j4"])
+
+
+def test_an_order_of_another_mechanism_is_refused() -> None:
+    with pytest.raises(ada.InputError, match=r"closes 3 joints; this mechanism has 4 in its tree and 0"):
+        assembly_order(chain_of(4), assembly_order(chain_of(3), "balanced"))

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ADA and DCA where links have singular inertias: thin rods as in the thesis, massless links, point masses.
+
+The reference is the joint-space solution, which needs no inverse of a link's inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import ada as assembly_disassembly
+from ada_dynamics.algorithms import crba, dca, energy, kinematics, rnea
+from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
+from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.model.spread import is_thin, spread, unfelt
+from ada_dynamics.spatial.motion import Force
+
+Array = NDArray[np.float64]
+ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
+X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+ROD = (1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.0))  # diag(ml²/12, ml²/12, 0), l = 1 m (Takahashi 2012, sec. 3.1)
+MASSLESS = (0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+ARM = (2.0, (0.0, 0.0, 0.3), (0.1, 0.1, 0.02))
+HAND = (1.0, (0.02, 0.01, 0.2), (0.05, 0.05, 0.01))
+
+Part = tuple[tuple[Any, ...], str, Sequence[float], tuple[int, int, int]]  # link, joint type, place, axis
+
+
+def serial(parts: Sequence[Part], base: str = "fixed") -> ada.Model:
+    """Links one after the other; of a floating model the first one's joint does not count."""
+    builder = ada.Builder("thin")
+    if base == "fixed":
+        builder.link("base")
+    before = "base" if base == "fixed" else ""
+    for i, (link, kind, place, axis) in enumerate(parts, start=1):
+        builder.link(f"link_{i}", *link)
+        if before:
+            second = {"axis2": Y if axis != Y else Z} if kind == "universal" else {}
+            builder.joint(f"joint_{i}", kind, before, f"link_{i}", place, axis=axis, **second)
+        before = f"link_{i}"
+    return builder.build(base)
+
+
+def rods(*axes: tuple[int, int, int], base: str = "fixed") -> ada.Model:
+    return serial([(ROD, "revolute", (0, 0, float(i > 0)), axis) for i, axis in enumerate(axes)], base)
+
+
+def branched_rods() -> ada.Model:
+    """The tree of the thesis' fig. 3.5: two rods on each other, two more at the end of the first."""
+    builder = ada.Builder("branched").link("base")
+    for i, parent in enumerate(("base", "link_1", "link_1", "link_2"), start=1):
+        builder.link(f"link_{i}", *ROD)
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0, 0, float(i > 1)), axis=Y)
+    return builder.build()
+
+
+MODELS = {
+    "planar rods": rods(Y, Y, Y),
+    "seven planar rods": rods(*[Y] * 7),
+    "branched rods": branched_rods(),
+    "spatial rods": rods(X, Y, X, Y, X),
+    "massless cross": serial(
+        [(ARM, "revolute", (0, 0, 0), Y), (MASSLESS, "revolute", (0, 0, 0.6), X), (HAND, "revolute", (0, 0, 0), Y)]
+    ),
+    "point masses": serial(
+        [
+            ((1.0, (0, 0, -1), (0, 0, 0)), "revolute", (0, 0, 0), X),
+            ((1.0, (0, 0, -1), (0, 0, 0)), "revolute", (0, 0, -1), X),
+        ]
+    ),
+    # no inertia can be moved to these:
+    "floating rods": rods(Z, X, Y, X, base="floating"),
+    "gimbal wrist": serial(
+        [
+            (ARM, "revolute", (0, 0, 0), Y),
+            (MASSLESS, "revolute", (0, 0, 0.6), X),
+            (MASSLESS, "revolute", (0, 0, 0), Y),
+            (HAND, "revolute", (0, 0, 0), Z),
+        ]
+    ),
+    "gantry": serial(
+        [
+            (MASSLESS, "prismatic", (0, 0, 0), X),
+            (MASSLESS, "prismatic", (0, 0, 0), Y),
+            (HAND, "prismatic", (0, 0, 0), Z),
+        ]
+    ),
+    "spherical pendulum": serial([((1.0, (0, 0, -1), (0, 0, 0)), "universal", (0, 0, 0), X)]),
+}
+
+
+def state_of(model: ada.Model, seed: int = 3) -> tuple[list[float], list[float], list[float]]:
+    rng = np.random.default_rng(seed)
+    q, v = model.random_state(rng)
+    return q.tolist(), v.tolist(), rng.normal(size=model.nv).tolist()
+
+
+def six(force: Force) -> Array:
+    return np.array([*force.moment, *force.force], dtype=float)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", MODELS)
+def test_links_with_singular_inertias_move_as_in_joint_space_in_any_order(algorithm: str, name: str) -> None:
+    model = MODELS[name]
+    assert any(is_thin(body.inertia) for body in model.tree.bodies)
+    q, v, tau = state_of(model)
+    external = {len(model.tree.bodies) - 1: Force((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))}
+    expected = np.array(crba.forward_dynamics(model.tree, q, v, tau, external))
+    M = np.array(crba.mass_matrix(model.tree, q).dense())
+    wrenches = rnea.joint_wrenches(model.tree, q, v, expected.tolist(), external)
+    size = np.max(np.abs(M) @ np.abs(expected)) + max(np.max(np.abs(six(w))) for w in wrenches)
+    orders: list[Any] = [*ORDERS, in_turn(model.tree, [body.name for body in model.tree.bodies])]
+    for order in orders:
+        solution = ALGORITHMS[algorithm].solve(model.tree, q, v, tau, external, order=order)
+        # a difference of accelerations, as efforts; the joints' own wrenches are those of the links as they were given
+        assert np.max(np.abs(M @ (np.array(solution.accelerations) - expected))) < 1e-11 * size
+        for ours, theirs in zip(solution.wrenches, wrenches, strict=True):
+            assert np.max(np.abs(six(ours) - six(theirs))) < 1e-10 * size
+
+
+@settings(max_examples=20)
+@given(
+    kinds=st.lists(
+        st.sampled_from(["revolute", "prismatic", "cylindrical", "planar", "universal", "spherical"]),
+        min_size=1,
+        max_size=4,
+    ),
+    seed=st.integers(0, 1000),
+)
+def test_inertia_is_moved_only_where_nobody_feels_it(kinds: list[str], seed: int) -> None:
+    """Any amount through any joint leaves mass matrix, bias and energy as they were (up to the masses' mean height)."""
+    rng = np.random.default_rng(seed)
+    builder = ada.Builder("any").link("base")
+    for i, kind in enumerate(kinds, start=1):
+        builder.link(f"link_{i}", *HAND)
+        axes = {"axis2": Y} if kind == "universal" else {}
+        axis = X if kind == "universal" else rng.normal(size=3)
+        place, turn = rng.uniform(-1, 1, 3), rng.uniform(-3, 3, 3)
+        builder.joint(
+            f"joint_{i}", kind, "base" if i == 1 else f"link_{i - 1}", f"link_{i}", place, turn, axis=axis, **axes
+        )
+    tree = builder.build().tree
+    inertias = [body.inertia for body in tree.bodies]
+    for body in tree.bodies:
+        for own in unfelt(body.joint):
+            amount = float(rng.uniform(-1, 1))
+            moved = type(own)(
+                amount * own.mass,
+                tuple(amount * x for x in own.first_moment),
+                tuple(tuple(amount * x for x in row) for row in own.about_origin),
+            )
+            minus = type(own)(
+                -moved.mass,
+                tuple(-x for x in moved.first_moment),
+                tuple(tuple(-x for x in r) for r in moved.about_origin),
+            )
+            inertias[body.index] = inertias[body.index] + moved
+            if body.parent >= 0:
+                inertias[body.parent] = inertias[body.parent] + minus.up(body.placement)
+    other = tree.with_inertias(inertias)
+    model = builder.build()
+    q, v, _ = state_of(model)
+    M, h = np.array(crba.mass_matrix(tree, q).dense()), np.array(rnea.inverse_dynamics(tree, q, v, None))
+    assert np.allclose(crba.mass_matrix(other, q).dense(), M, rtol=0, atol=1e-12 * np.max(np.abs(M)))
+    assert np.allclose(rnea.inverse_dynamics(other, q, v, None), h, rtol=0, atol=1e-11 * (1 + np.max(np.abs(h))))
+    first, second = (float(energy.kinetic(t, q, v)) for t in (tree, other))
+    assert second == pytest.approx(first, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["planar rods", "branched rods", "spatial rods", "massless cross"])
+def test_spread_inertias_are_well_conditioned(name: str) -> None:
+    found = spread(MODELS[name].tree)
+    for body in found.tree.bodies:
+        c = np.array(body.inertia.first_moment) / body.inertia.mass
+        about = np.array(body.inertia.about_origin) - body.inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        moments = np.linalg.eigvalsh(about)
+        # thin links want 0.3 of their largest moment; what they get is a compromise with their neighbours
+        assert moments[0] > 0.03 * moments[-1]
+        assert body.inertia.mass > 0.02 * max(b.inertia.mass for b in found.tree.bodies)
+
+
+def test_regular_links_stay_as_they_are() -> None:
+    tree = ada.load("pa10").tree
+    assert regular(tree).tree is tree
+    assert regular(tree).groups == ()
+
+
+def test_links_that_nothing_can_be_lent_are_taken_in_small_groups() -> None:
+    assert regular(MODELS["floating rods"].tree).groups == ((1,), (3,))
+    assert regular(MODELS["gimbal wrist"].tree).groups == ((1, 2, 3),)
+    assert regular(MODELS["planar rods"].tree).groups == ()
+
+
+def test_a_link_that_nothing_resists_is_named() -> None:
+    lone = rods(Z, base="floating")  # a rod in space spins about itself for nothing
+    with pytest.raises(ada.ModelError, match=r"nothing resists some motion of link 'link_1'.*'root_joint'"):
+        assembly_disassembly.forward_dynamics(lone.tree, lone.neutral().tolist(), [0.0] * 6, [0.0] * 6)
+    spinning = rods(Y, Z)  # the second rod turns about its own line
+    with pytest.raises(ada.ModelError, match=r"link 'link_2'.*'joint_2'.*armature"):
+        dca.forward_dynamics(spinning.tree, [0.1, 0.2], [0.0] * 2, [0.0] * 2)
+
+
+def test_where_no_inertia_can_be_moved_the_error_names_the_link() -> None:
+    with pytest.raises(ada.ModelError, match=r"link 'link_\d'.*has no inertia against some motion.*'crba'"):
+        spread(MODELS["gantry"].tree)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_loops_close_on_groups(algorithm: str, order: str) -> None:
+    """Four thin rods in space, the end of the last one pinned to the first one."""
+    builder = ada.Builder("pinned")
+    for i, axis in enumerate((Z, X, Y, X), start=1):
+        builder.link(f"link_{i}", *ROD)
+        if i > 1:
+            builder.joint(f"joint_{i}", "revolute", f"link_{i - 1}", f"link_{i}", (0, 0, 1), axis=axis)
+    open_chain = builder.build("floating")
+    q, v, tau = state_of(open_chain)
+    poses = kinematics.all_link_poses(open_chain.tree, q)
+    end = poses["link_1"].inverse().point_up(poses["link_4"].point_up((0.0, 0.0, 1.0)))
+    model = builder.loop("pin", "spherical", "link_1", "link_4", end, child_xyz=(0, 0, 1)).build("floating")
+    assert regular(model.tree).groups
+    oracle = Oracle(model)
+    v = np.asarray(oracle.admissible(np.array(q), np.array(v)), dtype=float).tolist()
+    answer = oracle.forward(np.array(q), np.array(v), np.array(tau))
+    assert answer.rank == 3
+    solution = ALGORITHMS[algorithm].solve(model.tree, q, v, tau, order=order)
+    expected = np.asarray(answer.acceleration, dtype=float)
+    assert np.max(np.abs(solution.accelerations - expected)) < 1e-10 * np.max(np.abs(expected))
+    force = np.array(model.tree.loops[0].turn.rotation.up(solution.loop_wrenches[0].force))
+    assert np.allclose(force, answer.wrenches["pin"][:3], rtol=1e-9, atol=1e-9)
