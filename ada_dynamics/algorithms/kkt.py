@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics with loops in joint space: mass matrix, conditions, and one sparse symmetric elimination."""
+"""Forward dynamics with loops in joint space: mass matrix, conditions, and one sparse symmetric elimination.
+
+With M and h from Lagrange's method these are his equations with multipliers (Takahashi 2012, sec. 2.3).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
@@ -15,6 +18,20 @@ from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import minus, product
 
+Equations = tuple[SymmetricMatrix, list[Scalar]]
+
+
+def composite_equations(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+) -> Equations:
+    """M by composite inertias, and τ - h by recursive Newton-Euler."""
+    h = inverse_dynamics(tree, q, v, None, external)
+    return mass_matrix(tree, q), [minus(t, b) for t, b in zip(tau, h, strict=True)]
+
 
 def system(
     tree: Tree,
@@ -23,16 +40,17 @@ def system(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
-) -> tuple[SymmetricMatrix, list[Scalar]]:
+    equations: Callable[..., Equations] = composite_equations,
+) -> Equations:
     """[M Jᵀ; J -ε] and [τ - h; -γ], in the unknowns [a; -λ]."""
     nv = tree.nv
     X = transforms(tree, q)
-    h = inverse_dynamics(tree, q, v, None, external)
+    M, rest = equations(tree, q, v, tau, external) if external else equations(tree, q, v, tau)
     matrix = SymmetricMatrix(nv + plan.conditions)
-    for i, row in enumerate(mass_matrix(tree, q).lower_rows()):
+    for i, row in enumerate(M.lower_rows()):
         for j, value in row.items():
             matrix.add(i, j, value)
-    right = [minus(t, b) for t, b in zip(tau, h, strict=True)]
+    right = list(rest)
     for c, condition in enumerate(planned_rows(tree, X, q, v, world_and_bodies(tree, X, q, v), plan)):
         for j, value in condition.columns.items():
             matrix.add(nv + c, j, value)
@@ -49,13 +67,14 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
+    equations: Callable[..., Equations] = composite_equations,
 ) -> Closed:
     """Accelerations and multipliers.
 
     With compliance, the proximal iteration J a - ε λ = -γ - ε λ₀, starting at λ₀ = 0, ends at the multipliers of least
     norm (weighted by ε) of all that hold the loops; two passes leave (ε/(σ²+ε))² of the gap.
     """
-    matrix, right = system(tree, q, v, tau, plan, external)
+    matrix, right = system(tree, q, v, tau, plan, external, equations)
     factors = factorise(matrix, plan.order)
     nv = tree.nv
     solution = solve_factorised(factors, right)

@@ -50,12 +50,18 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     return Equations(M, c, g)
 
 
-def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
-    """q̈ = M⁻¹ (τ - c - g), eq. 4.11."""
+def mass_and_rest(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
+) -> tuple[SymmetricMatrix, list[Scalar]]:
+    """M, and τ - c - g without damping and friction."""
     M, c, g = equations_of_motion(tree, q, v)
     passive = passive_efforts(tree, v)
-    rest = [minus(minus(minus(t, p), x), y) for t, p, x, y in zip(tau, passive, c, g, strict=True)]
-    return solve(M, rest)
+    return M, [minus(minus(minus(t, p), x), y) for t, p, x, y in zip(tau, passive, c, g, strict=True)]
+
+
+def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
+    """q̈ = M⁻¹ (τ - c - g), eq. 4.11."""
+    return solve(*mass_and_rest(tree, q, v, tau))
 
 
 def _position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

@@ -82,8 +82,20 @@ class ClosedDynamics:
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
-        """Forward dynamics by a candidate of the plans, or by "late"."""
-        return closed.forward(self.model.tree, self.plans, name, external, multipliers)
+        """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
+        tree = self.model.tree
+        if name in closed.ASSEMBLIES:
+            solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
+        else:
+            solver = closed.elimination(tree, self.plans, name)
+        return closed.forward(tree, self.plans, solver, external, multipliers)
+
+    def _assembly_pivots(self, name: str) -> list[float]:
+        """Pivots of an assembly, the smallest of each in the sample poses."""
+        solver = closed.assembly(self.model.tree, self.plans, name, self.kernels.order, ())
+        rest = [0.0] * self.model.nv
+        found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
+        return [min(values) for values in zip(*found, strict=True)]
 
     def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
         """Its kernel."""
@@ -124,7 +136,7 @@ class ClosedDynamics:
         given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
         if not self.plans.is_dense_only:
             for tier, candidate in ((FAST, name), (ROBUST, "late")):
-                if tier == ROBUST and self.plans.candidates[name] is self.plans.late:
+                if tier == ROBUST and self.plans.candidates.get(name) is self.plans.late:
                     continue
                 result, status = self.kernel(candidate, wrenches is not None, True).single_status(*given)
                 if not status:

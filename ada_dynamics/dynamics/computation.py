@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
+from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.assembly import start_of
@@ -20,7 +22,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
-ALGORITHMS = ("auto", "aba", "crba", "lagrange", "lanes", "order_n")
+ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
 
 
@@ -36,14 +38,15 @@ class Computation:
         checked: bool = True,
         boundary: str | None = None,
         pose: ArrayLike | None = None,
+        order: Order = None,
     ) -> None:
         """Choose how to compute.
 
         Args:
             model: the mechanism.
-            algorithm: of forward dynamics: aba, crba (composite inertias and elimination), lagrange (symbolic
-                equations), lanes (articulated bodies, equal limbs side by side), order_n (Rosenthal and Kane), or auto:
-                the one with the fewest instructions.
+            algorithm: of forward dynamics: aba, ada and dca (assembly of articulated bodies), crba (composite inertias
+                and elimination), lagrange (symbolic equations), lanes (articulated bodies, equal limbs side by side),
+                order_n (Rosenthal and Kane), or auto: the one with the fewest instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
@@ -51,6 +54,8 @@ class Computation:
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
             pose: positions near a pose that closes the loops, in the way of assembly to be used; near the neutral pose
                 by default.
+            order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in
+                nested brackets; "few_handles" by default.
         """
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
@@ -60,15 +65,19 @@ class Computation:
             raise InputError(f"model {model.name!r} has no joint that moves; there are no dynamics to compute.")
         large = model.nv > SPECIALISE_UP_TO and not model.has_mimics and not model.loops
         generic = kernel == "generic" or (kernel == "auto" and large)
+        if order is not None:
+            if algorithm not in ("ada", "dca"):
+                raise InputError(f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}.")
+            assembly_order(model.tree, order)  # raises for names that no link has
         refuse_algorithm(model, algorithm, generic)
         if not model.loops:  # which may hold what nothing else resists
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "checked", "boundary", "pose")
-        self._options = dict(zip(names, (algorithm, kernel, checked, boundary, pose), strict=True))
+        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order")
+        self._options = dict(zip(names, (algorithm, kernel, checked, boundary, pose, order), strict=True))
         start = None if pose is None else start_of(model, pose)
-        self._kernels = Kernels(model, algorithm, generic, checked, start)
+        self._kernels = Kernels(model, algorithm, generic, checked, start, order)
         self._boundary = boundary
         self._calls: dict[str, Callable[..., Any]] = {}
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ada_dynamics import expr
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
+from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
@@ -36,15 +38,30 @@ SPECIALISE_UP_TO = 60
 # deeper ones are not worth tracing twice.
 COMPARE_UP_TO_DEPTH = 16
 # Algorithms of mechanisms with loops, and the plan of elimination that each follows.
-CLOSED_ALGORITHMS = {"aba": "aba early", "crba": "kkt sparse"}
+CLOSED_ALGORITHMS = {
+    "aba": "aba early",
+    "crba": "kkt sparse",
+    "lagrange": "lagrange",
+    "ada": "ada",
+    "dca": "dca",
+}
 
 
 class Kernels:
     """Kernels of one model, by name of the quantity."""
 
-    def __init__(self, model: Model, algorithm: str, generic: bool, checked: bool, pose: Array | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        algorithm: str,
+        generic: bool,
+        checked: bool,
+        pose: Array | None = None,
+        order: Order = None,
+    ) -> None:
         self.model = model
         self.generic = generic
+        self.order = order
         self._checked = checked
         self._algorithm = algorithm
         self._kernels: dict[str, Kernel] = {}
@@ -81,10 +98,12 @@ class Kernels:
     def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
         if closed is None or closed.plans.is_dense_only:
             return "late"
+        if self._algorithm in CLOSED_ALGORITHMS:
+            wanted = CLOSED_ALGORITHMS[self._algorithm]
+            if wanted in closed.plans.candidates or " " not in wanted:
+                return wanted
         if len(closed.plans.candidates) == 1:
             return next(iter(closed.plans.candidates))
-        if self._algorithm in CLOSED_ALGORITHMS:
-            return CLOSED_ALGORITHMS[self._algorithm]
         store = ObjectCache.default()
         key = digest("candidate", self.fingerprint(), repr(closed.plans), source_hash())
         known = store.load(key)
@@ -145,7 +164,9 @@ class Kernels:
             return self.closed.kernel(self.candidate, external, multipliers=False)
         if self._algorithm != "auto":
             name = self._algorithm
-            return self.get(f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external))
+            return self.get(
+                f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external, self.order)
+            )
         return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
 
     def _forward_auto(self, external: bool) -> Quantity:
@@ -176,7 +197,8 @@ class Kernels:
                 "use kernel='specialised', or load it with mimic='free'."
             )
         if (name, external) not in self._loops:
-            self._loops[name, external] = loop_kernel(self.model.uniform_tree, name, external)
+            algorithm = self._algorithm if self._algorithm in LOOP_ALGORITHMS and name == "forward" else "aba"
+            self._loops[name, external] = loop_kernel(self.model.uniform_tree, name, external, algorithm)
         return self._loops[name, external]
 
 

@@ -11,7 +11,7 @@ from ada_dynamics.spatial.inertia import RigidInertia
 # Resistance under this share of the carried inertia is rounding.
 NEGLIGIBLE = 1e-14
 # Algorithms of forward dynamics that close loops.
-CLOSES_LOOPS = ("auto", "aba", "crba")
+CLOSES_LOOPS = ("auto", "aba", "ada", "crba", "dca", "lagrange")
 
 
 def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
@@ -28,8 +28,10 @@ def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
             f"model {model.name!r} has loops, which algorithm {algorithm!r} cannot close; use one of "
             f"{', '.join(map(repr, CLOSES_LOOPS))}."
         )
-    if generic and algorithm not in ("auto", "aba"):
-        raise InputError(f"generic kernels run the algorithm 'aba', not {algorithm!r}; use kernel='specialised'.")
+    if generic and algorithm not in ("auto", "aba", "ada"):
+        raise InputError(
+            f"generic kernels run the algorithms 'aba' and 'ada', not {algorithm!r}; use kernel='specialised'."
+        )
 
 
 def refuse_unusable(model: Model, tree: Tree) -> None:

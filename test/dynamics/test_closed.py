@@ -62,7 +62,7 @@ def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> Non
         assert np.array_equal(wrenches.unique[joint], flags)
 
 
-@pytest.mark.parametrize("algorithm", ["aba", "crba"])
+@pytest.mark.parametrize("algorithm", ["aba", "ada", "crba", "dca", "lagrange"])
 @pytest.mark.parametrize("name", ["four_bar", "bennett", "stewart"])
 def test_algorithms_agree(name: str, algorithm: str) -> None:
     model, q = getattr(mechanisms, name)()

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from ada_dynamics.algorithms import closed_aba, closure, kkt, rnea
+from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
+from ada_dynamics.algorithms.assemble import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
@@ -21,6 +24,7 @@ from ada_dynamics.dynamics.quantities.base import (
     reshape,
     substitute,
 )
+from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.expr import Function, Traced, jvp, trace
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
@@ -32,35 +36,79 @@ from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import minus, product
 
-SOLVERS: dict[str, Callable[..., Closed]] = {"kkt": kkt.forward_dynamics, "aba": closed_aba.forward_dynamics}
+SOLVERS: dict[str, Callable[..., Closed]] = {
+    "kkt": kkt.forward_dynamics,
+    "aba": closed_aba.forward_dynamics,
+    "lagrange": partial(kkt.forward_dynamics, equations=lagrange.mass_and_rest),
+}
+ASSEMBLIES: dict[str, Callable[..., Solution]] = {"ada": ada.solve, "dca": dca.solve}
 
 EARLY_THRESHOLD = 1e-6  # of a typical pivot: an early order loses 1e-13 at 1e-4
 LATE_THRESHOLD = 1e-8  # relative singular values of 1e-4 and more are left to it
 SMALLEST_INERTIA = 1e-12
 
 
-def forward(tree: Tree, plans: Plans, name: str, external: bool, multipliers: bool = False) -> Quantity:
-    """Accelerations, guarded by the pivots, by the candidate `name`; with the multipliers in use if wanted."""
-    plan = plans.late if name == "late" else plans.candidates[name]
-    solver = SOLVERS["kkt" if name == "late" else name.split()[0]]
-    short = for_efforts(tree)
+class Solver(NamedTuple):
+    """A way to close loops: its name, the plan that it follows, what it computes, and what must not be negative."""
+
+    tag: str
+    plan: Plan
+    run: Callable[..., Closed]
+    guards: Callable[[Closed], list[Scalar]]
+
+
+def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
+    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too."""
+    algorithm = "kkt" if name == "late" else name.split()[0]
+    plan = plans.candidates.get(name, plans.late)
     threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
+    short = for_efforts(tree)
+
+    def run(*state: Any) -> Closed:
+        # energies are written for rigid links as they are, and have no wrenches in them
+        chosen = SOLVERS["kkt" if algorithm == "lagrange" and len(state) > 3 else algorithm]
+        return chosen(tree if algorithm == "lagrange" else short, *state[:3], plan, *state[3:])
+
+    return Solver(name.replace(" ", "_"), plan, run, lambda found: _pivot_guards(tree, plans, plan, found, threshold))
+
+
+def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
+    """By assembly; `typical` are its pivots, the smallest ones of each in the sample poses."""
+    plan = plans.late
+
+    def run(*state: Any) -> Closed:
+        given = (*state, *([None] if len(state) == 3 else []))
+        found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows, plan.compliance, passes=plan.passes)
+        return Closed(found.accelerations, found.multipliers, [p for ps in found.pivots.values() for p in ps], [])
+
+    def guards(found: Closed) -> list[Scalar]:
+        left: Scalar = 1.0
+        for pivot, scale in zip(found.pivots, typical, strict=True):
+            left = product(left, product(pivot, 1.0 / scale))
+        return [left - LATE_THRESHOLD] if typical else []
+
+    return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
+
+
+def forward(tree: Tree, plans: Plans, solver: Solver, external: bool, multipliers: bool = False) -> Quantity:
+    """Accelerations, guarded by the pivots; with the multipliers in use if wanted."""
+    plan = solver.plan
 
     def body(
         q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
     ) -> Traced:
-        given = body_wrenches(tree, wrenches) if wrenches is not None else None
-        closed = solver(short, q, v, tau, plan, given)
+        given = () if wrenches is None else (body_wrenches(tree, wrenches),)
+        closed = solver.run(q, v, tau, *given)
         outputs: dict[str, Sequence[Scalar]] = {"a": closed.accelerations}
-        if multipliers:
+        if multipliers and plan.conditions:
             outputs["multipliers"] = closed.multipliers
-        return Traced(outputs, _pivot_guards(tree, plans, plan, closed, threshold))
+        return Traced(outputs, [g for g in solver.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
 
     shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
     if multipliers and plan.conditions:
         shapes["multipliers"] = (plan.conditions,)
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
-    tag = name.replace(" ", "_") + ("_external" if external else "") + ("_multipliers" if multipliers else "")
+    tag = solver.tag + ("_external" if external else "") + ("_multipliers" if multipliers else "")
     return quantity(f"closed_{tag}_{_digest(plans, plan)}", tree, inputs, shapes, body)
 
 
@@ -85,7 +133,7 @@ def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshol
     if plans.inertias and has_degenerate_bodies(tree):
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
-    return [g for g in guards if not (isinstance(g, float) and g >= 0.0)]
+    return guards
 
 
 # --- the system, for the tiers that work on numbers -----------------------------------------------------------------

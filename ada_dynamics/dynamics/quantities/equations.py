@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from ada_dynamics.algorithms import aba, crba, jacobian_method, lagrange, order_n, rnea, unit_vector
+from ada_dynamics.algorithms import aba, ada, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
+from ada_dynamics.algorithms.assembly_order import Nesting
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
 
+Order = Nesting | str | None  # of assembly: "chain", "balanced", "few_handles", or links in nested brackets
+# Algorithms that take an order of assembly.
+ASSEMBLIES: dict[str, Callable[..., list[Scalar]]] = {"ada": ada.forward_dynamics, "dca": dca.forward_dynamics}
 FORWARD: dict[str, Callable[..., list[Scalar]]] = {
     "aba": aba.forward_dynamics,
     "crba": crba.forward_dynamics,
     "order_n": order_n.forward_dynamics,
     "lagrange": lagrange.forward_dynamics,
     "lanes": lanes.forward_dynamics,
+    **ASSEMBLIES,
 }
 MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] = {
     "crba": lambda tree, q: crba.mass_matrix(tree, q).dense(),
@@ -26,25 +33,28 @@ MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] =
 }
 
 
-def forward(tree: Tree, algorithm: str, external: bool) -> Quantity:
-    """Joint accelerations."""
-    # The order-n algorithm works at centres of mass, which regrouped bodies do not have.
-    short = tree if algorithm == "order_n" else for_efforts(tree)
+def forward(tree: Tree, algorithm: str, external: bool, order: Order = None) -> Quantity:
+    """Joint accelerations; `order` is that of assembly, for the algorithms that have one."""
+    # The order-n algorithm works at centres of mass, which regrouped bodies do not have; assembly regroups by itself.
+    short = tree if algorithm in ("order_n", *ASSEMBLIES) else for_efforts(tree)
+    solver = FORWARD["crba" if external and algorithm == "lagrange" else algorithm]
+    if algorithm in ASSEMBLIES:
+        solver = partial(solver, order=order)
 
-    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Outputs:
-        return {"a": FORWARD[algorithm](short, q, v, tau)}
-
-    def with_wrenches(
-        q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]
+    def body(
+        q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
     ) -> Outputs:
-        solver = FORWARD["crba" if algorithm == "lagrange" else algorithm]
-        return {"a": solver(short, q, v, tau, body_wrenches(tree, wrenches))}
+        given = () if wrenches is None else (body_wrenches(tree, wrenches),)
+        return {"a": solver(short, q, v, tau, *given)}
 
-    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
-    if external:
-        inputs = ("q", "v", "tau", "wrenches")
-        return quantity(f"forward_{algorithm}_external", tree, inputs, shapes, with_wrenches, solves=True)
-    return quantity(f"forward_{algorithm}", tree, ("q", "v", "tau"), shapes, body, solves=True)
+    name = f"forward_{algorithm}" + order_tag(order) + ("_external" if external else "")
+    inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
+    return quantity(name, tree, inputs, {"a": (tree.nv,)}, body, solves=True)
+
+
+def order_tag(order: Order) -> str:
+    """An order of assembly as part of a name."""
+    return "" if order is None else "_" + hashlib.blake2b(repr(order).encode(), digest_size=4).hexdigest()
 
 
 def inverse(tree: Tree, external: bool) -> Quantity:
