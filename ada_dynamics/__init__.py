@@ -25,8 +25,8 @@ from ada_dynamics.errors import (
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.loops.assemble import assemble
+    from ada_dynamics.loops.check import check
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
-    from ada_dynamics.model.check import check
     from ada_dynamics.model.load import load
 
 # Loaded when first used, so that `import ada_dynamics` costs next to nothing.
@@ -36,7 +36,7 @@ _HOMES = {
     "Model": "ada_dynamics.model",
     "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
-    "check": "ada_dynamics.model.check",
+    "check": "ada_dynamics.loops.check",
     "load": "ada_dynamics.model.load",
     "planar_chain": "ada_dynamics.model",
 }

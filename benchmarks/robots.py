@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.model.mechanisms import Mechanism
 
 Array = NDArray[np.float64]
 AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
@@ -198,3 +199,34 @@ def random_states(model: ada.Model, count: int, seed: int = 0) -> tuple[Array, A
     rng = np.random.default_rng(seed)
     q = np.array([model.random_state(rng)[0] for _ in range(count)])
     return q, rng.normal(size=(count, model.nv)), rng.normal(size=(count, model.nv)) * 3.0
+
+
+def rus6() -> Mechanism:
+    """A platform on six legs of a crank, two crossed hinges and a ball (6-RUS), with inertias that are all diagonal.
+
+    Unlike that of `mechanisms.hexa`, the cross of each universal joint is a link of its own.
+    """
+    builder = ada.Builder("rus6").link("world").link("platform", 3.0, (0.0, 0.0, 0.02), (0.05, 0.05, 0.09))
+    builder.joint("platform", "floating", "world", "platform")
+    at = {"platform": [0.01, 0.02, 0.62, *_quaternion(0.05, -0.03, 0.04)]}
+    shoulders, balls = np.radians([-15, 15, 105, 135, 225, 255]), np.radians([-45, 45, 75, 165, 195, 285])
+    for i, (azimuth, ball) in enumerate(zip(shoulders, balls, strict=True)):
+        crank, cross, rod = (f"{part}_{i}" for part in ("crank", "cross", "rod"))
+        builder.link(crank, 0.5, (0.1, 0.0, 0.0), (2e-4, 2e-3, 2e-3)).link(cross, 0.05, inertia=(1e-5, 1e-5, 1e-5))
+        builder.link(rod, 0.4, (0.0, 0.0, 0.3), (0.012, 0.012, 2e-4))
+        shoulder = 0.35 * np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+        builder.joint(crank, "revolute", "world", crank, shoulder, (0.0, 0.0, azimuth), axis=(0, 1, 0))
+        builder.joint(cross, "revolute", crank, cross, (0.2, 0.0, 0.0), axis=(0, 1, 0))
+        builder.joint(rod, "revolute", cross, rod, axis=(1, 0, 0))
+        end = 0.2 * np.array([np.cos(ball), np.sin(ball), 0.0])
+        builder.loop(f"ball_{i}", "spherical", "platform", rod, end, child_xyz=(0.0, 0.0, 0.6))
+        at |= {crank: [-0.3], cross: [0.3], rod: [0.0]}
+    model = builder.build()
+    guess = np.concatenate([at[name] for name in model.joint_names])
+    return Mechanism(model, np.array(ada.assemble(model, guess, hold=["platform"])))
+
+
+def _quaternion(x: float, y: float, z: float) -> Array:
+    """Of a rotation vector; the real part last."""
+    angle = float(np.linalg.norm((x, y, z)))
+    return np.array([*(np.sin(angle / 2.0) / angle * np.array([x, y, z])), np.cos(angle / 2.0)])

@@ -28,6 +28,7 @@ from extended_precision import back_substitution, cholesky, forward_substitution
 from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
+from ada_dynamics.analysis.pinocchio_loops import LoopConditions
 
 Array = Any  # float64 or longdouble
 Long = np.longdouble
@@ -48,116 +49,26 @@ class Answer:
     inconsistency: float  # what no acceleration can satisfy of J v̇ = -γ: v is not admissible
 
 
-@dataclass(frozen=True)
-class _Row:
-    """n . (position of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B."""
-
-    n: Array
-    m: Array | None = None
-
-
-def _rows(loop: Any) -> list[_Row]:
-    """The conditions of a loop joint; their directions are orthonormal where the loop is closed."""
-    e = np.eye(3)
-    u = loop.axis
-    across = np.linalg.svd(u[None])[2][1:]
-    all_points, points_across = [_Row(n) for n in e], [_Row(n) for n in across]
-    turns = [_Row(e[0], e[1]), _Row(e[1], e[2]), _Row(e[2], e[0])]
-    tilts = [_Row(n, u) for n in across]
-    return {
-        "revolute": all_points + tilts,
-        "spherical": all_points,
-        "prismatic": points_across + turns,
-        "cylindrical": points_across + tilts,
-        "planar": [_Row(u), *tilts],
-        "fixed": all_points + turns,
-        "universal": [*all_points, _Row(u, loop.axis2)],
-    }[loop.kind]
-
-
-class Oracle:
+class Oracle(LoopConditions):
     """The reference for one model; the shortest λ is that of least |force|² + |moment/length|², length in m."""
 
     def __init__(self, model: ada.Model, length: float = 1.0) -> None:
-        self.model, self.tree, self.length = model, PinTree(model), length
-        self.rows = [(loop, row) for loop in model.loops.values() for row in _rows(loop)]
+        super().__init__(PinTree(model))
+        self.model, self.length = model, length
         self._weights = np.array([1.0 if row.m is None else length for _, row in self.rows])
-
-    # --- constraints ------------------------------------------------------------------------------------------------
-    def _sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[Frame, Frame]]:
-        self.tree.move(q, v, a)
-        return {
-            loop.name: (
-                self.tree.frame(loop.parent, pin.SE3(loop.parent_rotation, loop.parent_xyz)),
-                self.tree.frame(loop.child, pin.SE3(loop.child_rotation, loop.child_xyz)),
-            )
-            for loop in self.model.loops.values()
-        }
-
-    def closing(self, q: Array) -> Array:
-        """g(q), one number per row [m] or [rad]; zero where the loops are closed."""
-        sides = self._sides(q)
-        out = []
-        for loop, row in self.rows:
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            out.append(n @ (B.p - A.p) if row.m is None else n @ (B.R @ row.m))
-        return np.array(out)
-
-    def gap(self, q: Array) -> float:
-        """How far the loops are open [m] or [rad], with directions: an axis the wrong way round is open by 2."""
-        sides = self._sides(q)
-        worst = float(np.max(np.abs(self.closing(q)), initial=0.0))
-        for loop in self.model.loops.values():
-            A, B = sides[loop.name]
-            if loop.kind in ("prismatic", "fixed"):
-                worst = max(worst, float(np.max(np.abs(A.R - B.R))))
-            elif loop.kind not in ("spherical", "universal"):
-                worst = max(worst, float(np.max(np.abs((A.R - B.R) @ loop.axis))))
-        return worst
-
-    def jacobian(self, q: Array) -> Array:
-        """∂ġ/∂v."""
-        sides = self._sides(q)
-        out = np.zeros((len(self.rows), self.model.nv))
-        for i, (loop, row) in enumerate(self.rows):
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            if row.m is None:
-                out[i] = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
-            else:
-                out[i] = np.cross(B.R @ row.m, n) @ (B.Jw - A.Jw)
-        return out
-
-    def gamma(self, q: Array, v: Array) -> Array:
-        """g̈ = J v̇ + γ: the second rate of g at v̇ = 0."""
-        sides = self._sides(q, v)
-        out = []
-        for loop, row in self.rows:
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            dn = np.cross(A.w, n)
-            ddn = np.cross(A.dw, n) + np.cross(A.w, dn)
-            if row.m is None:
-                out.append(ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv))
-            else:
-                m = B.R @ row.m
-                dm = np.cross(B.w, m)
-                out.append(ddn @ m + 2.0 * dn @ dm + n @ (np.cross(B.dw, m) + np.cross(B.w, dm)))
-        return np.array(out)
 
     # --- dynamics ---------------------------------------------------------------------------------------------------
     def forward(
         self, q: Array, v: Array, tau: Array, external: Mapping[str, Array] | None = None, rank: float = RANK
     ) -> Answer:
         """Accelerations and the forces of the loops; `external` as for `Dynamics.forward`."""
-        load = np.asarray(tau, dtype=float) - self.tree.bias(q, v) + self._pull(q, external)
+        load = np.asarray(tau, dtype=float) - self.tree.bias(q, v) + self.tree.pull(q, external)
         M, J, gamma = (x.astype(Long) for x in (self.tree.mass_matrix(q), self.jacobian(q), self.gamma(q, v)))
         weighted = J * self._weights[:, None]
         L = cholesky(M)
         W = forward_substitution(L, weighted.T)
         U, sizes, V = jacobi_svd(W)
-        whole = forward_substitution(L, self._frame_jacobians(q).T.astype(Long)).astype(float)
+        whole = forward_substitution(L, self.frame_jacobians(q).T.astype(Long)).astype(float)
         kept = sizes > rank * np.linalg.norm(whole, axis=0).max(initial=1e-300)
         free = forward_substitution(L, load.astype(Long))  # Lᵀ v̇ without loops
         wanted = W.T @ free + self._weights * gamma
@@ -183,17 +94,9 @@ class Oracle:
             float(np.max(np.abs(left), initial=0.0)),
         )
 
-    def _pull(self, q: Array, external: Mapping[str, Array] | None) -> Array:
-        total = np.zeros(self.model.nv)
-        self.tree.move(q)
-        for link, wrench in (external or {}).items():
-            frame = self.tree.frame(link)
-            total += frame.Jv.T @ (frame.R @ wrench[:3]) + frame.Jw.T @ (frame.R @ wrench[3:])
-        return total
-
     def _wrenches(self, q: Array, multipliers: Array) -> tuple[dict[str, Array], dict[str, Array]]:
         """The wrench on each loop's child at its frame, and the maps to it from all rows."""
-        sides = self._sides(q)
+        sides = self.sides(q)
         maps = {name: np.zeros((6, len(self.rows)), dtype=Long) for name in sides}
         for i, (loop, row) in enumerate(self.rows):
             A, B = sides[loop.name]
@@ -220,7 +123,7 @@ class Oracle:
             if frame.joint:
                 forces[frame.joint] = forces[frame.joint] + frame.inside.act(pin.Force(wrench[:3], wrench[3:]))
 
-        for name, (A, B) in self._sides(q).items():
+        for name, (A, B) in self.sides(q).items():
             wrench = wrenches[name]
             act(B, wrench)
             # The same force at the same point on the other side, also where the loop is open.
@@ -240,22 +143,12 @@ class Oracle:
     def rank(self, q: Array, threshold: float = RANK) -> int:
         """Number of independent rows at q."""
         sizes = np.linalg.svd(self.jacobian(q), compute_uv=False)
-        return int(np.sum(sizes > threshold * self._size(q)))
-
-    def _frame_jacobians(self, q: Array) -> Array:
-        """Of both frames of each loop: what J is made of, and so what its zeros are rounding of."""
-        stack = [np.zeros((0, self.model.nv))]
-        for A, B in self._sides(q).values():
-            stack += [A.Jv, A.Jw, B.Jv, B.Jw]
-        return np.vstack(stack)
-
-    def _size(self, q: Array) -> float:
-        return float(np.linalg.norm(self._frame_jacobians(q), axis=1).max(initial=1e-300))
+        return int(np.sum(sizes > threshold * self.scale(q)))
 
     def _inverse(self, q: Array, J: Array, threshold: float) -> Array:
         """Pseudo-inverse of J."""
         U, sizes, Vt = np.linalg.svd(J, full_matrices=False)
-        kept = sizes > threshold * self._size(q)
+        kept = sizes > threshold * self.scale(q)
         return (Vt[kept].T / sizes[kept]) @ U[:, kept].T
 
     def mobility(self, q: Array) -> int:

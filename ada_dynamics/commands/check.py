@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import argparse
 
-from ada_dynamics.commands.common import add_robot_arguments, mappings, print_json, source_of
-from ada_dynamics.model.check import check
+from ada_dynamics.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
+from ada_dynamics.loops.check import check
 
 NAME = "check"
 SUMMARY = "report everything that is wrong or odd in robot descriptions"
 DETAILS = """\
-Reads URDF and xacro files and reports all that is wrong in them: structure, masses, inertias, limits, units, spelling.
+Reads robot descriptions and reports all that is wrong in them: structure, masses, inertias, limits, units, spelling,
+and of closed loops whether they close, what they leave to move, and which conditions and motors are redundant.
 Errors make results wrong or impossible; warnings are probably mistakes; notes are good to know.
 
 examples:
@@ -19,6 +20,7 @@ examples:
   ada check *.urdf --json                  report as a JSON list, one entry per file
   ada check robot.urdf --strict            warnings count as errors: for continuous integration
   ada check robot.urdf.xacro --arg arm=left
+  ada check robot.urdf --loops robot.loops.yaml
   ros2 param get --hide-type /robot_state_publisher robot_description | ada check -
 
 exit code:
@@ -31,17 +33,18 @@ A xacro file is a program that runs with your rights: only check those you trust
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="URDF or xacro file, name from `ada list`, or - for stdin"
+        "files", nargs="+", metavar="FILE", help="file of a robot, name from `ada list`, or - for stdin"
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings, too")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
+    add_loops_argument(parser)
     add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check every file."""
     arguments = mappings(options)
-    reports = [check(source_of(file), options.base, arguments) for file in options.files]
+    reports = [check(source_of(file), options.base, arguments, options.loops) for file in options.files]
     if options.json:
         print_json([report.to_dict() for report in reports])
     else:

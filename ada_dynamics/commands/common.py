@@ -10,8 +10,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.xml import MAX_BYTES
 
 
@@ -27,6 +32,31 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="value for a <xacro:arg> of a xacro file; may be repeated",
     )
+
+
+def add_loops_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare --loops."""
+    parser.add_argument("--loops", metavar="FILE", help="YAML or JSON file with joints that close loops")
+
+
+def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
+    """Declare --start; without it there is a default, which the help names."""
+    parser.add_argument(
+        "--start",
+        type=float,
+        nargs="+",
+        metavar="Q",
+        help=f"positions [rad, m] to start from; loops are closed from there (default: {default})",
+    )
+
+
+def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64] | None:
+    """The pose given by --start, or the one in which the catalogue has a mechanism; else None."""
+    if options.start is None:
+        return start_of_mechanism(options.robot)
+    if len(options.start) != model.nq:
+        raise InputError(f"--start has {len(options.start)} numbers; {model.name!r} needs {model.nq}.")
+    return np.array(options.start, dtype=np.float64)
 
 
 def mappings(options: argparse.Namespace) -> dict[str, object] | None:
@@ -63,6 +93,14 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
+
+
+def axis_text(axis: Sequence[float] | NDArray[np.float64]) -> str:
+    """A direction: "-z" where it is along a coordinate axis, else its numbers."""
+    for k, letter in enumerate("xyz"):
+        if abs(axis[k]) == 1.0:
+            return letter if axis[k] > 0.0 else f"-{letter}"
+    return "(" + " ".join(f"{a:.4g}" for a in axis) + ")"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -5,34 +5,42 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ada_dynamics import expr
 from ada_dynamics.commands.common import table
 from ada_dynamics.dynamics import Dynamics, quantities
-from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import ModelError
+from ada_dynamics.jit import Kernel, TapeKernel
 from ada_dynamics.model.model import Model
 
 
-def cost_section(model: Model) -> tuple[dict[str, Any], list[str]]:
-    """Operations per call of the robot's own kernels; for robots that the generic kernels serve, only that."""
+def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
+    """Operations per call of the robot's own kernels; for robots that are too large for these, only that.
+
+    Args:
+        model: the robot.
+        guess: rough pose to close its loops from.
+    """
     if model.nv == 0:
         return {}, ["nothing moves"]
-    if model.nv > SPECIALISE_UP_TO:
-        text = f"generic loop kernels serve models with more than {SPECIALISE_UP_TO} velocities"
-        return {"kernel": "generic"}, [text]
     try:
-        dynamics = Dynamics(model)
+        dynamics = Dynamics(model, pose=guess)
+        algorithm, forward, inverse = dynamics.algorithm, dynamics.kernel("forward"), dynamics.kernel("inverse")
     except ModelError as problem:
         return {"problem": str(problem)}, [str(problem)]
-    tree, algorithm = model.tree, dynamics.algorithm
+    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or isinstance(forward, TapeKernel):
+        text = f"generic kernels serve the {model.nv} velocities of this model: code of its own would be too large"
+        return {"kernel": "generic"}, [text]
     made = {
-        f"forward ({algorithm})": quantities.forward(tree, algorithm, external=False),
-        "inverse": quantities.inverse(tree, external=False),
-        "mass_matrix": quantities.mass_matrix(tree, "crba"),
+        f"forward ({algorithm}{', loops closed' if model.loops else ''})": forward.function,
+        "inverse": inverse.function,
+        "mass_matrix": quantities.mass_matrix(model.tree, "crba").trace(),
     }
     rows = []
-    for name, quantity in made.items():
-        count = expr.cost(quantity.trace())
+    for name, function in made.items():
+        count = expr.cost(function)
         rows.append((name, count.flops, count.divisions, count.sincos_pairs))
     head = ("quantity", "flops", "divisions", "sincos pairs")
     data = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a robot under its own weight, for `ada sim`: Runge-Kutta steps of fourth order on the front door."""
+"""Motion of a robot under its own weight, for `ada sim`: Runge-Kutta steps of fourth order on the front door.
+
+Loops are closed anew after each step, in the metric of the mass matrix, which keeps the energy.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.elements import Joint, LoopJoint
+from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
+Line = tuple[Array, Array]  # its end points
 SNAPSHOTS = 9
+
+_FREE = (Floating.kind, FloatingEuler.kind)
+_NO_SWING = 1e-9  # of the energy: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +40,22 @@ class Trajectory:
     q: Array
     v: Array
     energy: Array  # kinetic, potential [J]
+    singular: list[float] = field(default_factory=list)  # times of the steps that met a singular pose [s]
 
     def energy_drift(self) -> float:
         """Largest change of the total energy, as a share of the largest change of the potential one."""
         total = self.energy.sum(axis=1)
         swing = float(np.ptp(self.energy[:, 1]))
-        return float(np.max(np.abs(total - total[0]))) / (swing or 1.0)
+        floor = _NO_SWING * float(np.max(np.abs(self.energy), initial=0.0))
+        return float(np.max(np.abs(total - total[0]))) / (max(swing, floor) or 1.0)
 
-    def skeleton(self, i: int) -> list[tuple[Array, Array]]:
+    def gap(self, i: int) -> float:
+        """Largest gap of the loops, at state i [m, rad]."""
+        return self.dynamics.loop_state(self.q[i]).worst_gap
+
+    def skeleton(self, i: int) -> list[Line]:
         """Lines from each joint to the next ones, at state i."""
-        poses = self.dynamics.poses(self.q[i])
-        joints = self.model.joints.values()
-        return [(poses[j.parent][:3, 3], poses[j.child][:3, 3]) for j in joints if j.parent in poses]
+        return skeleton(self.dynamics, self.q[i])
 
     def reach(self) -> float:
         """Half the side of a square that holds the robot."""
@@ -91,18 +106,73 @@ class Trajectory:
         axes.legend(fontsize="small")
 
 
+def skeleton(dynamics: Dynamics, q: Array) -> list[Line]:
+    """Lines from each joint to the next ones."""
+    model, poses = dynamics.model, dynamics.poses(q)
+    lines = [line for joint in model.joints.values() for line in _bar(joint, poses)]
+    return lines + [line for loop in model.loops.values() for line in _bars_to(loop, poses)]
+
+
+def _bar(joint: Joint, poses: dict[str, Array]) -> list[Line]:
+    if joint.kind in _FREE or joint.parent not in poses:
+        return []
+    return [(poses[joint.parent][:3, 3], poses[joint.child][:3, 3])]
+
+
+def _bars_to(loop: LoopJoint, poses: dict[str, Array]) -> list[Line]:
+    """From the origins of both links of a loop to where it joins them."""
+    ends = ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz))
+    at = [(poses[link], xyz) for link, xyz in ends if link != WORLD_LINK]
+    return [(pose[:3, 3], pose[:3, 3] + pose[:3, :3] @ xyz) for pose, xyz in at]
+
+
 def move_freely(model: Model, q: Array, duration: float, step: float) -> Trajectory:
-    """Integrate from rest with no effort in the joints."""
-    dynamics = Dynamics(model)
+    """Integrate from rest with no effort in the joints.
+
+    Args:
+        model: the robot.
+        q: where it starts; its loops must be closed there.
+        duration: [s].
+        step: [s].
+
+    Raises:
+        InputError: the loops leave nothing to move, or leave open which motion begins.
+    """
+    dynamics = Dynamics(model, pose=q) if model.loops else Dynamics(model)
+    _refuse_undetermined(dynamics, q)
     steps = max(1, round(duration / step))
     qs, vs = np.empty((steps + 1, model.nq)), np.empty((steps + 1, model.nv))
     qs[0], vs[0] = q, 0.0
     rest = np.zeros(model.nv)
+    singular = []
     for i in range(steps):
-        qs[i + 1], vs[i + 1] = _step(model, dynamics, qs[i], vs[i], rest, step)
+        with warnings.catch_warnings(record=True) as met:
+            warnings.simplefilter("always", SingularPoseWarning)
+            qs[i + 1], vs[i + 1] = _step(model, dynamics, qs[i], vs[i], rest, step)
+        if met:
+            singular.append(i * step)
+        if model.loops:
+            qs[i + 1], vs[i + 1] = dynamics.project(qs[i + 1], vs[i + 1])
     energy = np.column_stack(dynamics.energy(qs, vs))
     t = np.arange(steps + 1, dtype=np.float64) * step
-    return Trajectory(model, dynamics, step, t, qs, vs, energy)
+    return Trajectory(model, dynamics, step, t, qs, vs, energy, singular)
+
+
+def _refuse_undetermined(dynamics: Dynamics, q: Array) -> None:
+    model = dynamics.model
+    if not model.loops:
+        return
+    state = dynamics.loop_state(q)
+    if state.mobility == 0:
+        raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
+    if state.is_singular:
+        ways = dynamics.tangents(q)
+        shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
+        raise InputError(
+            f"model {model.name!r} would start at rest in a singular pose, where its motion is not determined"
+            + (f": it could go along {shown}" if ways else "")
+            + ". Start it beside that pose: --start Q ..."
+        )
 
 
 def _step(model: Model, dynamics: Dynamics, q: Array, v: Array, tau: Array, h: float) -> tuple[Array, Array]:

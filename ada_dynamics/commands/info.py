@@ -5,32 +5,48 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.commands.common import add_robot_arguments, mappings, print_json, source_of, table
+from ada_dynamics.commands.common import (
+    add_loops_argument,
+    add_robot_arguments,
+    add_start_argument,
+    axis_text,
+    mappings,
+    print_json,
+    source_of,
+    start_pose,
+    table,
+)
 from ada_dynamics.commands.cost import cost_section
+from ada_dynamics.commands.loops_section import loops_section
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.check import check
+from ada_dynamics.loops.check import check
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 
 NAME = "info"
-SUMMARY = "show a robot: its tree, masses, limits and size"
+SUMMARY = "show a robot: its tree, loops, masses, limits and size"
 DETAILS = """\
 Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and how the description fares.
+Of closed loops: their joints, the mobility that they leave, conditions and motors that are redundant, and which joint
+forces follow from the motion alone.
 
 examples:
   ada info pa10
   ada info robot.urdf --base floating
   ada info robot.urdf --mimic free --json
+  ada info stewart
+  ada info robot.urdf --loops robot.loops.yaml
 """
 
-# More sections, each from a model to plain data (for --json) and lines of text.
+# More sections, each from a model to plain data (for --json) and lines of text; without lines it is not shown.
 Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
-SECTIONS: dict[str, Section] = {"operations per call": cost_section}
+SECTIONS: dict[str, Section] = {}
 
 _DEEPEST = 60  # characters of indentation
 _MOST_ROWS = 400  # of a table or tree in text
@@ -38,27 +54,33 @@ _MOST_ROWS = 400  # of a table or tree in text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("robot", metavar="FILE|NAME", help="URDF or xacro file, name from `ada list`, or - for stdin")
+    parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, name from `ada list`, or - for stdin")
     parser.add_argument(
         "--mimic", choices=("keep", "free", "refuse"), default="keep", help="what <mimic> means (default: keep)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_start_argument(parser, "all at zero; mechanisms of the catalogue have their own")
+    add_loops_argument(parser)
     add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Load the robot and describe it."""
     source, arguments = source_of(options.robot), mappings(options)
-    model = load(source, options.base, mimic=options.mimic, mappings=arguments)
-    report = check(source, options.base, arguments)
-    sections = {name: _filled(section, model) for name, section in SECTIONS.items()}
+    model = load(source, options.base, mimic=options.mimic, mappings=arguments, loops=options.loops)
+    report = check(source, options.base, arguments, options.loops)
+    guess = start_pose(options, model)
+    sections = {"loops": _filled(partial(loops_section, guess=guess), model)}
+    if "problem" not in sections["loops"][0]:  # loops that stay open have no dynamics
+        sections["operations per call"] = _filled(partial(cost_section, guess=guess), model)
+    sections.update({name: _filled(section, model) for name, section in SECTIONS.items()})
     if options.json:
         counts = report.to_dict()["counts"]
         print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})
         return 0
     lines = [*_summary(model), "", *_shortened(tree_lines(model)), "", *_shortened(_limit_table(model))]
     for name, (_, text) in sections.items():
-        lines += ["", name, *text]
+        lines += ["", name, *_shortened(text)] if text else []
     lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
     print("\n".join(lines))
     return 0
@@ -131,8 +153,9 @@ def _summary(model: Model) -> list[str]:
     moving = sum(1 for joint in model.joints.values() if joint.kind != "fixed")
     mimics = sum(1 for joint in model.joints.values() if joint.mimic is not None)
     tied = f", {mimics} of them mimic others" if mimics else ""
+    closed = f", {len(model.loops)} loop{'s' if len(model.loops) > 1 else ''}" if model.loops else ""
     return [
-        f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied})",
+        f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied}){closed}",
         f"nq = {model.nq}, nv = {model.nv}, total mass {model.total_mass:.6g} kg",
         "link frames at the zero pose within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
     ]
@@ -166,11 +189,11 @@ def _branches(joints: list[Joint], indent: str) -> list[tuple[Joint, str, str]]:
 def _joint_text(joint: Joint) -> str:
     if joint.kind == "fixed":
         return f"{joint.name} (fixed)"
-    shown = "(" + " ".join(f"{a:.4g}" for a in joint.axis) + ")"
-    for k, letter in enumerate("xyz"):
-        if abs(joint.axis[k]) == 1.0:
-            shown = letter if joint.axis[k] > 0.0 else f"-{letter}"
-    about = "" if joint.kind in {"spherical", "floating", "floating_euler", "spherical_euler"} else f" {shown}"
+    about = (
+        ""
+        if joint.kind in {"spherical", "floating", "floating_euler", "spherical_euler"}
+        else f" {axis_text(joint.axis)}"
+    )
     mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
     return f"{joint.name} ({joint.kind}{about}{mimic})"
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,20 +27,36 @@ class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
         residual: largest gap left [m, rad].
         gaps: gap of each loop's conditions, by loop.
         moved: largest change from the guess [m, rad].
-        mobility: degrees of freedom in general poses, by rank.
-        mobility_here: the same in this pose; more in a singular one.
-        redundant: redundant conditions in words, loop by loop.
     """
 
     residual: float
     gaps: dict[str, Array]
     moved: float
-    mobility: int
-    mobility_here: int
-    redundant: list[str]
+    _model: Model
 
     def __array_finalize__(self, other: Any) -> None:
         """Views and results of arithmetic are plain poses without a report."""
+
+    @cached_property
+    def _found(self) -> Study | None:
+        return study(self._model, np.asarray(self)) if self._model.loops else None
+
+    @property
+    def mobility(self) -> int:
+        """Degrees of freedom in general poses, by rank."""
+        return self._model.nv if self._found is None else self._found.mobility
+
+    @cached_property
+    def mobility_here(self) -> int:
+        """The same in this pose; more in a singular one."""
+        if self._found is None:
+            return self._model.nv
+        return loop_state(self._found, np.asarray(self), None).mobility
+
+    @property
+    def redundant(self) -> list[str]:
+        """Redundant conditions in words, loop by loop."""
+        return [] if self._found is None else self._found.redundant_names()
 
     def report(self) -> str:
         """What was found out, in a few lines."""
@@ -79,24 +96,16 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: Sequence[str] =
     """
     if not isinstance(model, Model):
         raise InputError(f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.")
-    start = start_of(model, guess)
-    if not model.loops:
-        return _reported(model, start, start, None)
-    numbers = LoopNumbers(model)
-    refuse_open(numbers)
-    q = assembled(model, numbers, start, free_velocities(model, hold))
-    return _reported(model, start, q, study(model, q))
-
-
-def _reported(model: Model, start: Array, q: Array, found: Study | None) -> AssembledPose:
+    q = start = start_of(model, guess)
+    gaps: dict[str, Array] = {}
+    if model.loops:
+        numbers = LoopNumbers(model)
+        refuse_open(numbers)
+        q = assembled(model, numbers, start, free_velocities(model, hold))
+        names, whole = np.array([loop for loop, _, _ in numbers.conditions]), numbers.gap(q)
+        gaps = {name: whole[names == name] for name in model.loop_names}
     pose = q.view(AssembledPose)
+    pose._model, pose.gaps = model, gaps
+    pose.residual = max((float(np.max(np.abs(g), initial=0.0)) for g in gaps.values()), default=0.0)
     pose.moved = float(np.max(np.abs(model.difference(start, q)), initial=0.0))
-    if found is None:
-        pose.residual, pose.gaps, pose.redundant = 0.0, {}, []
-        pose.mobility = pose.mobility_here = model.nv
-        return pose
-    state = loop_state(found, q, None)
-    pose.residual, pose.gaps = state.worst_gap, state.gap
-    pose.mobility, pose.mobility_here = found.mobility, state.mobility
-    pose.redundant = found.redundant_names()
     return pose

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.long import LONG
-from ada_dynamics.loops.overview import Overview, overview
+from ada_dynamics.loops.overview import LARGEST, Overview, overview
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.check import check as check_description
 from ada_dynamics.model.lint.report import Finding, Report
@@ -74,7 +73,7 @@ def _findings(model: Model, robot: Description, guess: Array | None, report: Rep
         fix = "Remove it, or name links that move against each other."
         found = [places.finding("rigid-loop", "error", [name], message, fix) for name in rigid]
         return [*report.findings, *found]
-    if model.nv >= LONG:
+    if model.nv > LARGEST:
         message = f"with {model.nv} velocities the model is too large to look at the rank of its loops."
         return [*report.findings, places.finding("loops-not-checked", "note", model.loop_names, message)]
     try:

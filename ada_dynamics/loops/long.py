@@ -68,7 +68,7 @@ def _acting(numbers: LoopNumbers, q: Array) -> list[int]:
         at = q if i == 0 else numbers.model.integrate(q, 0.3 * rng.normal(size=numbers.model.nv))
         sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in numbers.rows(at)]
         largest = np.maximum(largest, sizes)
-    return [int(c) for c in np.flatnonzero(largest > IDLE * max(1.0, numbers.length))]
+    return [int(c) for c in np.flatnonzero(largest > IDLE * np.max(largest, initial=0.0))]
 
 
 def _along_the_tree(

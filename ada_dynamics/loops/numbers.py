@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import wrenches_inward
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.transform import Transform
 
 Array = NDArray[np.float64]
 
@@ -68,21 +71,27 @@ class LoopNumbers:
             return np.ascontiguousarray(J.T)
         return np.linalg.solve(L, J.T)
 
-    def wrenches(self, q: Array, multipliers: Array) -> dict[str, Array]:
-        """What multipliers of all conditions do to every joint's wrench on its child, by joint and by loop.
+    def wrenches(self, q: Array, several: Array) -> list[dict[str, Array]]:
+        """What each row of multipliers of all conditions does to every joint's wrench on its child, by joint and loop.
 
         [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its child-side frame.
         """
+        rows = self.rows(q, full=True)
+        X = transforms(self.model.full_tree, q.tolist())
+        return [self._wrenches(rows, X, multipliers.tolist()) for multipliers in several]
+
+    def _wrenches(
+        self, rows: Sequence[closure.Row], X: Sequence[Transform], multipliers: Sequence[float]
+    ) -> dict[str, Array]:
         tree = self.model.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)
         closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
-        for (name, _, _), row, x in zip(self.conditions, self.rows(q, full=True), multipliers.tolist(), strict=True):
+        for (name, _, _), row, x in zip(self.conditions, rows, multipliers, strict=True):
             closing[name] = closing[name] + row.own.scaled(x)
             for i, wrench in row.wrenches.items():
                 own[i] = own[i] - wrench.scaled(x)
-        carried = wrenches_inward(tree, transforms(tree, q.tolist()), own)
         result: dict[str, Array] = {}
-        for body, f in zip(tree.bodies, carried, strict=True):
+        for body, f in zip(tree.bodies, wrenches_inward(tree, X, own), strict=True):
             at_link = tree.frames[self.model.joints[body.name].child].pose.force_down(f)
             result[body.name] = np.array([*at_link.force, *at_link.moment])
         for loop in tree.loops:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, start_of
-from ada_dynamics.loops.long import LONG
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import LoopState, loop_state
 from ada_dynamics.loops.study import RANK, Study, study
@@ -21,6 +20,9 @@ from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
+
+# Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.
+LARGEST = 60
 
 _HELD = 1e-9  # share of a joint in the motions of unit length: less is rounding
 _SMALLEST_INERTIA = 1e-12  # of a motion that the loops allow, by the diagonal of the reduced mass matrix
@@ -126,9 +128,9 @@ def overview(model: Model, guess: ArrayLike | None = None) -> Overview:
         InputError: the guess is unusable.
         ModelError: the loops do not close, join what cannot move anyway, or are too many to look at.
     """
-    if model.nv >= LONG:
+    if model.nv > LARGEST:
         raise ModelError(
-            f"model {model.name!r} has {model.nv} velocities; ranks of loops are found for fewer than {LONG} of them."
+            f"model {model.name!r} has {model.nv} velocities; ranks of loops are looked at up to {LARGEST} of them."
         )
     start = start_of(model, guess)
     found = study(model, start)

@@ -20,8 +20,9 @@ Array = NDArray[np.float64]
 
 POSES = 6
 RANK = 1e-8  # singular values of W below this share of the largest count as zero
-IDLE = 1e-10  # rows smaller than this in every pose (forces per length of the mechanism) act on nothing
-UNIQUE = 1e-9
+# Of the largest row of J: smaller ones, in every pose, act on nothing. Descriptions with rounded numbers leave some
+# 1e-9 where a planar loop is meant; taken at its word, such a row would be a condition as hard as any other.
+IDLE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def study(model: Model, pose: Array | None = None) -> Study:
     whitened = [numbers.whitened(q) for q in poses]
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
-    idle = np.flatnonzero(largest < IDLE * max(1.0, numbers.length))
-    acting = np.flatnonzero(largest >= IDLE * max(1.0, numbers.length))
+    acts = largest > IDLE * np.max(largest, initial=0.0)
+    idle, acting = np.flatnonzero(~acts), np.flatnonzero(acts)
     rank = max((generic_rank(W[:, acting]) for W in whitened), default=0)
     used = _independent([W[:, acting] for W in whitened], rank)
     chosen = tuple(int(acting[i]) for i in used)

@@ -31,8 +31,8 @@ def at_pose(numbers: LoopNumbers, q: Array, rank: int) -> Flags:
     J = numbers.jacobian(q) / numbers.weights[:, None]
     U = np.linalg.svd(J, full_matrices=True)[0]
     reached: dict[str, Array] = {}
-    for n in U[:, rank:].T:
-        for name, wrench in numbers.wrenches(q, n / numbers.weights).items():
+    for wrenches in numbers.wrenches(q, U[:, rank:].T / numbers.weights):
+        for name, wrench in wrenches.items():
             reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / numbers.moment_units)
     names = [body.name for body in numbers.model.full_tree.bodies] + numbers.model.loop_names
     return {name: reached.get(name, np.zeros(6)) < REACHED for name in names}

@@ -15,7 +15,7 @@ SMALL = 1e-5
 def quaternion_product(p: Array, q: Array) -> Array:
     """p ∘ q for quaternions (x, y, z, w)."""
     a, b = p[:3], q[:3]
-    return np.concatenate([p[3] * b + q[3] * a + np.cross(a, b), [p[3] * q[3] - a @ b]])
+    return np.concatenate([p[3] * b + q[3] * a + _cross(a, b), [p[3] * q[3] - a @ b]])
 
 
 def conjugate(p: Array) -> Array:
@@ -54,17 +54,23 @@ def quaternion_log(p: Array) -> Array:
 
 def rotate(p: Array, x: Array) -> Array:
     """R(p) x for a unit quaternion."""
-    t = 2.0 * np.cross(p[:3], x)
-    return np.asarray(x + p[3] * t + np.cross(p[:3], t))
+    t = 2.0 * _cross(p[:3], x)
+    return np.asarray(x + p[3] * t + _cross(p[:3], t))
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """a x b; numpy's own takes ten times as long for single vectors."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def pose_integrate(q: Array, step: Array) -> Array:
     """[r, p] moved by the body velocity [v, w] for unit time."""
     v, w = step[:3], step[3:]
     r, p = q[:3], normalized(q[3:])
-    wv = np.cross(w, v)
+    wv = _cross(w, v)
     b, c = _screw_coefficients(float(w @ w))
-    moved = v + b * wv + c * np.cross(w, wv)
+    moved = v + b * wv + c * _cross(w, wv)
     return np.concatenate([r + rotate(p, moved), normalized(quaternion_product(p, quaternion_exp(w)))])
 
 
@@ -82,12 +88,12 @@ def pose_difference(q0: Array, q1: Array) -> Array:
     p0, p1 = normalized(q0[3:]), normalized(q1[3:])
     w = quaternion_log(quaternion_product(conjugate(p0), p1))
     d = rotate(conjugate(p0), q1[:3] - q0[:3])
-    wd = np.cross(w, d)
+    wd = _cross(w, d)
     square = float(w @ w)
     b, c = _screw_coefficients(square)
     # V⁻¹ = 1 - ½ [w] + k [w]², with k = (1 - (1 - c θ²) / (2 b)) / θ²
     k = 1.0 / 12.0 + square / 720.0 if square < SMALL else (1.0 - (1.0 - c * square) / (2.0 * b)) / square
-    return np.concatenate([d - 0.5 * wd + k * np.cross(w, wd), w])
+    return np.concatenate([d - 0.5 * wd + k * _cross(w, wd), w])
 
 
 def plane_integrate(q: Array, step: Array) -> Array:

@@ -147,7 +147,7 @@ def test_unknown_names_are_answered_with_the_known_ones(call: Callable[..., Any]
     [
         ({"algorithm": "abba"}, "no algorithm is named 'abba'. Did you mean 'aba'"),
         ({"kernel": "genric"}, "no kernel is named 'genric'. Did you mean 'generic'"),
-        ({"algorithm": "crba", "kernel": "generic"}, "generic kernels run the algorithm 'aba'"),
+        ({"algorithm": "crba", "kernel": "generic"}, "generic kernels run the algorithms 'aba' and 'ada'"),
     ],
 )
 def test_unknown_choices_are_refused(options: dict[str, str], message: str) -> None:

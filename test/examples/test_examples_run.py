@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 ARGUMENTS = {"long_chain.py": ["500"]}  # the full length takes a minute
+
+
+@lru_cache
+def output(name: str) -> subprocess.CompletedProcess[str]:
+    """What an example prints; it runs once."""
+    return run(name)
 
 
 def run(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -31,7 +39,7 @@ def run(name: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py")))
 def test_an_example_runs(name: str) -> None:
-    done = run(name)
+    done = output(name)
     if name == "export_c.py" and not any(map(shutil.which, ("cc", "gcc", "clang"))):
         assert "no C compiler" in done.stderr
         return
@@ -51,3 +59,63 @@ def test_the_export_without_a_compiler_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "There is no C compiler" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# --- closed loops -----------------------------------------------------------------------------------------------
+def numbers(name: str, label: str) -> list[float]:
+    """The numbers in the line of an example's output that starts so."""
+    (line,) = [one for one in output(name).stdout.splitlines() if one.startswith(label)]
+    return [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", line[len(label) :])]
+
+
+def test_the_four_bar_has_the_acceleration_of_its_closed_form_in_fifteen_lines() -> None:
+    computed, closed_form = numbers("four_bar.py", "crank:")[0], numbers("four_bar.py", "crank:")[-1]
+    assert computed == closed_form
+    text = (EXAMPLES / "four_bar.py").read_text(encoding="utf-8")
+    code = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", '"""'))]
+    assert len(code) <= 15
+
+
+def test_the_legs_of_the_platform_carry_what_virtual_work_says() -> None:
+    forces = numbers("stewart.py", "centred payload of 20 kg [N]:")
+    (closed_form,) = numbers("stewart.py", "closed form             [N]:")
+    assert forces == [closed_form] * 6
+
+
+def test_the_cranks_of_the_delta_robot_have_the_angles_of_the_closed_form() -> None:
+    assert numbers("delta.py", "angles agree with the closed form to")[0] < 1e-12  # rounding of lengths around 1 m
+
+
+def test_the_rods_of_the_standing_leg_pull_and_push() -> None:
+    out = output("cassie_leg.py").stdout
+    assert re.search(r"achilles +\d+\.\d+ N of tension, unique: \[ True  True  True\]", out)
+    assert re.search(r"plantar +\d+\.\d+ N of compression, unique: \[ True  True  True\]", out)
+
+
+def test_the_singular_pose_is_passed_with_the_energy_kept() -> None:
+    energy, level = numbers("singular_passing.py", "energy kept to")
+    assert energy < 1e-9
+    assert level < 1e-9
+
+
+def test_a_linkage_is_the_same_in_every_spelling_that_can_say_it() -> None:
+    same = re.findall(r"same to (\S+) rad/s²", output("convert_loops.py").stdout)
+    assert len(same) >= 5
+    assert max(map(float, same)) < 1e-10  # accelerations of up to 100 rad/s²
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------
+def test_the_pictures_of_the_examples_are_there_and_small() -> None:
+    shown = re.findall(r"!\[[^]]+\]\(\.\./(\S+)\)", (EXAMPLES / "README.md").read_text(encoding="utf-8"))
+    assert len(shown) >= 5
+    for path in shown:
+        assert (ROOT / path).stat().st_size < 60_000, path
+
+
+def test_a_picture_is_drawn_from_what_its_example_computes(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    script = f"import pictures; pictures.draw('four_bar', {str(tmp_path)!r})"
+    path = os.pathsep.join([str(ROOT), str(ROOT / "docs")])
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300, env={**os.environ, "PYTHONPATH": path})
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-
 from loop_robots import assert_same_tree
 
 from ada_dynamics import InputError, assemble, check

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of loop joints from poses and motions of frames in pinocchio, and its own constraints where it has them.
+
+A condition is a number that vanishes where the loop is closed. It is written in two frames alone, A in the parent and
+B in the child link, and shares nothing with the library's algorithms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.analysis.pinocchio_tree import WORLD, Frame, PinocchioTree
+from ada_dynamics.model.elements import LoopJoint
+
+Array = NDArray[np.float64]
+PARALLEL = 1e-12  # of unit vectors that are parallel or perpendicular but for rounding
+
+
+@dataclass(frozen=True)
+class Row:
+    """One condition: n . (origin of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B."""
+
+    n: Array
+    m: Array | None = None
+
+
+def rows_of(loop: LoopJoint) -> list[Row]:
+    """The conditions of a loop joint; their directions are orthonormal where the loop is closed."""
+    e = np.eye(3)
+    u = loop.axis
+    across = np.linalg.svd(u[None])[2][1:]
+    all_points, points_across = [Row(n) for n in e], [Row(n) for n in across]
+    turns = [Row(e[0], e[1]), Row(e[1], e[2]), Row(e[2], e[0])]
+    tilts = [Row(n, u) for n in across]
+    return {
+        "revolute": all_points + tilts,
+        "spherical": all_points,
+        "prismatic": points_across + turns,
+        "cylindrical": points_across + tilts,
+        "planar": [Row(u), *tilts],
+        "fixed": all_points + turns,
+        "universal": [*all_points, Row(u, loop.axis2)],
+    }[loop.kind]
+
+
+class LoopConditions:
+    """All conditions of a model's loops, stacked: g(q) = 0, ġ = J v, g̈ = J v̇ + γ."""
+
+    def __init__(self, tree: PinocchioTree) -> None:
+        """Args: the model's tree."""
+        self.tree = tree
+        self.loops = list(tree.ours.loops.values())
+        self.rows = [(loop, row) for loop in self.loops for row in rows_of(loop)]
+
+    def sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[Frame, Frame]]:
+        """Both frames of each loop, in motion."""
+        SE3 = self.tree.pin.SE3
+        self.tree.move(q, v, a)
+        return {
+            loop.name: (
+                self.tree.frame(loop.parent, SE3(loop.parent_rotation, loop.parent_xyz)),
+                self.tree.frame(loop.child, SE3(loop.child_rotation, loop.child_xyz)),
+            )
+            for loop in self.loops
+        }
+
+    def closing(self, q: Array) -> Array:
+        """g(q) [m] or [rad]."""
+        sides = self.sides(q)
+        out = []
+        for loop, row in self.rows:
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            out.append(n @ (B.p - A.p) if row.m is None else n @ (B.R @ row.m))
+        return np.array(out)
+
+    def gap(self, q: Array) -> float:
+        """How far the loops are open [m] or [rad], with directions: an axis the wrong way round is open by 2."""
+        sides = self.sides(q)
+        worst = float(np.max(np.abs(self.closing(q)), initial=0.0))
+        for loop in self.loops:
+            A, B = sides[loop.name]
+            if loop.kind in ("prismatic", "fixed"):
+                worst = max(worst, float(np.max(np.abs(A.R - B.R))))
+            elif loop.kind not in ("spherical", "universal"):
+                worst = max(worst, float(np.max(np.abs((A.R - B.R) @ loop.axis))))
+        return worst
+
+    def jacobian(self, q: Array) -> Array:
+        """J = ∂ġ/∂v."""
+        sides = self.sides(q)
+        out = np.zeros((len(self.rows), self.tree.ours.nv))
+        for i, (loop, row) in enumerate(self.rows):
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            if row.m is None:
+                out[i] = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
+            else:
+                out[i] = np.cross(B.R @ row.m, n) @ (B.Jw - A.Jw)
+        return out
+
+    def gamma(self, q: Array, v: Array) -> Array:
+        """γ: g̈ at v̇ = 0."""
+        sides = self.sides(q, v)
+        out = []
+        for loop, row in self.rows:
+            A, B = sides[loop.name]
+            n = A.R @ row.n
+            dn = np.cross(A.w, n)
+            ddn = np.cross(A.dw, n) + np.cross(A.w, dn)
+            if row.m is None:
+                out.append(ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv))
+            else:
+                m = B.R @ row.m
+                dm = np.cross(B.w, m)
+                out.append(ddn @ m + 2.0 * dn @ dm + n @ (np.cross(B.dw, m) + np.cross(B.w, dm)))
+        return np.array(out)
+
+    def frame_jacobians(self, q: Array) -> Array:
+        """Of both frames of each loop: what J is made of, and so what its zeros are rounding of."""
+        stack = [np.zeros((0, self.tree.ours.nv))]
+        for A, B in self.sides(q).values():
+            stack += [A.Jv, A.Jw, B.Jv, B.Jw]
+        return np.vstack(stack)
+
+    def scale(self, q: Array) -> float:
+        """The size against which singular values of J are small or not."""
+        return float(np.linalg.norm(self.frame_jacobians(q), axis=1).max(initial=1e-300))
+
+
+def constraint(tree: PinocchioTree, loop: LoopJoint) -> Any:
+    """A loop joint as pinocchio's `RigidConstraintModel`, or None where it has none.
+
+    Fixed joints are its CONTACT_6D, spherical ones CONTACT_3D. A revolute joint whose loop can only move in a plane
+    is a CONTACT_3D, too: the links keep its axis upright by themselves, and one of its three conditions, that across
+    the plane, is redundant. So solve it with a proximal parameter above zero.
+    """
+    pin = tree.pin
+    in_plane = loop.kind == "revolute" and moves_in_plane(tree, loop)
+    if loop.kind not in ("fixed", "spherical") and not in_plane:
+        return None
+    sides = [
+        (loop.parent, pin.SE3(loop.parent_rotation, loop.parent_xyz)),
+        (loop.child, pin.SE3(loop.child_rotation, loop.child_xyz)),
+    ]
+    ends = []
+    for link, inside in sides:
+        joint, placement = tree.frames[link]
+        ends.append((joint, placement * inside))
+    if ends[0][0] == 0:
+        ends.reverse()  # pinocchio 4.1's lcaba crashes where the first joint is the world
+    kind = pin.ContactType.CONTACT_6D if loop.kind == "fixed" else pin.ContactType.CONTACT_3D
+    made = pin.RigidConstraintModel(kind, tree.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL)
+    made.name = loop.name
+    return made
+
+
+def moves_in_plane(tree: PinocchioTree, loop: LoopJoint) -> bool:
+    """Whether all joints between the two links of a loop joint leave its axis the direction that it has."""
+    tree.move(tree.ours.neutral())  # directions that no joint changes are the same in every pose
+    axis = tree.frame(loop.parent).R @ loop.parent_rotation @ loop.axis
+    other = tree.frame(loop.child).R @ loop.child_rotation @ loop.axis
+    if not _is_parallel(axis, other):
+        return False
+    carriers = {joint.child: joint for joint in tree.ours.joints.values()}
+    above: list[set[str]] = []
+    for end in (loop.parent, loop.child):
+        links = set()
+        link = end
+        while link != WORLD and link in carriers:
+            links.add(link)
+            link = carriers[link].parent
+        above.append(links)
+    for link in above[0] ^ above[1]:  # what lies above both ends is not part of the loop
+        joint = carriers[link]
+        direction = tree.frame(joint.parent).R @ joint.rotation @ joint.axis
+        turns_upright = joint.kind in ("revolute", "continuous", "planar") and _is_parallel(axis, direction)
+        slides_flat = joint.kind == "prismatic" and abs(float(axis @ direction)) < PARALLEL
+        if not (joint.kind == "fixed" or turns_upright or slides_flat):
+            return False
+    return True
+
+
+def _is_parallel(a: Array, b: Array) -> bool:
+    return float(np.linalg.norm(np.cross(a, b))) < PARALLEL

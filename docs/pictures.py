@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of the examples, drawn from what they compute: `python docs/pictures.py [NAME ...]` writes docs/images/.
+
+Needs matplotlib: pip install 'ada_dynamics[tools]'.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+from ada_dynamics import Dynamics
+from ada_dynamics.commands.free_motion import move_freely, skeleton
+
+ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+SIZE = (8.0, 3.4)  # [inch]
+DOTS = 90  # per inch
+COLOURS = 64
+
+Names = dict[str, Any]
+
+
+def four_bar(example: Names) -> Figure:
+    """Snapshots of the falling linkage with the force of its closing joint, and that force over time."""
+    model = example["model"]
+    path = move_freely(model, example["q"], 1.6, 2e-3)
+    figure, (left, right) = _two_panels()
+    wrenches = path.dynamics.joint_wrenches(path.q, path.v, np.zeros(model.nv))["closing"]
+    for i in range(0, 401, 80):
+        _side_view(left, path.dynamics, path.q[i], alpha=0.2 + 0.8 * i / 400)
+    left.set_title("the first 0.8 s", fontsize="medium")
+    for k, label in ((0, "x"), (2, "z")):
+        right.plot(path.t, wrenches[:, k], label=f"along {label} of its frame on the ground")
+    right.set(xlabel="time [s]", ylabel="force of the closing joint [N]")
+    right.legend(fontsize="small")
+    return figure
+
+
+def stewart(example: Names) -> Figure:
+    """The tilted platform with its legs coloured by their forces."""
+    model, q = example["tilted"], example["at"]
+    forces = example["leg_forces"](model, q, 0.1)
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
+    poses = Dynamics(model, pose=q).poses(q)
+    colours = _colours(forces)
+    for corners in (
+        [model.joints[f"leg_{i}_hip"].xyz for i in range(1, 7)],
+        [_point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz) for i in range(1, 7)],
+    ):
+        axes.plot(*np.array([*corners, corners[0]]).T, color="0.4")
+    for i in range(1, 7):
+        hip, ball = poses[f"leg_{i}_sleeve"][:3, 3], _point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz)
+        axes.plot(*np.array([hip, ball]).T, color=colours[i - 1], lw=4)
+    axes.set_box_aspect((1, 1, 0.7))
+    axes.set(xlabel="x [m]", ylabel="y [m]")
+    bars: Any = figure.add_subplot(1, 2, 2)
+    bars.bar(range(1, 7), forces, color=colours)
+    bars.set(xlabel="leg", ylabel="force of the motor [N]")
+    return figure
+
+
+def delta(example: Names) -> Figure:
+    """The robot on its path, and what the motors hold."""
+    model, path = example["model"], np.array(example["path"])
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
+    for start, end in skeleton(example["dyn"], example["q"]):
+        axes.plot(*np.array([start, end]).T, "o-", color="C0", markersize=2)
+    axes.plot(*np.vstack([path, path[:1]]).T, "o--", color="C1", markersize=4)
+    axes.set_box_aspect((1, 1, 1.2))
+    axes.set(xlabel="x [m]", ylabel="y [m]")
+    upper: Any = figure.add_subplot(2, 2, 2)
+    lower: Any = figure.add_subplot(2, 2, 4, sharex=upper)
+    rest = np.zeros(model.nv)
+    motors = [model.v_index(name).start for name in model.actuated]
+    all_round = np.linspace(0.0, 2.0 * np.pi, 73)
+    radius, height = example["RADIUS"], example["HEIGHT"]
+    poses = [example["delta"]((radius * np.cos(t), radius * np.sin(t), height)).q for t in all_round]
+    curves = (
+        [np.degrees(q[example["motors"]]) for q in poses],
+        [example["dyn"].inverse(q, rest, rest)[motors] for q in poses],
+    )
+    points = (example["angles"], example["torques"])
+    for panel, label, lines, dots in zip((upper, lower), ("crank [deg]", "torque [N m]"), curves, points, strict=True):
+        panel.plot(np.degrees(all_round), np.array(lines), label=list(model.actuated))
+        panel.set_prop_cycle(None)
+        panel.plot(np.degrees(example["azimuths"]), np.array(dots), "o", markersize=3)
+        panel.set_ylabel(label)
+    upper.legend(fontsize="x-small", ncols=3)
+    lower.set_xlabel("azimuth of the plate on its path [deg]")
+    return figure
+
+
+def cassie_leg(example: Names) -> Figure:
+    """The leg from the side with its rods, and the efforts."""
+    model, dyn, q = example["model"], example["dyn"], example["q"]
+    figure, (left, right) = _two_panels()
+    _side_view(left, dyn, q)
+    poses = dyn.poses(q)
+    for rod, colour in (("achilles", "C3"), ("plantar", "C2")):
+        loop = model.loops[f"{rod}_end"]
+        ends = np.array([poses[rod][:3, 3], _point(poses, loop.child, loop.child_xyz)])
+        left.plot(ends[:, 0], ends[:, 2], color=colour, lw=3, label=f"{rod} rod")
+    ball = _point(poses, "foot", example["BALL"])
+    left.annotate("ground", (ball[0], ball[2]), (ball[0], ball[2] - 0.25), arrowprops={"arrowstyle": "->"}, ha="center")
+    left.set_xlim(-0.5, 0.5)
+    left.legend(fontsize="small", loc="upper right")
+    names = list(model.actuated)
+    right.barh(names[::-1], [example["efforts"][model.v_index(name)][0] for name in names[::-1]])
+    right.axvline(0.0, color="0.4", lw=0.8)
+    right.set_xlabel("effort of the motor [N m]")
+    return figure
+
+
+def singular_passing(example: Names) -> Figure:
+    """How near the linkage comes to the singular pose, and what happens to its energy."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    panels: Any = figure.subplots(3, 1, sharex=True)
+    t = np.arange(1, len(example["crank"]) + 1) * example["STEP"]
+    panels[0].plot(t, np.degrees(example["crank"]))
+    panels[0].set_ylabel("crank [deg]")
+    panels[1].semilogy(t, example["sigma"])
+    panels[1].set_ylabel("rank left σ")
+    panels[2].plot(t, np.abs(example["energy"] / example["start"] - 1.0))
+    panels[2].set(ylabel="energy error", xlabel="time [s]")
+    for time in t[1:][np.diff(np.sign(np.cos(example["crank"]))) != 0]:
+        for panel in panels:
+            panel.axvline(time, color="C1", ls=":")
+    return figure
+
+
+PICTURES: dict[str, Callable[[Names], Figure]] = {
+    one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing)
+}
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+def _two_panels() -> tuple[Figure, Any]:
+    figure = Figure(figsize=SIZE, layout="constrained")
+    return figure, figure.subplots(1, 2)
+
+
+def _side_view(axes: Any, dynamics: Dynamics, q: Any, alpha: float = 1.0) -> None:
+    for start, end in skeleton(dynamics, q):
+        axes.plot((start[0], end[0]), (start[2], end[2]), "o-", color="C0", markersize=3, lw=2, alpha=alpha)
+    axes.set_aspect("equal")
+    axes.set(xlabel="x [m]", ylabel="z [m]")
+
+
+def _point(poses: dict[str, Any], link: str, at: Any) -> Any:
+    return poses[link][:3, 3] + poses[link][:3, :3] @ at
+
+
+def _colours(values: Any) -> list[tuple[float, float, float]]:
+    """From blue (smallest) to red (largest)."""
+    shares = (values - values.min()) / (np.ptp(values) or 1.0)
+    return [(0.2 + 0.7 * s, 0.3, 0.9 - 0.7 * s) for s in shares]
+
+
+def draw(name: str, folder: str | Path = IMAGES) -> Path:
+    """Run an example and draw its picture."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        example = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+    path = Path(folder) / f"example_{name}.png"
+    figure = PICTURES[name](example)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=DOTS)
+    # A palette makes it a third of the size; without matplotlib's version in it, the same picture is the same file.
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    return path
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or PICTURES:
+        print(draw(wanted))

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model in pinocchio has our coordinates and moves as closed forms, our own dynamics, and an exact solution say.
+
+Our dynamics are compiled from other equations; the exact solution is the extended-precision one of `mechanism_oracle`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+from pin_tree import pin
+
+import ada_dynamics as ada
+from ada_dynamics.analysis.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.model.mechanisms import Mechanism
+from ada_dynamics.model.mechanisms.parts import thin_rod
+
+Array = NDArray[np.float64]
+# Sums of some hundred products in double precision, of which 1e-14 is seen.
+ROUNDING = 1e-11
+# The worst of these mechanisms, a ladder, has a condition number of 1e5.
+MECHANISM = 1e-9
+RATES = {"damping": 0.3, "friction": 0.2, "armature": 0.1}
+WRENCHES = {"link_3": (1.0, -2.0, 3.0, 0.5, 0.2, -0.4), "link_7": (0.0, 4.0, 0.0, 0.3, 0.0, 1.0)}
+
+
+def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    spread = np.diag(rng.uniform(0.02, 0.2, 3)) + 0.01
+    return float(rng.uniform(0.5, 2.0)), rng.uniform(-0.2, 0.2, 3), np.trace(spread) * np.eye(3) - spread
+
+
+def every_joint(with_mimic: bool = False, **rates: float) -> ada.Model:
+    """A branched tree with every joint type on oblique axes."""
+    rng = np.random.default_rng(0)
+    builder = ada.Builder("every_joint").link("link_0", *solid(rng))
+    kinds = [kind for kind in JOINT_TYPES if kind != "floating"]
+    for i, kind in enumerate(kinds, start=1):
+        first, second, _ = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        options: dict[str, Any] = {"axis2": second} if kind == "universal" else {}
+        if kind != "fixed":
+            options |= {"axis": first, **rates}
+        pose = rng.uniform(-0.5, 0.5, 3), rng.uniform(-2, 2, 3)
+        builder.link(f"link_{i}", *solid(rng)).joint(kind, kind, f"link_{i // 2}", f"link_{i}", *pose, **options)
+    if with_mimic:
+        for i, leader in ((20, "revolute"), (21, "prismatic")):
+            mimic = Mimic(leader, -1.5, 0.2)
+            builder.link(f"link_{i}", *solid(rng))
+            builder.joint(f"mimic_{i}", leader, "link_5", f"link_{i}", (0.1, 0.2, 0.3), axis=(0, 1, 0), mimic=mimic)
+    return builder.build("floating", gravity=(1.0, -2.0, -9.0))
+
+
+def state(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q, v = model.random_state(rng)
+    for name in model.joint_names:  # clear of the poses in which Euler angles are singular
+        middle = {"spherical_euler": 1.3, "floating_euler": 0.4}.get(model.joints[name].kind)
+        if middle is not None:
+            q[model.q_index(name).start + (1 if "spherical" in name else 4)] = middle
+    return q, v, rng.normal(size=model.nv)
+
+
+def assert_near(found: Array, expected: Array, tolerance: float = ROUNDING) -> None:
+    assert np.max(np.abs(found - expected)) < tolerance * max(1.0, float(np.max(np.abs(expected))))
+
+
+# --- coordinates ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("with_mimic", [False, True])
+def test_a_step_along_our_velocity_is_the_same_step_in_pinocchio(with_mimic: bool) -> None:
+    model = every_joint(with_mimic)
+    other = PinocchioModel(model)
+    for seed in range(5):
+        q, v, _ = state(model, seed)
+        stepped = pin.integrate(other.model, other.position(q), other.velocity(0.1 * v))
+        assert_near(other.position(model.integrate(q, v, 0.1)), stepped)
+
+
+@pytest.mark.parametrize("with_mimic", [False, True])
+def test_coordinates_come_back_from_pinocchio_as_they_went_and_efforts_keep_their_power(with_mimic: bool) -> None:
+    model = every_joint(with_mimic)
+    other = PinocchioModel(model)
+    q, v, tau = state(model)
+    assert other.position(q).shape == (other.model.nq,)
+    assert np.allclose(model.difference(other.own_position(other.position(q)), q), 0.0, atol=1e-14)
+    assert (other.own_velocity(other.velocity(v)) == v).all()
+    assert (other.own_effort(other.effort(tau)) == tau).all()
+    assert other.effort(tau) @ other.velocity(v) == pytest.approx(tau @ v, rel=1e-14)
+
+
+# --- trees ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("with_mimic", [False, True])
+def test_every_joint_type_with_rotors_losses_and_wrenches_moves_as_our_dynamics_say(with_mimic: bool) -> None:
+    model = every_joint(with_mimic, **RATES)
+    other, dyn = PinocchioModel(model), ada.Dynamics(model)
+    assert other.solvers == (("dense",) if with_mimic else ("aba", "dense"))
+    for seed in range(3):
+        q, v, tau = state(model, seed)
+        for solver in other.solvers:
+            a = other.forward(q, v, tau, WRENCHES, solver)
+            assert_near(dyn.inverse(q, v, a, external=WRENCHES), tau)
+        assert_near(other.inverse(q, v, a, WRENCHES), tau)
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("solver", [CONSTRAINT_DYNAMICS, DENSE])
+def test_a_rhombus_of_unit_rods_swings_as_its_closed_form_says(solver: str) -> None:
+    # crank and rocker turn (1/3 m l² each), the coupler only moves along (m l²): 5/3 θ'' = 2 g sin θ, θ from upright
+    model, q = mechanisms.four_bar()
+    a = PinocchioModel(model).forward(q, np.zeros(3), np.zeros(3), solver=solver)
+    crank = 6.0 / 5.0 * 9.81 * np.sin(q[0])
+    assert_near(a, np.array([crank, -crank, crank]))
+
+
+def test_a_massless_coupler_that_only_its_loop_holds_is_no_obstacle() -> None:
+    builder = ada.Builder("massless_coupler").link("base").link("coupler")
+    for name, x in (("crank", 0.0), ("rocker", 1.0)):
+        builder.link(name, *thin_rod(1.0, 1.0))
+        builder.joint(name, "revolute", "base", name, (x, 0, 0), axis=(0, 1, 0))
+    builder.joint("coupler", "revolute", "crank", "coupler", (0, 0, 1), axis=(0, 1, 0))
+    builder.loop("pin", "revolute", "coupler", "rocker", (1, 0, 0), child_xyz=(0, 0, 1), axis=(0, 1, 0))
+    other = PinocchioModel(builder.build())
+    order = list(other.ours.joints)
+    q = np.array([{"crank": 0.5, "rocker": 0.5, "coupler": -0.5}[name] for name in order])
+    a = other.forward(q, np.zeros(3), np.zeros(3), solver=DENSE)
+    # 2/3 m l² θ'' = g sin θ m l
+    crank = 1.5 * 9.81 * np.sin(0.5)
+    assert_near(a, np.array([{"crank": crank, "rocker": crank, "coupler": -crank}[name] for name in order]))
+
+
+MECHANISMS: dict[str, tuple[Callable[[], Mechanism], str]] = {
+    "four_bar": (mechanisms.four_bar, CONSTRAINT_DYNAMICS),
+    "five_bar": (mechanisms.five_bar, CONSTRAINT_DYNAMICS),
+    "ladder": (lambda: mechanisms.ladder(4), CONSTRAINT_DYNAMICS),
+    "hexa": (mechanisms.hexa, CONSTRAINT_DYNAMICS),
+    "stewart": (mechanisms.stewart, CONSTRAINT_DYNAMICS),
+    "delta": (mechanisms.delta, CONSTRAINT_DYNAMICS),
+    "two_feet": (mechanisms.two_feet, CONSTRAINT_DYNAMICS),
+    "slider_crank": (mechanisms.slider_crank, DENSE),
+    "bennett": (mechanisms.bennett, DENSE),
+    "cassie_leg": (mechanisms.cassie_leg, CONSTRAINT_DYNAMICS),
+    "watt_six_bar": (mechanisms.watt_six_bar, CONSTRAINT_DYNAMICS),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_mechanisms_move_as_an_exact_solution_says_by_every_solver(name: str) -> None:
+    make, default = MECHANISMS[name]
+    model, q = make()
+    other, oracle = PinocchioModel(model), Oracle(model)
+    assert other.solvers[0] == default
+    rng = np.random.default_rng(3)
+    v, tau = oracle.admissible(q, rng.normal(size=model.nv)), 5.0 * rng.normal(size=model.nv)
+    wrenches = {model.link_names[-1]: rng.normal(size=6)}
+    exact = oracle.forward(q, v, tau, wrenches).acceleration
+    for solver in other.solvers:
+        assert_near(other.forward(q, v, tau, wrenches, solver), exact, MECHANISM)
+
+
+def test_a_mechanism_in_balance_stays_at_rest() -> None:
+    model, q = mechanisms.four_bar()
+    other, rest = PinocchioModel(model), np.zeros(3)
+    a = other.forward(q, rest, other.inverse(q, rest, rest))
+    assert np.max(np.abs(a)) < 1e-12
+
+
+def test_constraints_are_what_pinocchio_has_for_a_loop_joint() -> None:
+    def kinds(mechanism: Mechanism) -> set[str]:
+        made = PinocchioModel(mechanism.model).constraints
+        assert set(made) == set(mechanism.model.loops)
+        return {str(c.type) if c is not None else "none" for c in made.values()}
+
+    assert kinds(mechanisms.two_feet()) == {"CONTACT_6D"}
+    assert kinds(mechanisms.hexa()) == {"CONTACT_3D"}
+    assert kinds(mechanisms.four_bar()) == {"CONTACT_3D"}  # its axis is kept upright by the links
+    assert kinds(mechanisms.slider_crank()) == {"none"}  # prismatic
+    assert kinds(mechanisms.bennett()) == {"none"}  # revolute, in space
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-6])
+def test_a_revolute_loop_counts_as_planar_only_where_every_axis_is_parallel(tilt: float) -> None:
+    flat = mechanisms.four_bar().model
+    builder = ada.Builder("tilted").link("base")
+    for joint in flat.joints.values():
+        axis = (tilt, 1.0, 0.0) if joint.name == "joint_2" else (0.0, 1.0, 0.0)
+        link = flat.links[joint.child]
+        builder.link(link.name, link.mass, link.com, link.inertia)
+        builder.joint(joint.name, "revolute", joint.parent, joint.child, joint.xyz, axis=axis)
+    builder.loop("closing", "revolute", "link_3", "base", (0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
+    assert (PinocchioModel(builder.build()).constraints["closing"] is None) == bool(tilt)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+def test_a_joint_order_that_pinocchio_cannot_take_is_not_silently_wrong() -> None:
+    # A model made past the builder's checks: legs and arms, joint by joint in turn. aba would be right.
+    right, q = mechanisms.two_feet()
+    depth = {right.root: 0}
+    for joint in right.joints.values():
+        depth[joint.child] = depth.get(joint.parent, 0) + 1
+    in_turn = sorted(right.joints.values(), key=lambda joint: depth[joint.child])
+    loops = list(right.loops.values())
+    wrong = ada.Model("in_turn", right.root, list(right.links.values()), in_turn, right.gravity, loops=loops)
+    shuffled = wrong.neutral()
+    for name in wrong.joint_names:
+        shuffled[wrong.q_index(name)] = q[right.q_index(name)]
+    tau = np.linspace(-1.0, 1.0, wrong.nv)
+    other, rest = PinocchioModel(wrong), np.zeros(wrong.nv)
+    with pytest.raises(ada.InputError, match=r"does not solve the equations of model 'in_turn'.*solver='dense'"):
+        other.forward(shuffled, rest, tau)
+    exact = Oracle(wrong).forward(shuffled, rest, tau).acceleration
+    assert_near(other.forward(shuffled, rest, tau, solver=DENSE), exact, MECHANISM)
+
+
+def test_a_loop_that_pinocchio_lacks_is_named_where_its_constraints_are_asked_for() -> None:
+    with pytest.raises(ada.InputError, match=r"no constraint for the loop 'guide'.*a prismatic joint.*solver='dense'"):
+        PinocchioModel(mechanisms.slider_crank().model).new_constraints()
+
+
+def test_unusable_arguments_are_named() -> None:
+    model, q = mechanisms.slider_crank()
+    other, zero = PinocchioModel(model), np.zeros(3)
+    with pytest.raises(ada.InputError, match=r"v has shape \(2,\), model 'slider_crank' needs \(3,\)"):
+        other.forward(q, zero[:2], zero)
+    with pytest.raises(ada.InputError, match=r"'constraintDynamics'.*Known: dense"):
+        other.forward(q, zero, zero, solver=CONSTRAINT_DYNAMICS)
+    with pytest.raises(ada.InputError, match=r"no link is named 'slyder'.*'slider'"):
+        other.forward(q, zero, zero, {"slyder": np.zeros(6)})
+    with pytest.raises(ada.InputError, match="wrench on link 'slider' has shape"):
+        other.forward(q, zero, zero, {"slider": np.zeros(3)})
+
+
+def test_accelerations_that_do_not_exist_are_refused() -> None:
+    builder = ada.Builder("loose").link("base").link("nothing")
+    model = builder.joint("hinge", "revolute", "base", "nothing", axis=(0, 1, 0)).build()
+    for solver in ("aba", "dense"):
+        with pytest.raises(ada.InputError, match="no finite acceleration of model 'loose'"):
+            PinocchioModel(model).forward([0.0], [0.0], [1.0], solver=solver)
+
+
+def test_pinocchio_is_imported_when_a_model_is_made_and_not_before() -> None:
+    check = "import sys, ada_dynamics.analysis.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+def test_a_missing_pinocchio_is_an_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mechanisms.four_bar().model
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    with pytest.raises(ada.InputError, match=r"not installed. Install it with: pip install 'ada_dynamics\[oracle\]'"):
+        PinocchioModel(model)
+
+
+def test_another_package_of_that_name_is_told_from_pinocchio(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mechanisms.four_bar().model
+    monkeypatch.setitem(sys.modules, "pinocchio", ModuleType("pinocchio"))
+    with pytest.raises(ada.InputError, match=r"another package of that name.*pip uninstall pinocchio.*oracle"):
+        PinocchioModel(model)

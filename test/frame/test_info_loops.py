@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada info` says of closed loops what there is to know."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Dynamics, cli
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.writers import write
+
+# Motions and motors as the mechanisms are known for.
+MOTIONS = {
+    "four_bar": (1, 3),
+    "slider_crank": (1, 1),
+    "five_bar": (2, 2),
+    "bennett": (1, 3),
+    "parallel_gripper": (1, 1),
+    "delta": (3, 3),
+    "stewart": (6, 6),
+    "cassie_leg": (7, 5),
+}
+
+
+@pytest.fixture
+def ada(capsys):
+    def run(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        return out
+
+    return run
+
+
+@pytest.mark.parametrize("name", MOTIONS)
+def test_mobility_and_motors_are_those_that_the_mechanism_is_known_for(ada, name):
+    data = json.loads(ada("info", name, "--json"))["loops"]
+    mobility, motors = MOTIONS[name]
+    assert (data["mobility"], data["motors"]["velocities"]) == (mobility, motors)
+    assert data["motors"]["over_actuated_by"] == max(0, motors - mobility)
+    assert data["motors"]["under_actuated_by"] == max(0, mobility - motors)
+    assert data["start"]["closes"]
+    assert data["pose"]["gap"] < 1e-12
+    assert data["mobility"] == data["velocities"] - data["independent_conditions"]
+    assert not data["pose"]["is_singular"]
+
+
+def test_the_text_says_the_same(ada):
+    text = ada("info", "four_bar")
+    assert "four_bar: 4 links, 3 joints (3 move), 1 loop\n" in text
+    assert "\nclosing (revolute y): link_3 -> base, 5 conditions\n" in text
+    assert "mobility 1: 3 velocities of the tree, 2 independent conditions" in text
+    assert "redundant: closing: force along y, moment about z, moment about x" in text
+    assert "for a mobility of 1: over-actuated by 2" in text
+    assert "5 motors (hip_roll, hip_yaw, hip_pitch, knee, foot_crank) for a mobility of 7: under-actuated by 2" in ada(
+        "info", "cassie_leg"
+    )
+
+
+def test_a_planar_linkage_has_unique_forces_in_its_plane_only(ada):
+    unique = json.loads(ada("info", "four_bar", "--json"))["loops"]["unique_components"]
+    in_plane = {"fx": True, "fy": False, "fz": True, "nx": False, "ny": True, "nz": False}
+    assert unique == dict.fromkeys(("joint_1", "joint_2", "joint_3", "closing"), in_plane)
+    rows = [line.split() for line in ada("info", "four_bar").splitlines() if line.startswith("closing ")]
+    assert ["closing", "+", ".", "+", ".", "+", "."] in rows
+
+
+def test_a_platform_without_redundancy_has_only_unique_forces(ada):
+    data = json.loads(ada("info", "stewart", "--json"))["loops"]
+    assert all(all(flags.values()) for flags in data["unique_components"].values())
+    assert len(data["unique_components"]) == 13 + 6
+    assert data["redundant"] == []
+    assert "all forces and moments of all joints follow from the motion alone" in ada("info", "stewart")
+
+
+def test_the_zero_pose_is_said_to_be_open_by_its_gap(ada, tmp_path):
+    """Three rods of 1 m upright end 3 m above, and 1 m beside, the pivot."""
+    file = write(mechanisms.four_bar().model, tmp_path / "robot.urdf", "loop_joint")[0]
+    data = json.loads(ada("info", file, "--json"))["loops"]
+    assert not data["start"]["closes"]
+    assert data["start"]["gap"]["closing"] == pytest.approx(3.0, abs=1e-12)
+    assert data["pose"]["gap"] < 1e-12
+    assert "the zero pose leaves loop closing open by 3;" in ada("info", file)
+
+
+def test_a_start_pose_chooses_the_way_of_assembly(ada, tmp_path):
+    """An antiparallelogram and the parallelogram of the same rods."""
+    lengths = (1.0, 2.0, 1.0, 2.0)
+    model, parallel = mechanisms.four_bar(lengths)
+    (file,) = write(model, tmp_path / "robot.urdf", "loop_joint")
+    for q in (parallel, mechanisms.four_bar(lengths, crossed=True).q):
+        found = json.loads(ada("info", file, "--json", "--start", *q))["loops"]
+        assert found["start"]["closes"]
+        np.testing.assert_allclose(found["pose"]["q"], q, atol=1e-12)
+
+
+def test_loops_may_stand_in_a_file_beside(ada, tmp_path):
+    main, beside = write(mechanisms.five_bar().model, tmp_path / "robot.urdf", "sidecar")
+    data = json.loads(ada("info", main, "--loops", beside, "--json"))
+    assert data["loops"]["mobility"] == 2
+    assert [loop["name"] for loop in data["loops"]["loops"]] == ["tip"]
+    assert data["loops"]["motors"]["joints"] == ["left_crank", "right_crank"]
+    assert json.loads(ada("info", main, "--json"))["loops"] == {}
+
+
+def test_loops_that_stay_open_are_shown_with_the_reason(ada, tmp_path):
+    text = write(mechanisms.four_bar().model, tmp_path / "r.urdf", "loop_joint")[0].read_text(encoding="utf-8")
+    (tmp_path / "open.urdf").write_text(text.replace('link="base" xyz="1 0 0"', 'link="base" xyz="9 0 0"'), "utf-8")
+    data = json.loads(ada("info", tmp_path / "open.urdf", "--json"))
+    assert "cannot be assembled" in data["loops"]["problem"]
+    assert data["loops"]["loops"][0]["child_xyz"] == [9.0, 0.0, 0.0]
+    assert data["check"]["error"] == 1
+
+
+def test_the_operations_are_those_of_the_kernel_that_closes_the_loops(ada):
+    data = json.loads(ada("info", "five_bar", "--json"))["operations per call"]
+    model, q = mechanisms.five_bar()
+    dyn = Dynamics(model, pose=q)
+    assert data["algorithm"] == dyn.algorithm
+    counted = data[f"forward ({dyn.algorithm}, loops closed)"]
+    # The tree alone is cheaper: its mass matrix and inverse dynamics are part of the closed kernel.
+    assert counted["flops"] > data["inverse"]["flops"] > 0
+    assert counted["divisions"] >= model.nv  # one pivot for each velocity, at least
+
+
+def test_a_tree_has_no_section_on_loops(ada):
+    assert "\nloops\n" not in ada("info", "pa10")
+
+
+def test_a_start_pose_of_the_wrong_length_is_refused(capsys):
+    assert cli.main(["info", "four_bar", "--start", "1"]) == 2
+    assert "--start has 1 numbers; 'four_bar' needs 3" in capsys.readouterr().err

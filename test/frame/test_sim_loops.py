@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada sim` keeps loops closed and energy constant, and refuses what has no motion to show."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from ada_dynamics import cli
+from ada_dynamics.commands.free_motion import move_freely, skeleton
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model import planar_chain
+from ada_dynamics.model.mechanisms import four_bar, slider_crank
+from ada_dynamics.model.writers import write
+
+
+@pytest.fixture
+def ada(capsys):
+    def run(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def swing(angle, duration, steps=20_000):
+    """Crank of the unit rhombus from rest, by its closed form: angle'' = 6/5 g sin(angle), from +z."""
+    h, x = duration / steps, np.array([angle, 0.0])
+    rate = lambda x: np.array([x[1], 1.2 * 9.81 * np.sin(x[0])])  # noqa: E731
+    for _ in range(steps):
+        a = rate(x)
+        b = rate(x + 0.5 * h * a)
+        c = rate(x + 0.5 * h * b)
+        x = x + h / 6.0 * (a + 2 * b + 2 * c + rate(x + h * c))
+    return x[0]
+
+
+def test_the_rhombus_swings_as_its_closed_form_says(ada):
+    code, out, _ = ada("sim", "four_bar", "--json", "--duration", "1", "--step", "1e-3")
+    data = json.loads(out)
+    assert code == 0
+    # Both rules are of fourth order: (1 ms · 3.4/s)⁴ is 1e-10.
+    assert data["states"][-1]["q"][0] == pytest.approx(swing(0.75 * np.pi, 1.0), abs=1e-9)
+    assert data["energy_drift"] < 1e-10
+    assert data["largest_gap"] < 1e-13
+    energies = [s["kinetic_energy"] + s["potential_energy"] for s in data["states"]]
+    np.testing.assert_allclose(energies, energies[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "parallel_gripper", "delta"])
+def test_mechanisms_fall_with_their_loops_closed_and_their_energy_kept(ada, name):
+    data = json.loads(ada("sim", name, "--json", "--duration", "0.1")[1])
+    assert data["states"][-1]["kinetic_energy"] > 0.0
+    assert data["largest_gap"] < 1e-12
+    # 50 steps of fourth order; the fastest of these turns by 0.04 rad per step
+    assert data["energy_drift"] < 1e-6
+
+
+def test_the_table_ends_with_drift_and_gap(ada):
+    code, out, err = ada("sim", "five_bar", "--headless", "--duration", "0.02")
+    assert (code, err) == (0, "")
+    assert re.search(r"energy drift \S+e-\d+ of its swing\.\nloops: largest gap \S+e-\d+ \[m, rad\]\n$", out)
+
+
+def test_a_rough_start_is_closed_and_said_to_be_moved(ada):
+    _, out, _ = ada("sim", "four_bar", "--headless", "--duration", "0.01", "--start", "2", "0", "4")
+    assert re.search(r"the loops were closed by moving the given pose by up to 0\.\d+ \[rad, m\]", out)
+
+
+def test_rest_in_a_singular_pose_is_refused_with_the_ways_out(ada):
+    flat = (np.pi / 2, 0.0, np.pi)
+    code, _, err = ada("sim", "four_bar", "--headless", "--start", *flat)
+    assert code == 2
+    assert "at rest in a singular pose" in err
+    assert "0.5774" in err  # all rods level: the crank, the coupler and the rocker turn by 1, -1, 1 over √3
+
+
+def test_a_singular_pose_on_the_way_is_passed_and_reported(ada, tmp_path):
+    """The flat pose at the first state but one: a start that reaches it after a step."""
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    (file,) = write(model, tmp_path / "r.urdf", "loop_joint")
+    near = np.array([np.pi / 2, 0.0, np.pi]) - 1e-2 * np.array([1.0, -1.0, 1.0])
+    _, out, err = ada("sim", file, "--json", "--duration", "0.2", "--start", *near)
+    data = json.loads(out)
+    cranks = [s["q"][0] for s in data["states"]]
+    assert cranks[0] < np.pi / 2 < cranks[-1]
+    levels = [s["q"][0] + s["q"][1] for s in data["states"]]
+    np.testing.assert_allclose(levels, np.pi / 2, atol=1e-9)  # the branch on which the coupler stays level
+    assert data["energy_drift"] < 1e-8
+    assert err == ""
+
+
+def test_a_locked_mechanism_is_refused(ada, tmp_path):
+    (file,) = write(planar_chain(2), tmp_path / "r.urdf", "loop_joint")
+    ends = {"parent": {"link": "link_2", "xyz": [0, 0, 1]}, "child": {"link": "base", "xyz": [1, 0, 0]}}
+    loop = {"name": "l", "type": "revolute", "axis": [0, 1, 0], **ends}
+    (tmp_path / "l.json").write_text(json.dumps({"loops": [loop]}), encoding="utf-8")
+    code, _, err = ada("sim", file, "--loops", tmp_path / "l.json", "--headless")
+    assert code == 2
+    assert "its loops leave nothing to move" in err
+
+
+def test_loops_that_cannot_close_are_refused_with_their_gap(ada, tmp_path):
+    (file,) = write(planar_chain(3), tmp_path / "r.urdf", "loop_joint")
+    loop = (
+        '{"name": "l", "type": "spherical", "parent": {"link": "link_3"}, "child": {"link": "base", "xyz": [9, 0, 0]}}'
+    )
+    (tmp_path / "l.json").write_text(f'{{"loops": [{loop}]}}', encoding="utf-8")
+    code, _, err = ada("sim", file, "--loops", tmp_path / "l.json", "--headless")
+    assert code == 2
+    assert "cannot be assembled" in err and "'l' by 7 m" in err
+
+
+def test_the_stick_figure_reaches_the_joints_that_close_loops():
+    model, q = four_bar()
+    ends = [end for line in skeleton(Dynamics(model, pose=q), q) for end in line]
+    assert min(np.linalg.norm(end - (1.0, 0.0, 0.0)) for end in ends) < 1e-12
+
+
+def test_a_motion_without_steps_in_singular_poses_names_none():
+    model, q = slider_crank()
+    assert move_freely(model, q, 0.01, 1e-3).singular == []

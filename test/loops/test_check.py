@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada.check` reports what is wrong or odd in the loops of a description, and where it is written."""
+
+import json
+
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model import Builder, planar_chain
+from ada_dynamics.model.mechanisms import four_bar, ring
+from ada_dynamics.model.writers import render, write
+
+CLOSING = {
+    "name": "closing",
+    "type": "revolute",
+    "axis": [0, 1, 0],
+    "parent": {"link": "link_3", "xyz": [0, 0, 1]},
+    "child": {"link": "base", "xyz": [1, 0, 0]},
+}
+
+
+def urdf(model):
+    (text,) = render(model, "loop_joint").texts.values()
+    return text
+
+
+def chain(n=3):
+    return urdf(planar_chain(n))
+
+
+def closed(changes=None, **more):
+    """The loop with some of its fields changed, and what else stands in its file."""
+    return {"loops": [{**CLOSING, **(changes or {})}], **more}
+
+
+def side(link, xyz):
+    return {"link": link, "xyz": xyz}
+
+
+def findings(source, **options):
+    return {f.code: f for f in ada.check(source, **options).findings}
+
+
+def test_a_linkage_whose_motor_is_named_has_one_note_on_its_redundant_conditions():
+    report = ada.check(chain(), loops=closed(actuated=["joint_1"]))
+    (note,) = report.findings
+    assert (note.code, note.severity) == ("redundant", "note")
+    # a planar linkage does not feel what happens across its plane
+    assert "force along y, moment about z, moment about x" in note.message
+    assert report.ok
+
+
+def test_motors_beyond_the_mobility_are_counted():
+    found = findings(chain(), loops=closed(actuated=["joint_1", "joint_3"]))["over-actuated"]
+    assert found.severity == "note"
+    assert "2 motors (joint_1, joint_3) drive 1 of 1 motions" in found.message
+    unnamed = findings(chain(), loops=closed())["over-actuated"]
+    assert "all joints count, as none is named" in unnamed.message
+    assert "actuated" in unnamed.fix
+
+
+def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
+    """Two motors for two motions, but both on the part that the loop leaves only one: a five-bar's crank stays free."""
+    robot = Builder("two").link("base")
+    for i, parent in ((1, "base"), (2, "link_1"), (3, "link_2"), (4, "base")):
+        robot.link(f"link_{i}", 1.0, (0, 0, 0.5), (0.1, 0.1, 0.1))
+        robot.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0, 0, 1.0 if i in (2, 3) else 0.0), axis=(0, 1, 0))
+    robot.loop("closing", "revolute", "link_3", "base", (0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
+    robot.actuated(["joint_1", "joint_2"])
+    found = findings(urdf(robot.build()))["over-actuated"]
+    assert "2 motors (joint_1, joint_2) drive 1 of 2 motions" in found.message
+
+
+def test_a_loop_that_cannot_close_is_an_error_with_its_gap():
+    report = ada.check(chain(), loops=closed({"child": side("base", [9, 0, 0])}))
+    (error,) = report.errors
+    assert error.code == "loop-open"
+    assert "'closing'" in error.where
+    # three rods of 1 m that point at a pivot 9 m away miss it by 6 m
+    assert "'closing' by 6 m" in error.message
+
+
+def test_a_loop_whose_axis_lies_across_the_others_cannot_close():
+    loop = {"axis": [0, 0, 1], "type": "prismatic", "child": {**side("base", [1, 0, 0]), "rpy": [1.2, 0, 0.4]}}
+    report = ada.check(chain(), loops=closed(loop))
+    assert [e.code for e in report.errors] == ["loop-open"]
+    assert "rad" in report.errors[0].message
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_a_loop_between_links_that_are_fixed_to_each_other_is_an_error(base):
+    robot = Builder("r").link("base", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, inertia=(1, 1, 1))
+    robot.link("tool", 1.0, inertia=(1, 1, 1)).joint("weld", "fixed", "rod", "tool")
+    robot.joint("pivot", "revolute", "base", "rod", axis=(0, 1, 0))
+    loop = {"parent": side("rod", [0, 0, 0]), "child": side("tool", [0, 0, 0])}
+    error = findings(urdf(robot.build()), base=base, loops=closed(loop))["rigid-loop"]
+    assert (error.severity, "'closing'" in error.where) == ("error", True)
+
+
+def test_a_loop_from_a_fixed_base_to_the_world_is_an_error_and_from_a_floating_one_it_is_none():
+    loop = closed({"parent": side("world", [0, 0, 0]), "child": side("base", [0, 0, 0]), "type": "spherical"})
+    del loop["loops"][0]["axis"]
+    robot = Builder("r").link("base", 1.0, inertia=(1, 1, 1)).link("rod", 1.0, inertia=(1, 1, 1))
+    text = urdf(robot.joint("pivot", "revolute", "base", "rod", axis=(0, 1, 0)).build())
+    assert findings(text, loops=loop)["rigid-loop"].severity == "error"
+    assert ada.check(text, base="floating", loops=loop).ok
+
+
+def test_loops_that_leave_nothing_to_move_are_a_warning():
+    found = findings(chain(2), loops=closed({"parent": side("link_2", [0, 0, 1])}))
+    assert found["locked"].severity == "warning"
+    assert "2 independent conditions on 2 joint velocities" in found["locked"].message
+    assert "over-actuated" not in found
+
+
+def test_a_ring_of_six_askew_joints_is_locked_and_one_of_seven_moves():
+    assert "locked" in findings(urdf(ring(6).model))
+    assert "locked" not in findings(urdf(ring(7).model))
+
+
+def test_single_joints_that_the_loops_hold_are_named():
+    report = ada.check(chain(5), loops=closed({"parent": side("link_2", [0, 0, 1])}))
+    assert [w.where.split(": ")[-1] for w in report.warnings] == ["joint 'joint_1'", "joint 'joint_2'"]
+    assert {w.code for w in report.warnings} == {"locked-joint"}
+
+
+def test_redundant_conditions_that_act_are_counted():
+    # Bennett's linkage: one motion of three joints, so two of the five conditions are independent
+    note = findings("bennett")["redundant"]
+    assert "of 5 conditions that act, 3 follow from the others" in note.message
+
+
+def test_a_closed_zero_pose_that_is_singular_is_a_warning():
+    """A rhombus that is flat at zero: two ways of moving cross there."""
+    robot = Builder("flat").link("base")
+    for i, (parent, at) in enumerate((("base", 0), ("link_1", 1), ("link_2", 1)), start=1):
+        way = -1.0 if i == 3 else 1.0  # the last rod leads back
+        robot.link(f"link_{i}", 1.0, (0.5 * way, 0, 0), (0, 1 / 12, 1 / 12))
+        robot.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (at, 0, 0), axis=(0, 1, 0))
+    robot.loop("closing", "revolute", "link_3", "base", (-1, 0, 0), child_xyz=(1, 0, 0), axis=(0, 1, 0))
+    warning = findings(urdf(robot.build()))["singular-pose"]
+    assert warning.severity == "warning"
+    assert "the zero pose is singular: there the loops leave 2 motions instead of 1" in warning.message
+
+
+def test_a_link_without_mass_that_its_loops_hold_is_no_error():
+    """The rocker of a four-bar without mass: the crank and the coupler give it its motion."""
+    model = four_bar().model
+    text = urdf(model)
+    start = text.index('<link name="link_3">')
+    end = text.index("</link>", start)
+    light = text[:start] + '<link name="link_3">' + text[end:]
+    report = ada.check(light)
+    assert report.ok
+    assert "held-by-loops" in {f.code for f in report.notes}
+    opened = light[: light.index("<loop_joint")] + "</robot>"
+    assert "singular" in {f.code for f in ada.check(opened).errors}
+
+
+MISTAKES = {
+    "an axis of length zero": ({"axis": [0, 0, 0]}, "length zero"),
+    "an unknown link": ({"child": side("bose", [1, 0, 0])}, "no link is named 'bose'. Did you mean 'base'?"),
+    "an unknown type": ({"type": "worm gear"}, "worm gear"),
+    "a loop to its own link": ({"child": side("link_3", [1, 0, 0])}, "joins link 'link_3' to itself"),
+    "the name of a joint": ({"name": "joint_1"}, "joint_1"),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_what_makes_a_loop_unreadable_is_an_error(what):
+    changes, text = MISTAKES[what]
+    errors = ada.check(chain(), loops=closed(changes)).errors
+    assert len(errors) == 1
+    assert text in str(errors[0])
+
+
+def test_parts_that_only_a_loop_connects_are_named():
+    text = chain().replace("</robot>", '<link name="island"/></robot>')
+    error = findings(text, loops=closed({"child": side("island", [0, 0, 0])}))["several-roots"]
+    assert error.severity == "error"
+    assert "'base'" in error.message and "'island'" in error.message
+
+
+def test_findings_name_file_and_line_of_the_loop(tmp_path):
+    main, beside = write(four_bar().model, tmp_path / "robot.urdf", "sidecar")
+    text = beside.read_text(encoding="utf-8")
+    line = next(i for i, one in enumerate(text.splitlines(), start=1) if "name: closing" in one)
+    note = findings(main, loops=beside)["redundant"]
+    assert f"{beside}, line {line}: loop 'closing'" in str(note)
+    (inside,) = write(four_bar().model, tmp_path / "one.urdf", "loop_joint")
+    lines = inside.read_text(encoding="utf-8").splitlines()
+    assert lines[findings(inside)["redundant"].line - 1].strip().startswith("<loop_joint")
+
+
+def test_a_file_of_loops_that_is_not_there_raises(tmp_path):
+    with pytest.raises(ada.ModelError, match="no such file"):
+        ada.check(chain(), loops=tmp_path / "none.yaml")
+
+
+def test_a_model_with_loops_in_another_format_is_checked_too(tmp_path):
+    (file,) = write(four_bar().model, tmp_path / "four_bar.xml", "mjcf")
+    report = ada.check(file)
+    assert report.ok
+    assert "redundant" in {f.code for f in report.notes}
+    json.dumps(report.to_dict())
+
+
+def test_the_report_of_a_tree_is_the_same_as_without_this_room():
+    from ada_dynamics.model.check import check as of_descriptions
+
+    assert str(ada.check("pa10_thesis")) == str(of_descriptions("pa10_thesis"))
+
+
+def test_large_models_are_not_searched_for_ranks():
+    n = 70
+    text = chain(n)
+    loop = closed({"parent": side(f"link_{n}", [0, 0, 1])})
+    report = ada.check(text, loops=loop)
+    assert [f.code for f in report.findings] == ["loops-not-checked"]
