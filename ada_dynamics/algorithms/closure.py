@@ -70,7 +70,7 @@ class Row:
     columns: dict[int, Scalar]  # J: by index in v
     rate: Scalar  # γ = J̇ v, with the accelerations that weight has in it taken out
     wrenches: dict[int, Force]  # by body, about its origin in its axes; none for the world
-    own: Force  # on the child about frame B's origin, in the axes of frame B
+    own: Force  # on the description's child, about the origin of its frame, in that frame's axes
 
 
 class Branches:
@@ -209,8 +209,7 @@ def loop_rows(
                 _add_columns(tree, q, i, _wrench(kind, e[i], points[i]), sign, columns)
             if end != WORLD:
                 wrenches[end] = _wrench(kind, e[end], points[end]).scaled(sign)
-        along = loop.child_pose.rotation.down(e[loop.child])
-        own = Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
+        own = _own_wrench(kind, loop, e, inner)
         result.append(Row(columns, rates.of(kind, e[ways.top]), wrenches, own))
     return result
 
@@ -218,6 +217,16 @@ def loop_rows(
 def _wrench(kind: RowKind, e: Vec3, r: Vec3) -> Force:
     """A unit force through the point r, or a unit moment."""
     return Force(v3.cross(r, e), e) if kind.is_force else Force(e, ZERO3)
+
+
+def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping[int, Vec3]) -> Force:
+    """A row's unit wrench on the description's child, which is the parent where the loop is turned round."""
+    if not loop.is_turned:
+        along = loop.child_pose.rotation.down(e[loop.child])
+        return Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
+    pose = loop.parent_pose.rotation
+    arm = pose.down(v3.sub(inner[loop.parent], loop.parent_pose.position))
+    return _wrench(kind, pose.down(e[loop.parent]), arm).scaled(-1.0)
 
 
 def _add_columns(

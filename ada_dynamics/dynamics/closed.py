@@ -21,6 +21,7 @@ from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.errors import BifurcationWarning, ModelError, SingularPoseWarning
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.long import SEARCHED
@@ -28,6 +29,7 @@ from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.stored import studied
 from ada_dynamics.loops.study import Study
 from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
+from ada_dynamics.model.tree import Tree
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.kernels import Kernels
@@ -56,19 +58,54 @@ class ClosedDynamics:
         self.model = kernels.model
         self.pose = pose
 
+    def _at(self, turned: bool) -> tuple[Study, Plans]:
+        return studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+
     @cached_property
-    def _studied(self) -> tuple[Study, Plans]:
-        return studied(self.model, self.kernels.fingerprint(), self.pose)
+    def _chosen(self) -> tuple[Study, Plans, str]:
+        """Study and plans for the side of the loop joints that gives the shortest code, and the plan that does."""
+        study, plans = self._at(False)
+        if plans.is_dense_only or len(plans.candidates) == 1:
+            return study, plans, next(iter(plans.candidates), "late")
+        store = ObjectCache.default()
+        key = digest("candidate", self.kernels.fingerprint(), repr(plans), source_hash())
+        entry = store.load(key)
+        if entry is None:
+            costs = {(turned, name): cost for turned in (False, True) for name, cost in self._costs(turned).items()}
+            turned, name = min(sorted(costs), key=costs.__getitem__)
+            store.store(key, b"", {"turned": turned, "name": name})
+        else:
+            turned, name = bool(entry.metadata["turned"]), str(entry.metadata["name"])
+        return (*self._at(turned), name)
+
+    def _costs(self, turned: bool) -> dict[str, float]:
+        study, plans = self._at(turned)
+        tree = study.numbers.tree
+        if turned and not any(loop.is_turned for loop in tree.loops):
+            return {}
+        solvers = {name: closed.elimination(tree, plans, name) for name in plans.candidates}
+        functions = {name: closed.forward(tree, plans, solver, False).trace() for name, solver in solvers.items()}
+        return self.kernels.costs(functions)
 
     @property
     def study(self) -> Study:
         """What is known of the loops."""
-        return self._studied[0]
+        return self._chosen[0]
 
     @property
     def plans(self) -> Plans:
         """How to eliminate."""
-        return self._studied[1]
+        return self._chosen[1]
+
+    @property
+    def cheapest(self) -> str:
+        """The plan with the shortest code."""
+        return self._chosen[2]
+
+    @property
+    def tree(self) -> Tree:
+        """The mechanism, its loops from the side that was chosen."""
+        return self.study.numbers.tree
 
     def refuse_locked(self) -> None:
         """Raise where the loops leave no motion: that is a structure, most often by mistake."""
@@ -83,7 +120,7 @@ class ClosedDynamics:
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
         """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
-        tree = self.model.tree
+        tree = self.tree
         if name in closed.ASSEMBLIES:
             solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
         else:
@@ -92,7 +129,7 @@ class ClosedDynamics:
 
     def _assembly_pivots(self, name: str) -> list[float]:
         """Pivots of an assembly, the smallest of each in the sample poses."""
-        solver = closed.assembly(self.model.tree, self.plans, name, self.kernels.order, ())
+        solver = closed.assembly(self.tree, self.plans, name, self.kernels.order, ())
         rest = [0.0] * self.model.nv
         found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
         return [min(values) for values in zip(*found, strict=True)]
@@ -103,7 +140,7 @@ class ClosedDynamics:
         return self.kernels.get(tag, lambda: self.quantity(name, external, multipliers))
 
     def _system(self, q: Array, v: Array, tau: Array, wrenches: Array) -> singular.System:
-        kernel = self.kernels.get("loop system", lambda: closed.system(self.model.tree, self.plans))
+        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans))
         (M, r, J, rate), _ = kernel.single_status(q, v, tau, wrenches)
         w = self._weights
         return singular.System(M, r, J / w[:, None], rate / w)
@@ -114,7 +151,7 @@ class ClosedDynamics:
 
     def _rates(self, q: Array, v: Array) -> singular.Rates:
         """γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e)."""
-        tree, w = self.model.tree, self._weights
+        tree, w = self.tree, self._weights
         of_state = self.kernels.get("loop conditions", lambda: closed.conditions(tree, self.plans))
         rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(tree, self.plans))
         (J, by_q), _ = rates.single_status(q, v)
@@ -126,7 +163,7 @@ class ClosedDynamics:
         return singular.Rates(J / w[:, None], by_q / w, by_v / w[:, None])
 
     def _gamma(self, q: Array, v: Array) -> Array:
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
         (_, gamma), _ = kernel.single_status(q, v)
         return np.asarray(gamma / self._weights, dtype=np.float64)
 
@@ -145,7 +182,7 @@ class ClosedDynamics:
         return self._rank_revealing(q, v, tau, wrenches)
 
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
-        system = self._system(q, v, tau, np.zeros(6 * len(self.model.tree.bodies)) if wrenches is None else wrenches)
+        system = self._system(q, v, tau, np.zeros(6 * len(self.tree.bodies)) if wrenches is None else wrenches)
         solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
         if solution.is_singular:
             self._warn(solution, q)
@@ -170,7 +207,7 @@ class ClosedDynamics:
 
     def tangents(self, q: Array) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular pose."""
-        rest, no_wrenches = np.zeros(self.model.nv), np.zeros(6 * len(self.model.tree.bodies))
+        rest, no_wrenches = np.zeros(self.model.nv), np.zeros(6 * len(self.tree.bodies))
         system = self._system(q, rest, rest, no_wrenches)
         solution = singular.solve(system, self.study.rank, rest, lambda: self._rates(q, rest))
         return singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
@@ -199,7 +236,7 @@ class ClosedDynamics:
     # --- inverse dynamics ---------------------------------------------------------------------------------------
     def efforts(self, q: Array, v: Array, wanted: Array) -> Array:
         """Least efforts of the motors that do what efforts on all joints of the tree would, state by state."""
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
         if q.ndim == 2:
             return np.array([self.efforts(*row) for row in zip(q, v, wanted, strict=True)])
         (J, _), _ = kernel.single_status(np.ascontiguousarray(q), np.ascontiguousarray(v))
@@ -208,7 +245,7 @@ class ClosedDynamics:
     # --- projection ---------------------------------------------------------------------------------------------
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
         """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
-        rest, no_wrenches = np.zeros(len(v)), np.zeros(6 * len(self.model.tree.bodies))
+        rest, no_wrenches = np.zeros(len(v)), np.zeros(6 * len(self.tree.bodies))
         at = None
         for _ in range(steps):
             gap = self.gap(q)
@@ -225,7 +262,7 @@ class ClosedDynamics:
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""
-        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.model.tree))
+        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.tree))
         whole, _ = kernel.single_status(q)
         return np.asarray(whole[list(self.plans.conditions)] / self._weights, dtype=np.float64)
 
@@ -270,7 +307,7 @@ class ClosedDynamics:
     def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
         if not self.study.is_redundant:
             return multipliers
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.model.tree, self.plans))
+        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
         (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
         return least_norm(J / self._weights[:, None], multipliers, self._weights, self.study.rank)
 
@@ -279,9 +316,11 @@ class ClosedDynamics:
         conditions = self.study.numbers.conditions
         whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
         whole[..., list(self.plans.conditions)] = multipliers
+        turned = {loop.name for loop in self.tree.loops if loop.is_turned}
+        whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
         loops = np.array([loop for loop, _, _ in conditions])
         return {name: whole[..., loops == name] for name in self.model.loop_names}
 
     def wrench_kernel(self, external: bool) -> Kernel:
         """From q, v, a and multipliers to all joint wrenches."""
-        return self.kernels.joint_wrenches(self.plans.late.rows, external)
+        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.late.rows, external)

@@ -21,7 +21,6 @@ from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
-from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -98,24 +97,8 @@ class Kernels:
     def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
         if closed is None or closed.plans.is_dense_only:
             return "late"
-        if self._algorithm in CLOSED_ALGORITHMS:
-            wanted = CLOSED_ALGORITHMS[self._algorithm]
-            if wanted in closed.plans.candidates or " " not in wanted:
-                return wanted
-        if len(closed.plans.candidates) == 1:
-            return next(iter(closed.plans.candidates))
-        store = ObjectCache.default()
-        key = digest("candidate", self.fingerprint(), repr(closed.plans), source_hash())
-        known = store.load(key)
-        if known is None:
-            name = self._count_candidates(closed)
-            store.store(key, b"", {"candidate": name})
-            return name
-        return str(known.metadata["candidate"])
-
-    def _count_candidates(self, closed: ClosedDynamics) -> str:
-        names = sorted(closed.plans.candidates)
-        return self._fastest({n: closed.quantity(n, external=False, multipliers=False).trace() for n in names})
+        wanted = CLOSED_ALGORITHMS.get(self._algorithm, closed.cheapest)
+        return wanted if wanted in closed.plans.candidates or " " not in wanted else closed.cheapest
 
     def _cheapest(self) -> str:
         if self.generic:
@@ -130,14 +113,14 @@ class Kernels:
             return names[0]
         for name in names:
             self._traced[name] = quantities.forward(self.tree, name, external=False).trace()
-        return self._fastest({name: self._traced[name] for name in names})
+        costs = self.costs({name: self._traced[name] for name in names})
+        return min(costs, key=costs.__getitem__)
 
     @staticmethod
-    def _fastest(functions: Mapping[str, expr.Function]) -> str:
-        """The one with the shortest code on the processor at hand."""
+    def costs(functions: Mapping[str, expr.Function]) -> dict[str, float]:
+        """Instructions, about, of each function on the processor at hand."""
         bits = Target.host().vector_bits if reason_for_fallback() is None else 256
-        costs = {name: instructions(function, bits) for name, function in functions.items()}
-        return min(costs, key=costs.__getitem__)
+        return {name: instructions(function, bits) for name, function in functions.items()}
 
     # --- specialised --------------------------------------------------------------------------------------------
     def fingerprint(self) -> str:
@@ -181,9 +164,8 @@ class Kernels:
             return self._traced.pop(algorithm)
         return quantities.forward(self.tree, algorithm, external).trace()
 
-    def joint_wrenches(self, rows: Mapping[str, tuple[int, ...]], external: bool) -> Kernel:
+    def joint_wrenches(self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool) -> Kernel:
         """Wrenches of all joints from q, v, a and the multipliers of the conditions in use."""
-        tree = self.model.full_tree
         links = [self.model.joints[body.name].child for body in tree.bodies]
         tag = f"joint wrenches {external}"
         return self.get(tag, lambda: joint_wrenches(tree, links, rows, external), of_links=True)

@@ -44,7 +44,7 @@ def joint_wrenches(
     if closed is None:
         a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
         held_by = np.zeros((*a.shape[:-1], 0))
-        kernel = kernels.joint_wrenches({}, bool(external))
+        kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
     else:
         a, held_by, flags, tier = closed.held(kernels.candidate, inputs[:4] if external else inputs, is_batch)
         length = closed.study.numbers.length

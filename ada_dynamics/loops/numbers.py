@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import wrenches_inward
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
 
@@ -22,10 +24,11 @@ Array = NDArray[np.float64]
 class LoopNumbers:
     """The loops of one model, on numbers. Rows are all conditions of all loops, in the order of `conditions`."""
 
-    def __init__(self, model: Model) -> None:
-        """Args: a model with loops."""
+    def __init__(self, model: Model, turned: bool = False) -> None:
+        """Args: a model with loops; whether the conditions have the axes of the other sides of its loop joints."""
         self.model = model
-        self.tree = model.tree
+        self.is_turned = turned
+        self.tree = model.tree.with_turned_loops() if turned else model.tree
         self.conditions: list[tuple[str, int, closure.RowKind]] = [
             (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
         ]
@@ -34,6 +37,12 @@ class LoopNumbers:
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.conditions])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
 
+    @cached_property
+    def full_tree(self) -> Tree:
+        """The tree that has a body for every link."""
+        full = self.model.full_tree
+        return full.with_turned_loops() if self.is_turned else full
+
     def gap(self, q: Array) -> Array:
         """How far each condition is from holding [m, rad]."""
         X = transforms(self.tree, q.tolist())
@@ -41,7 +50,7 @@ class LoopNumbers:
 
     def rows(self, q: Array, full: bool = False) -> list[closure.Row]:
         """The conditions at rest; `full` on the tree that has a body for every link."""
-        tree = self.model.full_tree if full else self.tree
+        tree = self.full_tree if full else self.tree
         positions, rest = q.tolist(), [0.0] * tree.nv
         X = transforms(tree, positions)
         moving = world_and_bodies(tree, X, positions, rest, gravity=False)
@@ -77,13 +86,13 @@ class LoopNumbers:
         [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its child-side frame.
         """
         rows = self.rows(q, full=True)
-        X = transforms(self.model.full_tree, q.tolist())
+        X = transforms(self.full_tree, q.tolist())
         return [self._wrenches(rows, X, multipliers.tolist()) for multipliers in several]
 
     def _wrenches(
         self, rows: Sequence[closure.Row], X: Sequence[Transform], multipliers: Sequence[float]
     ) -> dict[str, Array]:
-        tree = self.model.full_tree
+        tree = self.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)
         closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
         for (name, _, _), row, x in zip(self.conditions, rows, multipliers, strict=True):

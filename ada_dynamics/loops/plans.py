@@ -75,7 +75,7 @@ def make_plans(model: Model, study: Study) -> Plans:
     if nv > LARGE and not model.has_mimics:
         candidates = {}  # joint-space matrices are too dense there
     if not model.has_mimics:
-        tree = model.tree
+        tree = numbers.tree
         ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}
         touched = [ends[study.numbers.conditions[c][0]] for c in conditions]
         for name, early in (("aba early", True), ("aba late", False)):

@@ -20,32 +20,35 @@ from ada_dynamics.model.model import Model
 Array = NDArray[np.float64]
 
 
-def studied(model: Model, fingerprint: str, pose: Array | None) -> tuple[Study, Plans]:
+def studied(model: Model, fingerprint: str, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
     """Study and plans of a model, from the disk where they are.
 
     Args:
         model: a model with loops.
         fingerprint: differs for any two models that differ.
         pose: as for `study`.
+        turned: likewise.
     """
     store = ObjectCache.default()
-    key = digest("loops", fingerprint, repr(None if pose is None else pose.tolist()), source_hash(), np.__version__)
+    key = digest(
+        "loops", fingerprint, repr((None if pose is None else pose.tolist(), turned)), source_hash(), np.__version__
+    )
     entry = store.load(key)
     if entry is not None:
-        return _study_of(model, entry.metadata["study"]), _plans_of(entry.metadata["plans"])
-    found, plans = _study_and_plans(model, pose)
+        return _study_of(model, entry.metadata["study"], turned), _plans_of(entry.metadata["plans"])
+    found, plans = _study_and_plans(model, pose, turned)
     store.store(key, b"", {"study": _study_data(found), "plans": asdict(plans)})
     return found, plans
 
 
-def _study_and_plans(model: Model, pose: Array | None) -> tuple[Study, Plans]:
+def _study_and_plans(model: Model, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
     if model.nv > LONG:
         try:
             return study_long(model, pose)
         except RedundantError:
             if model.nv > SEARCHED:
                 raise
-    found = study(model, pose)
+    found = study(model, pose, turned)
     return found, make_plans(model, found)
 
 
@@ -59,10 +62,10 @@ def _study_data(found: Study) -> dict[str, Any]:
     }
 
 
-def _study_of(model: Model, data: dict[str, Any]) -> Study:
+def _study_of(model: Model, data: dict[str, Any], turned: bool) -> Study:
     poses = tuple(np.array(q, dtype=np.float64) for q in data["poses"])
     used, idle, spare = (tuple(data[k]) for k in ("used", "idle", "spare"))
-    return Study(LoopNumbers(model), poses, data["rank"], used, idle, spare)
+    return Study(LoopNumbers(model, turned), poses, data["rank"], used, idle, spare)
 
 
 def _plan_of(data: dict[str, Any]) -> Plan:

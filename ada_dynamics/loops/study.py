@@ -68,14 +68,15 @@ class Study:
         return found
 
 
-def study(model: Model, pose: Array | None = None) -> Study:
+def study(model: Model, pose: Array | None = None, turned: bool = False) -> Study:
     """Look at the loops of a model.
 
     Args:
         model: a model with loops.
         pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
+        turned: whether the conditions have the axes of the other sides of the loop joints.
     """
-    numbers = LoopNumbers(model)
+    numbers = LoopNumbers(model, turned)
     refuse_open(numbers)
     start = assembled(model, numbers, model.neutral() if pose is None else pose)
     poses = sample_poses(numbers, start)

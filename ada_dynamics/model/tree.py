@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ada_dynamics.model.joints import JointType
+from ada_dynamics.model.joints import JointType, Universal
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
@@ -83,6 +83,22 @@ class Loop:
     child: int
     child_pose: Transform  # of frame B
     turn: Transform = NO_MOVE  # frame B in the child-side frame of the description, whose axis can point anywhere
+    is_turned: bool = False  # parent and child are exchanged against the description
+
+    def turned(self) -> Loop:
+        """The same joint from its other side; a universal joint, whose axes differ, stays as it is."""
+        if isinstance(self.joint, Universal):
+            return self
+        return Loop(
+            self.name,
+            self.joint,
+            self.child,
+            self.child_pose,
+            self.parent,
+            self.parent_pose,
+            self.turn,
+            not self.is_turned,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +119,10 @@ class Tree:
             path.append(body)
             body = self.bodies[body].parent
         return path
+
+    def with_turned_loops(self) -> Tree:
+        """The same mechanism with the conditions of its loops in the axes of their other sides."""
+        return replace(self, loops=tuple(loop.turned() for loop in self.loops))
 
     def with_inertias(self, inertias: Sequence[RigidInertia]) -> Tree:
         """The same tree with other body inertias."""

@@ -109,12 +109,14 @@ def forward(tree: Tree, plans: Plans, solver: Solver, external: bool, multiplier
         shapes["multipliers"] = (plan.conditions,)
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
     tag = solver.tag + ("_external" if external else "") + ("_multipliers" if multipliers else "")
-    return quantity(f"closed_{tag}_{_digest(plans, plan)}", tree, inputs, shapes, body)
+    return quantity(f"closed_{tag}_{_digest(tree, plans, plan)}", tree, inputs, shapes, body)
 
 
-def _digest(plans: Plans, plan: Plan) -> str:
+def _digest(tree: Tree, plans: Plans, plan: Plan) -> str:
     """A plan is found on numbers; another one is another kernel."""
-    return hashlib.blake2b(repr((plan, plans.typical, plans.determinant)).encode(), digest_size=6).hexdigest()
+    sides = [loop.is_turned for loop in tree.loops]
+    text = repr((plan, plans.typical, plans.determinant, sides))
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float) -> list[Scalar]:
@@ -154,7 +156,7 @@ def system(tree: Tree, plans: Plans) -> Quantity:
 
     n = tree.nv
     shapes: dict[str, tuple[int, ...]] = {"M": (n, n), "r": (n,), "J": (count, n), "rate": (count,)}
-    name = f"loop_system_{_digest(plans, plans.late)}"
+    name = f"loop_system_{_digest(tree, plans, plans.late)}"
     return quantity(name, tree, ("q", "v", "tau", "wrenches"), shapes, body)
 
 
@@ -176,7 +178,7 @@ def conditions(tree: Tree, plans: Plans) -> Quantity:
         return {"J": J, "rate": rate}
 
     shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
-    return quantity(f"loop_conditions_{_digest(plans, plans.late)}", tree, ("q", "v"), shapes, body)
+    return quantity(f"loop_conditions_{_digest(tree, plans, plans.late)}", tree, ("q", "v"), shapes, body)
 
 
 def condition_rates(tree: Tree, plans: Plans) -> Quantity:
@@ -205,7 +207,8 @@ def gap(tree: Tree) -> Quantity:
         X = transforms(tree, q)
         return {"gap": [g for loop in tree.loops for g in closure.gap(tree, X, loop)]}
 
-    return quantity("loop_gap", tree, ("q",), {"gap": (count,)}, body)
+    name = "loop_gap" + ("_turned" if any(loop.is_turned for loop in tree.loops) else "")
+    return quantity(name, tree, ("q",), {"gap": (count,)}, body)
 
 
 # --- wrenches --------------------------------------------------------------------------------------------------------
@@ -237,7 +240,8 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
 
     inputs = ["q", "v", "a"] + (["wrenches"] if external else [])
     shapes: dict[str, tuple[int, ...]] = {"wrench": (len(tree.bodies) + len(tree.loops), 6)}
-    tag = hashlib.blake2b(repr(sorted(rows.items())).encode(), digest_size=6).hexdigest()
+    sides = [loop.is_turned for loop in tree.loops]
+    tag = hashlib.blake2b(repr((sorted(rows.items()), sides)).encode(), digest_size=6).hexdigest()
     name = f"joint_wrenches_{tag}" + ("_external" if external else "")
     return quantity(name, tree, inputs, shapes, body, extra={"multipliers": count} if count else {})
 
