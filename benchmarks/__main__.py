@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import chains, compiling, flops, forward, machine, other
+from benchmarks import chains, closed, compiling, flops, forward, machine, other
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
 
 SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "forward": forward.run,
+    "closed": closed.run,
     "chains": chains.run,
     "compile": compiling.run,
     "flops": flops.run,

@@ -16,9 +16,10 @@ from ada_dynamics.model.tree import WORLD
 
 Array = NDArray[np.float64]
 
-# Of the diagonal of J M⁻¹ Jᵀ. What n passes leave of the error along a singular value σ is (ε/(σ²+ε))ⁿ; the multipliers
-# that only press parts against each other have a noise of 1e-16/ε.
-COMPLIANCE = 1e-8
+# Of the diagonal of J M⁻¹ Jᵀ. What n passes leave of the error along a singular value σ is (ε/(σ²+ε))ⁿ: 1e-9 for the
+# smallest σ that is left to the kernels, 1e-4. The multipliers that only press parts against each other have a noise of
+# 1e-16/ε, which is taken out of joint wrenches and does nothing to accelerations.
+COMPLIANCE = 1e-11
 PASSES = 3
 LARGE = 60  # velocities beyond which only articulated bodies are looked at
 
