@@ -19,6 +19,7 @@ from benchmarks.timing import Contender, Plan, measure
 Array = NDArray[np.float64]
 BUFFER, STRUCT = "ada forward", "ada forward (struct)"
 NATIVE, GENERIC = "ada native", "ada generic native"
+ASSEMBLY = "ada generic native, ADA"
 KERNEL, KERNEL_ROWS = "ada kernel, columns", "ada kernel, rows"
 COLUMNS, ROWS = "ada forward, columns", "ada forward, rows"
 BATCH = "MuJoCo batch"
@@ -33,12 +34,13 @@ class Goals:
     native: tuple[float | None, float | None] = (None, None)
     batch: tuple[float | None, float | None] = (None, None)
     generic: float | None = None
+    assembly: float | None = None  # generic kernel of the Assembly-Disassembly Algorithm
 
 
 GOALS = {
-    "pa10": Goals((7.0, 7.0), 14.0, (12.0, 10.0), (80.0, 100.0), 2.5),
-    "pa10full": Goals(native=(8.0, None), batch=(50.0, None), generic=2.5),
-    "humanoid": Goals(native=(6.0, None), batch=(30.0, None)),
+    "pa10": Goals((7.0, 7.0), 14.0, (12.0, 10.0), (80.0, 100.0), 2.5, 1.3),
+    "pa10full": Goals(native=(8.0, None), batch=(50.0, None), generic=2.5, assembly=1.3),
+    "humanoid": Goals((10.0, 7.0), 10.0, (10.0, 8.0), (30.0, 30.0)),
 }
 
 
@@ -108,8 +110,12 @@ class _Robot:
         count, repeats = len(self.few[0]), 4
         names = dict(zip(("q", "v", "tau"), self.few, strict=True))
         contenders = []
-        for label, kind in ((NATIVE, "specialised"), (GENERIC, "generic")):
-            kernel = ada.Dynamics(self.model, kernel=kind).kernel("forward")
+        for label, algorithm, kind in (
+            (NATIVE, "auto", "specialised"),
+            (GENERIC, "auto", "generic"),
+            (ASSEMBLY, "ada", "generic"),
+        ):
+            kernel = ada.Dynamics(self.model, algorithm, kernel=kind).kernel("forward")
             run = {"f": kernel.native_repeat, "repeats": repeats, **names}
             contenders.append(Contender(label, "f(q, v, tau, repeats=repeats)", run, count * repeats))
         if self.pin:
@@ -122,6 +128,7 @@ class _Robot:
             Aim(MUJOCO, NATIVE, self.goals.native[1]),
             Aim(PINOCCHIO, GENERIC, self.goals.generic),
             Aim(MUJOCO, GENERIC),
+            Aim(PINOCCHIO, ASSEMBLY, self.goals.assembly),
         ]
         self._compare(f"{self.name}, native", contenders, aims)
 
