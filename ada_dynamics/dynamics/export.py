@@ -86,6 +86,8 @@ def export_c(
 
 def _quantity(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     tree = dynamics.model.tree
+    if dynamics.model.loops and name in ("forward", "inverse"):
+        return _closed_forward(dynamics, name)
     if name == "forward":
         return quantities.forward(tree, dynamics.algorithm, external=False)
     if name in _OF_ROBOT:
@@ -94,6 +96,18 @@ def _quantity(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
         raise InputError(f"{name} needs a link; this model has {', '.join(dynamics.model.link_names)}.")
     dynamics.require_link(link)
     return _OF_LINK[name](tree, link)
+
+
+def _closed_forward(dynamics: Dynamics, name: str) -> Quantity:
+    """Forward dynamics with the loops closed; its status says where a pivot vanishes, as in singular poses."""
+    found = dynamics.closed_quantity() if name == "forward" else None
+    if found is None:
+        instead = "." if name == "forward" else "; export 'forward', or the tree's own 'bias' and 'mass_matrix'."
+        raise InputError(
+            f"{name} dynamics of model {dynamics.model.name!r} cannot be written as C: its loops need a solution on "
+            f"numbers{instead}"
+        )
+    return found
 
 
 _C_WORDS = """

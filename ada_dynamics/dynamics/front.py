@@ -79,7 +79,7 @@ class Dynamics(MotionQueries, LoopQueries):
         return self._dynamics("inverse", "a", q, v, a, external)
 
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
-        """Joint-space mass matrix with armature, (nv, nv).
+        """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops.
 
         Args:
             q: positions.
@@ -90,13 +90,13 @@ class Dynamics(MotionQueries, LoopQueries):
         return self._compute(f"mass_matrix_{method}", lambda: quantities.mass_matrix(self._tree, method), q=q)
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Efforts at zero acceleration: velocity terms, weight, damping and friction."""
+        """Efforts at zero acceleration: velocity terms, weight, damping, friction; of the tree, without its loops."""
         if self._kernels.generic:
             return self.inverse(q, v, np.zeros(self.model.nv))
         return self._compute("bias", lambda: quantities.bias(self._tree), q=q, v=v)
 
     def gravity(self, q: ArrayLike) -> Array:
-        """Efforts that hold the mechanism at rest."""
+        """Efforts that hold the tree at rest; with loops, `inverse` of zeros shares them among the motors."""
         if self._kernels.generic:
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
@@ -124,12 +124,24 @@ class Dynamics(MotionQueries, LoopQueries):
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
 
     def _has_derivative_kernels(self) -> bool:
+        if self.model.loops:
+            raise InputError(
+                f"model {self.model.name!r} has loops, whose derivatives are not available. Take differences of "
+                "forward(...) between states that `project` puts on the loops, or open them: edit.open_loops(model)."
+            )
         if self._kernels.generic:
             raise InputError(
                 f"derivatives need a robot's own code; model {self.model.name!r} uses the generic kernels. Ask for "
                 f"Dynamics(model, kernel='specialised'), which compiles slowly past {SPECIALISE_UP_TO} velocities."
             )
         return self.model.nv <= FULL_DERIVATIVES_UP_TO
+
+    def closed_quantity(self) -> quantities.Quantity | None:
+        """What forward dynamics with loops computes, to write it down; None where only numbers can solve it."""
+        closed = self._kernels.closed
+        if closed is None or closed.plans.is_dense_only:
+            return None
+        return closed.quantity(self._kernels.candidate, external=False, multipliers=False)
 
     # --- how it is done -----------------------------------------------------------------------------------------
     @property

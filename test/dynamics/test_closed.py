@@ -310,3 +310,11 @@ def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> 
     assert np.max(np.abs(ada.Dynamics(model, pose=other).forward(q, v, tau) - answer.acceleration)) < 1e-11 * max(
         1.0, float(np.max(np.abs(a)))
     )
+
+
+def test_derivatives_of_mechanisms_with_loops_are_refused_and_not_those_of_the_tree() -> None:
+    model, q = mechanisms.four_bar()
+    dynamics, rest = ada.Dynamics(model), np.zeros(3)
+    for derivatives in (dynamics.forward_derivatives, dynamics.inverse_derivatives):
+        with pytest.raises(ada.InputError, match="has loops, whose derivatives are not available"):
+            derivatives(q, rest, rest)

@@ -13,6 +13,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import ExportedC, export_c
+from ada_dynamics.model import mechanisms
 
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
@@ -40,6 +41,20 @@ def test_the_c_function_computes_what_the_library_computes(quantity: str, tmp_pa
     assert function(*pointers(q, v, u, result)) == 0
     expected = getattr(dynamics, quantity)(q, v, u)
     np.testing.assert_allclose(result, expected, rtol=0.0, atol=1e-12 * abs(expected).max())
+
+
+@needs_compiler
+def test_a_mechanism_with_loops_is_exported_with_its_loops_closed(tmp_path: Path) -> None:
+    model, q = mechanisms.four_bar()
+    dynamics = ada.Dynamics(model)
+    function = compiled(export_c(dynamics, "forward", tmp_path, name="four_bar")).four_bar
+    v, tau, result = np.array([1.0, -1.0, 1.0]), np.array([0.1, 0.2, 0.3]), np.empty(3)
+    assert function(*pointers(q, v, tau, result)) == 0
+    np.testing.assert_allclose(result, dynamics.forward(q, v, tau), rtol=1e-12)
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    assert function(*pointers(flat, v, tau, result)) == 1  # a pivot vanishes in a singular pose
+    with pytest.raises(ada.InputError, match="inverse dynamics of model 'four_bar' cannot be written as C"):
+        export_c(dynamics, "inverse", tmp_path)
 
 
 @needs_compiler
