@@ -19,6 +19,7 @@ from ada_dynamics.errors import (
     CompileError,
     InputError,
     ModelError,
+    OpenLoopWarning,
     SingularPoseWarning,
 )
 
@@ -50,6 +51,7 @@ __all__ = [
     "InputError",
     "Model",
     "ModelError",
+    "OpenLoopWarning",
     "SingularPoseWarning",
     "__version__",
     "assemble",

@@ -38,3 +38,7 @@ class SingularPoseWarning(UserWarning):
 
 class BifurcationWarning(SingularPoseWarning):
     """A mechanism is at rest in a singular pose: its motion is not determined."""
+
+
+class OpenLoopWarning(UserWarning):
+    """Loops are open in a state given to a mechanism; the message says which, and by how much."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.errors import BifurcationWarning, ModelError, SingularPoseWarning
+from ada_dynamics.errors import BifurcationWarning, ModelError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ada_dynamics.dynamics.kernels import Kernels
 
 Array = NDArray[np.float64]
+
+NOTICED = 1e-4  # gap, in lengths of the mechanism, that is told of: stages of an integrator stay far below it
 
 FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
 
@@ -259,6 +261,24 @@ class ClosedDynamics:
             q = self.model.integrate(q, projection.correction(at, gap))
         system = self._system(q, rest, rest, no_wrenches)
         return q, projection.allowed(projection.metric(system.M, system.J), v)
+
+    def warn_if_open(self, q: Array) -> None:
+        """Warn where loops are open in a state, or in the first one of a batch."""
+        first = np.ascontiguousarray(q if q.ndim == 1 else q[:1].reshape(-1))
+        if len(first) != self.model.nq:
+            return
+        gaps = self.study.numbers.gap(first) / self.study.numbers.weights
+        if float(np.max(np.abs(gaps), initial=0.0)) <= NOTICED * self.study.numbers.length:
+            return
+        worst: dict[str, float] = {}
+        for (loop, _, _), gap in zip(self.study.numbers.conditions, np.abs(gaps).tolist(), strict=True):
+            worst[loop] = max(worst.get(loop, 0.0), gap)
+        shown = ", ".join(f"{loop!r} by {gap:.3g} m" for loop, gap in worst.items() if gap > NOTICED)
+        message = (
+            f"loops of model {self.model.name!r} are open in the state given: {shown}. The accelerations are those of a "
+            "mechanism that was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
+        )
+        warnings.warn(message, OpenLoopWarning, stacklevel=5)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""

@@ -196,6 +196,8 @@ class Dynamics(MotionQueries, LoopQueries):
         if name == "inverse":
             return closed.efforts(inputs[0], inputs[1], self._run(self._inverse(external), arrays))
         closed.refuse_locked()
+        if name not in self.__dict__:  # looked at once; `loop_state` tells it of any state
+            closed.warn_if_open(inputs[0])
         if not closed.plans.is_dense_only:
             kernel = self._kernels.forward(external)
             self._shorten(name, kernel, external)
