@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import chains, closed, compiling, flops, forward, machine, other
+from benchmarks import assembly, chains, closed, compiling, flops, forward, machine, other
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
 
@@ -17,6 +17,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "forward": forward.run,
     "closed": closed.run,
     "chains": chains.run,
+    "assembly": assembly.run,
     "compile": compiling.run,
     "flops": flops.run,
     "other": other.run,

@@ -275,8 +275,8 @@ class ClosedDynamics:
             worst[loop] = max(worst.get(loop, 0.0), gap)
         shown = ", ".join(f"{loop!r} by {gap:.3g} m" for loop, gap in worst.items() if gap > NOTICED)
         message = (
-            f"loops of model {self.model.name!r} are open in the state given: {shown}. The accelerations are those of a "
-            "mechanism that was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
+            f"loops of model {self.model.name!r} are open in the state given: {shown}. The accelerations are those of "
+            "a mechanism that was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
         )
         warnings.warn(message, OpenLoopWarning, stacklevel=5)
 
