@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import assembly, chains, closed, compiling, flops, forward, machine, other
+from benchmarks import assembly, chains, closed, compiling, flops, forward, hybrid, machine, other
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
 
@@ -18,6 +18,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "closed": closed.run,
     "chains": chains.run,
     "assembly": assembly.run,
+    "hybrid": hybrid.run,
     "compile": compiling.run,
     "flops": flops.run,
     "other": other.run,

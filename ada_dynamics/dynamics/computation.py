@@ -16,13 +16,14 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
-ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "lagrange", "lanes", "order_n")
+ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
 
 
@@ -39,14 +40,16 @@ class Computation:
         boundary: str | None = None,
         pose: ArrayLike | None = None,
         order: Order = None,
+        hybrid: Sequence[str] | str = "auto",
     ) -> None:
         """Choose how to compute.
 
         Args:
             model: the mechanism.
             algorithm: of forward dynamics: aba, ada and dca (assembly of articulated bodies), crba (composite inertias
-                and elimination), lagrange (symbolic equations), lanes (articulated bodies, equal limbs side by side),
-                order_n (Rosenthal and Kane), or auto: the one with the fewest instructions.
+                and elimination), hybrid (symbolic pieces, assembled), lagrange (symbolic equations), lanes (articulated
+                bodies, equal limbs side by side), order_n (Rosenthal and Kane), or auto: the one with the fewest
+                instructions.
             kernel: specialised (the robot's own code), generic (one loop kernel for all robots), or auto: generic past
                 60 velocities.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN.
@@ -56,6 +59,8 @@ class Computation:
                 by default.
             order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in
                 nested brackets; "few_handles" by default.
+            hybrid: joints at which the algorithm hybrid cuts the mechanism into symbolic pieces, or auto: where it
+                takes the fewest instructions.
         """
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.")
@@ -69,13 +74,19 @@ class Computation:
             if algorithm not in ("ada", "dca"):
                 raise InputError(f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}.")
             assembly_order(model.tree, order)  # raises for names that no link has
+        if hybrid != "auto":
+            if algorithm != "hybrid":
+                raise InputError(f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}.")
+            cut_joints(model.tree, hybrid)  # raises for names that no joint has
+            order = tuple(hybrid)
         refuse_algorithm(model, algorithm, generic)
         if not model.loops:  # which may hold what nothing else resists
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order")
-        self._options = dict(zip(names, (algorithm, kernel, checked, boundary, pose, order), strict=True))
+        names = ("algorithm", "kernel", "checked", "boundary", "pose", "order", "hybrid")
+        given = (algorithm, kernel, checked, boundary, pose, None if algorithm == "hybrid" else order, hybrid)
+        self._options = dict(zip(names, given, strict=True))
         start = None if pose is None else start_of(model, pose)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order)
         self._boundary = boundary

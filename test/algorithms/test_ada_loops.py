@@ -51,7 +51,7 @@ def rhombus_acceleration(crank: float) -> float:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(max_examples=15)
-@given(crank=st.floats(0.3, 2.8), speed=st.floats(-5.0, 5.0), order=st.sampled_from([*ORDERS, "together", "by hand"]))
+@given(crank=st.floats(-1.2, 1.2), speed=st.floats(-5.0, 5.0), order=st.sampled_from([*ORDERS, "together", "by hand"]))
 def test_a_rhombus_of_thin_rods_swings_as_its_closed_form_says(
     algorithm: str, crank: float, speed: float, order: str
 ) -> None:
@@ -65,8 +65,8 @@ def test_a_rhombus_of_thin_rods_swings_as_its_closed_form_says(
         model.tree, *floats(q, v, np.zeros(3)), order=orders.get(order, order), rows={"closing": IN_PLANE}
     )
     expected = rhombus_acceleration(crank) * np.array([1.0, -1.0, 1.0])
-    # J M⁻¹ Jᵀ has sin²(crank) in it, at least 0.09
-    assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.sin(crank) ** 2
+    # J M⁻¹ Jᵀ has cos²(crank) in it: the rods are in one line at 90 deg
+    assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.cos(crank) ** 2
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -315,9 +315,7 @@ def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> 
 def test_open_loops_are_told_of() -> None:
     model, q = mechanisms.four_bar()
     off = q + np.array([0.0, 0.1, 0.0])
-    with pytest.warns(
-        ada.OpenLoopWarning, match="of model 'four_bar' are open in the state given: 'closing' by"
-    ):
+    with pytest.warns(ada.OpenLoopWarning, match="of model 'four_bar' are open in the state given: 'closing' by"):
         ada.Dynamics(model).forward(off, np.zeros(3), np.zeros(3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

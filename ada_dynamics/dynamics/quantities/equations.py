@@ -10,6 +10,7 @@ from functools import partial
 from ada_dynamics.algorithms import aba, ada, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
 from ada_dynamics.algorithms.assembly_order import Nesting
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity
+from ada_dynamics.hybrid import forward as hybrid
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
@@ -18,12 +19,14 @@ from ada_dynamics.spatial.scalar import Scalar
 Order = Nesting | str | None  # of assembly: "chain", "balanced", "few_handles", or links in nested brackets
 # Algorithms that take an order of assembly.
 ASSEMBLIES: dict[str, Callable[..., list[Scalar]]] = {"ada": ada.forward_dynamics, "dca": dca.forward_dynamics}
+HYBRID = "hybrid"  # which takes cuts in its place
 FORWARD: dict[str, Callable[..., list[Scalar]]] = {
     "aba": aba.forward_dynamics,
     "crba": crba.forward_dynamics,
     "order_n": order_n.forward_dynamics,
     "lagrange": lagrange.forward_dynamics,
     "lanes": lanes.forward_dynamics,
+    HYBRID: hybrid.forward_dynamics,
     **ASSEMBLIES,
 }
 MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] = {
@@ -34,12 +37,14 @@ MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] =
 
 
 def forward(tree: Tree, algorithm: str, external: bool, order: Order = None) -> Quantity:
-    """Joint accelerations; `order` is that of assembly, for the algorithms that have one."""
+    """Joint accelerations; `order` is that of assembly, or the cuts of hybrid modelling, for the algorithms with one."""
     # The order-n algorithm works at centres of mass, which regrouped bodies do not have; assembly regroups by itself.
-    short = tree if algorithm in ("order_n", *ASSEMBLIES) else for_efforts(tree)
+    short = tree if algorithm in ("order_n", HYBRID, *ASSEMBLIES) else for_efforts(tree)
     solver = FORWARD["crba" if external and algorithm == "lagrange" else algorithm]
     if algorithm in ASSEMBLIES:
         solver = partial(solver, order=order)
+    if algorithm == HYBRID:
+        solver = partial(solver, cuts="auto" if order is None else order)
 
     def body(
         q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None

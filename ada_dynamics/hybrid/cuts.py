@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where to cut a tree: candidates, what each costs, and the choice (Takahashi 2012, future work of ch. 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from ada_dynamics.algorithms.assemble import Loops
+from ada_dynamics.expr import Function, trace
+from ada_dynamics.hybrid import assembly
+from ada_dynamics.hybrid.elimination import ByArticulatedInertia, ByMassMatrix, Method
+from ada_dynamics.hybrid.pieces import bound
+from ada_dynamics.jit.estimate import instructions
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial.scalar import Scalar
+
+# Conditions of loops in use, by loop.
+Rows: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...] | None
+
+METHODS: tuple[Method, ...] = (ByMassMatrix, ByArticulatedInertia)
+# Sizes of pieces that are tried: to trace a program takes some hundredths of a second per ten joints.
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
+# The cuts of trees up to this size are also moved one by one, in which every try is traced.
+MENDED_UP_TO = 8
+
+
+def uniform_cuts(tree: Tree, size: int) -> tuple[int, ...]:
+    """Cuts that leave at most so many links one behind the other in a piece, counted from the base."""
+    links: dict[int, int] = {}
+    cuts = []
+    fixed = bound(tree)
+    for body in tree.bodies:
+        count = links.get(body.parent, 0)
+        if count >= size and body.index not in fixed:
+            cuts.append(body.index)
+            count = 0
+        links[body.index] = count + 1
+    return tuple(cuts)
+
+
+def limb_cuts(tree: Tree) -> tuple[int, ...]:
+    """A cut wherever several limbs start from one link: equal limbs are equal pieces then."""
+    starts: dict[int, list[int]] = {}
+    for body in tree.bodies:
+        starts.setdefault(body.parent, []).append(body.index)
+    several = [limb for parent, limbs in starts.items() if parent != WORLD and len(limbs) > 1 for limb in limbs]
+    return tuple(sorted(set(several) - bound(tree)))
+
+
+def grounded_cuts(tree: Tree, size: int) -> tuple[int, ...]:
+    """So many links from the base as one piece, and every link beyond by itself: what floats costs six velocities."""
+    fixed = bound(tree)
+    return tuple(b.index for b in tree.bodies if len(tree.ancestry(b.index)) > size and b.index not in fixed)
+
+
+def candidates(tree: Tree) -> list[tuple[int, ...]]:
+    """Different ways to cut a tree: not at all, at the limbs, into pieces of equal size, or all beyond the first."""
+    depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
+    limbs = limb_cuts(tree)
+    found = [(), limbs]
+    for size in (size for size in SIZES if size < depth):
+        uniform = uniform_cuts(tree, size)
+        found += [uniform, tuple(sorted({*uniform, *limbs})), grounded_cuts(tree, size)]
+    return list(dict.fromkeys(found))
+
+
+# --- what they cost -------------------------------------------------------------------------------------------------
+def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
+    """The whole program of forward dynamics for some cuts; `rows` are the conditions of the loops in use."""
+    return _traced(tree, cuts, rows, cheapest_method(tree, cuts, rows))
+
+
+def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> Function:
+    loops = Loops(None if rows is None else dict(rows))
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> dict[str, Any]:
+        return {"a": assembly.solve(tree, q, v, tau, None, cuts, loops, method)}
+
+    return trace("forward_hybrid", {"q": tree.nq, "v": tree.nv, "tau": tree.nv}, body)
+
+
+@lru_cache(maxsize=1024)
+def _instructions(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> float:
+    return instructions(_traced(tree, cuts, rows, method))
+
+
+def cheapest_method(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Method:
+    """The way to factorise the pieces that takes fewer instructions."""
+    return min(METHODS, key=lambda method: _instructions(tree, cuts, rows, method))
+
+
+def costs(tree: Tree, choices: Iterable[tuple[int, ...]], rows: Rows = None) -> dict[tuple[int, ...], float]:
+    """Instructions, about, of the whole program for each choice of cuts."""
+    return {cuts: min(_instructions(tree, cuts, rows, method) for method in METHODS) for cuts in choices}
+
+
+def cheapest_cuts(tree: Tree, rows: Mapping[str, Sequence[int]] | None = None) -> tuple[int, ...]:
+    """The cuts whose program has the fewest instructions: the best candidate, mended cut by cut on small trees."""
+    return _cheapest(tree, frozen(rows))
+
+
+def frozen(rows: Mapping[str, Sequence[int]] | None) -> Rows:
+    """Conditions of loops in use as something that can be looked up."""
+    return None if rows is None else tuple((name, tuple(rows[name])) for name in sorted(rows))
+
+
+@lru_cache(maxsize=32)
+def _cheapest(tree: Tree, rows: Rows) -> tuple[int, ...]:
+    known = costs(tree, candidates(tree), rows)
+    best = min(known, key=known.__getitem__)
+    if len(tree.bodies) > MENDED_UP_TO:
+        return best
+    movable = [body.index for body in tree.bodies if body.index not in bound(tree)]
+    while True:
+        near = [tuple(sorted({*best} ^ {joint})) for joint in movable]
+        known = costs(tree, [best, *near], rows)
+        better = min(known, key=known.__getitem__)
+        if known[better] >= known[best]:
+            return best
+        best = better

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs for the same thing cost: counted, compiled and timed in turn."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.expr import Function, cost
+from ada_dynamics.hybrid import cuts
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.jit.estimate import instructions
+from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.model.tree import Tree
+
+Array = NDArray[np.float64]
+Evaluate = Callable[[int], None]  # so many times over all states
+
+ROUNDS = 21
+SECONDS = 0.004  # per program and round
+
+
+@dataclass
+class Measured:
+    """One program.
+
+    Attributes:
+        name: for the table.
+        operations: additions and multiplications.
+        divisions: of the program.
+        instructions: about, see `jit.estimate`.
+        trace: seconds to write it down.
+        compile: seconds, without the cache; None where nothing can be compiled.
+        seconds: of one evaluation, native; likewise.
+        size: links behind one another in a piece, of programs with pieces of equal size.
+        joints: at which the tree is cut.
+    """
+
+    name: str
+    operations: int
+    divisions: int
+    instructions: float
+    trace: float
+    compile: float | None = None
+    seconds: float | None = None
+    size: int | None = None
+    joints: tuple[str, ...] | None = None
+
+
+def by_size(tree: Tree, sizes: Sequence[int] = ()) -> dict[int, tuple[int, ...]]:
+    """Cuts into pieces of so many links; by default of one, two, three, ... up to the whole tree."""
+    depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
+    chosen = sizes or range(1, min(depth, cuts.SIZES[-1]) + 1)
+    return {size: cuts.uniform_cuts(tree, size) for size in chosen}
+
+
+@contextmanager
+def _without_cache() -> Iterator[None]:
+    """What is found in the cache says nothing of the time to compile."""
+    before = os.environ.get("ADA_CACHE")
+    os.environ["ADA_CACHE"] = "off"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["ADA_CACHE"]
+        else:
+            os.environ["ADA_CACHE"] = before
+
+
+def counted(name: str, make: Callable[[], Function]) -> tuple[Measured, Function]:
+    """A program with its operations."""
+    start = time.perf_counter()
+    function = make()
+    taken = time.perf_counter() - start
+    of = cost(function)
+    return Measured(name, of.flops, of.divisions, instructions(function), taken), function
+
+
+def compiled(measured: Measured, function: Function, states: Sequence[Array]) -> Evaluate | None:
+    """Its code, ready to run over the states; notes how long it took to compile."""
+    if reason_for_fallback() is not None:
+        return None
+    kernel = Kernel(Signature.of(function), lambda: function, f"measured {measured.name}", checked=False)
+    start = time.perf_counter()
+    with _without_cache():
+        kernel.prepare("single")
+    measured.compile = time.perf_counter() - start
+
+    def evaluate(repeats: int) -> None:
+        kernel.native_repeat(*states, repeats=repeats)
+
+    return evaluate
+
+
+def timed(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) -> dict[str, float]:
+    """Seconds of one evaluation of each: the least over rounds in which all of them run in turn."""
+    repeats = {}
+    for name, evaluate in programs.items():
+        n = 1
+        while (taken := _seconds(evaluate, n)) < 0.2 * SECONDS:
+            n *= 4
+        repeats[name] = max(1, round(n * SECONDS / taken))
+    found: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, evaluate in programs.items():
+            found[name].append(_seconds(evaluate, repeats[name]) / (repeats[name] * count))
+    return {name: min(times) for name, times in found.items()}
+
+
+def _seconds(evaluate: Evaluate, repeats: int) -> float:
+    start = time.process_time()
+    evaluate(repeats)
+    return time.process_time() - start

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takahashi 2012, table 2.3, measured: what each algorithm can do, what it inverts, and how its cost grows.
+
+Costs are counted on what the algorithms really compute. All links of `chain_3d` are alike and its axes come round every
+third joint, so the count for 3k joints is a polynomial in k, whose degree differences tell exactly: no fit is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import aba, crba, dca, kinematics, lagrange, order_n, rnea
+from ada_dynamics.algorithms import ada as assembly_disassembly
+from ada_dynamics.algorithms.assemble import Solution
+from ada_dynamics.algorithms.assembly_order import assembly_order
+from ada_dynamics.expr import Cost, cost, trace
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.tree import Tree
+
+Solver = Callable[..., list[Any]]
+ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one
+
+
+def by_order(solver: Solver, order: str) -> Solver:
+    return lambda tree, q, v, tau: solver(tree, q, v, tau, None, order)
+
+
+SOLVERS: dict[str, Solver] = {
+    "lagrange": lagrange.forward_dynamics,
+    "crba": crba.forward_dynamics,
+    "order_n": order_n.forward_dynamics,
+    "aba": aba.forward_dynamics,
+    "dca": by_order(dca.forward_dynamics, "chain"),
+    "ada": by_order(assembly_disassembly.forward_dynamics, "chain"),
+    "dca balanced": by_order(dca.forward_dynamics, "balanced"),
+    "ada balanced": by_order(assembly_disassembly.forward_dynamics, "balanced"),
+}
+
+
+def count(solver: Solver, tree: Tree) -> Cost:
+    """Operations of one evaluation."""
+    return cost(
+        trace("f", {"q": tree.nq, "v": tree.nv, "tau": tree.nv}, lambda q, v, tau: {"a": solver(tree, q, v, tau)})
+    )
+
+
+@cache
+def of_chain(name: str, joints: int) -> Cost:
+    return count(SOLVERS[name], ada.chain_3d(joints).tree)
+
+
+def serial(kind: str, pairs: int) -> Tree:
+    """A chain of equal links on revolute joints and on joints of one type in turn."""
+    builder = ada.Builder(f"{kind}_{pairs}").link("link_0")
+    inertia = [[0.02, 0.001, 0.002], [0.001, 0.03, -0.001], [0.002, -0.001, 0.025]]
+    for i in range(1, 2 * pairs + 1):
+        builder.link(f"link_{i}", 1.0, (0.02, 0.03, 0.1), inertia)
+        one = kind if i % 2 else "revolute"
+        axes: dict[str, Any] = {"axis": (0, 0, 1)} if one in ("revolute", "prismatic", "cylindrical") else {}
+        if one == "universal":
+            axes = {"axis": (0, 0, 1), "axis2": (0, 1, 0)}
+        builder.joint(f"joint_{i}", one, f"link_{i - 1}", f"link_{i}", (0.1, 0.05, 0.2), (0.3, 0.4, 0.5), **axes)
+    return builder.build().tree
+
+
+def differences(name: str, order: int) -> list[int]:
+    """Of the operations, over rounds of three joints."""
+    values = [of_chain(name, 3 * k).flops for k in ROUNDS]
+    return [int(x) for x in np.diff(values, order)]
+
+
+# --- complexity -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["aba", "order_n", "ada", "dca"])
+def test_operations_grow_with_the_first_power_of_the_joints(name: str) -> None:
+    assert set(differences(name, 2)) == {0}
+    assert min(differences(name, 1)) > 0
+
+
+@pytest.mark.parametrize("name", ["lagrange", "crba"])
+def test_operations_of_joint_space_equations_grow_with_the_third_power(name: str) -> None:
+    # eliminating a full symmetric matrix of n columns takes n³/3 operations, whose third difference over rounds of
+    # three joints is 3! · 3³/3 = 54; what the first joints save is not the same in all rounds
+    third = differences(name, 3)
+    assert min(third) > 0.9 * 54
+    assert max(third) < 1.15 * 54
+
+
+def test_one_worker_does_least_with_aba_and_less_with_ada_than_with_dca() -> None:
+    per_round = {name: differences(name, 1)[-1] for name in ("aba", "ada", "dca")}
+    assert per_round["aba"] < per_round["ada"] < per_round["dca"]
+
+
+@pytest.mark.parametrize("n", [8, 100, 1000])
+def test_the_balanced_order_of_a_chain_is_log2_n_steps_deep_with_two_handles(n: int) -> None:
+    order = assembly_order(ada.chain_3d(n).tree, "balanced")
+    # pairs of pairs; one step more for the joint to the ground
+    assert np.log2(n) <= order.depth <= np.ceil(np.log2(n)) + 1
+    assert order.handles == 2
+    assert len(order.steps) == n
+
+
+@pytest.mark.parametrize("name", ["ada balanced", "dca balanced"])
+def test_dependent_operations_grow_with_the_logarithm_and_the_sum_of_all_with_the_first_power(name: str) -> None:
+    paths = {n: of_chain(name, n).critical_path for n in (8, 16, 32)}
+    sequential = {n: of_chain("aba", n).critical_path for n in paths}
+    grown = [paths[16] - paths[8], paths[32] - paths[16]]
+    # doubling the chain adds one step of assembly and one of disassembly to the path, some 200 cycles, whatever n
+    assert max(grown) < 1.2 * min(grown)
+    assert sequential[32] - sequential[16] > 1.8 * (sequential[16] - sequential[8])
+    assert paths[32] < 0.6 * sequential[32]
+    work = {n: of_chain(name, n).flops for n in paths}
+    assert work[32] - work[16] < 2.3 * (work[16] - work[8])
+
+
+# --- parallel computation -------------------------------------------------------------------------------------------
+def test_aba_is_parallel_over_branches_only() -> None:
+    def star(branches: int) -> Tree:
+        builder = ada.Builder("star").link("root")
+        inertia = (0.02, 0.03, 0.025)
+        for b in range(branches):
+            for i in range(4):
+                builder.link(f"link_{b}_{i}", 1.0, (0.02, 0.03, 0.1), inertia)
+                parent = f"link_{b}_{i - 1}" if i else "root"
+                axis = np.eye(3)[i % 3]
+                builder.joint(f"joint_{b}_{i}", "revolute", parent, f"link_{b}_{i}", (0.0, 0.1, 0.2), axis=axis)
+        return builder.build().tree
+
+    one, four = (count(aba.forward_dynamics, star(b)) for b in (1, 4))
+    assert four.flops > 3 * one.flops
+    assert four.critical_path == one.critical_path
+    chain = count(aba.forward_dynamics, ada.chain_3d(16).tree)
+    assert chain.critical_path > 3 * one.critical_path
+
+
+# --- size of the inverse --------------------------------------------------------------------------------------------
+SIZES = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "planar": 3, "spherical": 3}
+
+
+def pivots(name: str, kind: str) -> int:
+    """Divisions that one more joint of a type takes, and a revolute joint with it; quaternions take one for |q|²."""
+    two, three = (count(SOLVERS[name], serial(kind, pairs)).divisions for pairs in (2, 3))
+    return three - two - (kind == "spherical")
+
+
+@pytest.mark.parametrize("kind", [*SIZES])
+def test_ada_inverts_6_less_n_and_aba_n_and_dca_6_and_n(kind: str) -> None:
+    n = SIZES[kind]
+    assert pivots("ada", kind) == (6 - n) + 5
+    assert pivots("aba", kind) == n + 1
+    # SᵀYS of one velocity is the inverse of Y's last pivot and costs nothing
+    assert pivots("dca", kind) == (6 + n if n > 1 else 6) + 6
+
+
+# --- closed chains --------------------------------------------------------------------------------------------------
+CLOSING = ("lagrange", "crba", "aba", "dca", "ada")
+
+
+@pytest.mark.parametrize("algorithm", CLOSING)
+def test_these_algorithms_close_a_four_bar_as_the_dense_system_does(algorithm: str) -> None:
+    model, q = mechanisms.four_bar()
+    oracle = Oracle(model)
+    rng = np.random.default_rng(1)
+    v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    expected = oracle.forward(q, v, tau).acceleration
+    found = ada.Dynamics(model, algorithm, pose=q).forward(q, v, tau)
+    # some hundred roundings, and proximal passes that leave 1e-12
+    assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("algorithm", ["order_n", "lanes"])
+def test_the_others_refuse_loops(algorithm: str) -> None:
+    model, _ = mechanisms.four_bar()
+    with pytest.raises(ada.InputError, match=f"has loops, which algorithm '{algorithm}' cannot close"):
+        ada.Dynamics(model, algorithm)
+
+
+def test_aba_by_itself_leaves_loops_open() -> None:
+    model, q = mechanisms.four_bar()
+    oracle = Oracle(model)
+    rest = np.zeros(model.nv)
+    a = np.array(aba.forward_dynamics(model.tree, q.tolist(), rest.tolist(), rest.tolist()))
+    held = oracle.forward(q, rest, rest).acceleration
+    # at rest the loop allows accelerations in the null space of J alone
+    assert np.max(np.abs(oracle.jacobian(q) @ held)) < 1e-9
+    assert np.max(np.abs(oracle.jacobian(q) @ a)) > 0.1
+
+
+# --- joint forces ---------------------------------------------------------------------------------------------------
+def solve(algorithm: Any, tree: Tree, state: Sequence[Any], order: str | None = None) -> Solution:
+    found: Solution = algorithm.solve(tree, *state, None, order)
+    return found
+
+
+@pytest.mark.parametrize("algorithm", [assembly_disassembly, dca], ids=["ada", "dca"])
+@pytest.mark.parametrize("order", ["chain", "balanced"])
+def test_assembly_gives_the_wrench_of_every_joint(algorithm: Any, order: str) -> None:
+    model = ada.chain_3d(6)
+    rng = np.random.default_rng(2)
+    q, v, tau = rng.normal(size=(3, model.nv))
+    found = solve(algorithm, model.tree, [x.tolist() for x in (q, v, tau)], order)
+    oracle = Oracle(model)
+    wanted = oracle.forward(q, v, tau)
+    for body, wrench in zip(model.tree.bodies, found.wrenches, strict=True):
+        own = np.array([*wrench.force, *wrench.moment])
+        theirs = wanted.tree_wrenches[body.name]
+        # some thousand roundings; the chain's equations have a condition of 1e4
+        assert np.max(np.abs(own - theirs)) < 1e-10 * np.max(np.abs(theirs))
+
+
+def test_wrenches_cost_nothing_in_ada_and_a_pass_over_all_links_after_aba() -> None:
+    tree = ada.chain_3d(9).tree
+
+    def assembled(q: Any, v: Any, tau: Any) -> dict[str, Any]:
+        found = solve(assembly_disassembly, tree, (q, v, tau), "chain")
+        return {"a": found.accelerations, "wrenches": [[*w.moment, *w.force] for w in found.wrenches]}
+
+    def recursive(q: Any, v: Any, tau: Any) -> dict[str, Any]:
+        a = aba.forward_dynamics(tree, q, v, tau)
+        X = kinematics.transforms(tree, q)
+        moving = kinematics.motions(tree, X, q, v, a, kinematics.at_rest((0.0, 0.0, 9.81)))
+        own = [rnea.needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
+        return {"a": a, "wrenches": [[*w.moment, *w.force] for w in rnea.wrenches_inward(tree, X, own)]}
+
+    sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
+    with_wrenches = {name: cost(trace(name, sizes, f)).flops for name, f in (("ada", assembled), ("aba", recursive))}
+    # the last joint's wrench is all that the accelerations alone do not need
+    assert with_wrenches["ada"] < 1.02 * of_chain("ada", 9).flops
+    assert with_wrenches["aba"] > 1.3 * of_chain("aba", 9).flops

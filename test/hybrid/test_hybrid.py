@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hybrid modelling: wherever a mechanism is cut, its pieces accelerate as pinocchio or a closed form says.
+
+Accelerations of random trees are compared as efforts, M (a - a'), which takes the condition of the mass matrix out.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mechanism_oracle import Oracle
+from numpy.typing import NDArray
+from pin_tree import PinTree, pin
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import ada as assembly_disassembly
+from ada_dynamics.algorithms import lagrange
+from ada_dynamics.algorithms.assemble import Loops
+from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.expr import evaluate, trace
+from ada_dynamics.hybrid import assembly
+from ada_dynamics.hybrid import cuts as where
+from ada_dynamics.hybrid.forward import forward_dynamics
+from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
+from ada_dynamics.model import mechanisms
+from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.spatial.motion import Force
+
+Array = NDArray[np.float64]
+KINDS = [kind for kind in JOINT_TYPES if not kind.startswith("floating") and kind != "spherical_euler"]
+IN_PLANE = (0, 2)  # forces along x and z, out of `closure.row_kinds` of a joint about y
+RELATIVE = 1e-11  # some thousand products in double precision
+g = 9.81
+
+
+def floats(*vectors: Any) -> list[list[float]]:
+    return [np.asarray(x, dtype=float).tolist() for x in vectors]
+
+
+def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    A = rng.normal(size=(3, 3)) * 0.3
+    spread = A @ A.T + 0.02 * np.eye(3)
+    mass = float(rng.uniform(0.5, 2.0))
+    return mass, rng.uniform(-0.3, 0.3, 3), mass * (np.trace(spread) * np.eye(3) - spread)
+
+
+def random_tree(seed: int, joints: int, base: str, kinds: list[str] = KINDS) -> ada.Model:
+    """Any topology, oblique axes, rotors and losses on every other joint."""
+    rng = np.random.default_rng(seed)
+    builder = ada.Builder("random").link("link_0", *solid(rng))
+    for i in range(1, joints + 1):
+        kind = str(rng.choice(kinds))
+        axis, second = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]
+        options: dict[str, Any] = {} if kind == "fixed" else {"axis": axis}
+        if kind == "universal":
+            options["axis2"] = second
+        if i % 2 and kind != "fixed":
+            options.update(zip(("armature", "damping", "friction"), rng.uniform(0.05, 0.5, 3), strict=True))
+        builder.link(f"link_{i}", *solid(rng))
+        parent, place = f"link_{rng.integers(0, i)}", rng.uniform(-0.5, 0.5, 3)
+        builder.joint(f"joint_{i}", kind, parent, f"link_{i}", place, rng.uniform(-3, 3, 3), **options)
+    return builder.build(base, (0.3, -0.5, -9.81))
+
+
+def state_of(model: ada.Model, seed: int = 1) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    q, v = model.random_state(rng)
+    return q, v, rng.normal(size=model.nv)
+
+
+def assert_same(model: ada.Model, q: Array, v: Array, tau: Array, found: Any, pull: Any = 0.0) -> None:
+    """As pinocchio's mass matrix and bias have it; `pull` holds the efforts of forces on links."""
+    tree = PinTree(model)
+    M, h = tree.mass_matrix(q), tree.bias(q, v)
+    expected = np.linalg.solve(M, tau - h + pull)
+    size = np.max(np.abs(M) @ np.abs(expected)) + np.max(np.abs(tau)) + np.max(np.abs(h))
+    assert np.max(np.abs(M @ (np.asarray(found, dtype=float) - expected))) < RELATIVE * size
+
+
+def names(model: ada.Model) -> list[str]:
+    return [body.name for body in model.tree.bodies]
+
+
+# --- open mechanisms ------------------------------------------------------------------------------------------------
+def test_the_pa10_cut_anywhere_accelerates_as_by_pinocchios_aba() -> None:
+    model = ada.load("pa10")
+    peer = PinTree(model)
+    q, v, tau = state_of(model)
+    expected = pin.aba(peer.model, peer.data, q, v, tau - peer.damping * v - peer.friction * np.sign(v))
+    every_pair = [list(pair) for count in (0, 1, 2) for pair in combinations(names(model), count)]
+    for cuts in [*every_pair, names(model), "auto"]:
+        found = forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
+        assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected)), cuts
+
+
+trees = st.tuples(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(["fixed", "floating"])).map(
+    lambda drawn: random_tree(*drawn)
+)
+
+
+@settings(max_examples=25)
+@given(model=trees, seed=st.integers(0, 1000))
+def test_a_random_tree_cut_at_random_joints_accelerates_as_in_pinocchio(model: ada.Model, seed: int) -> None:
+    if not model.nv:
+        return
+    q, v, tau = state_of(model, seed)
+    rng = np.random.default_rng(seed)
+    cuts = tuple(body.index for body in model.tree.bodies if rng.random() < 0.4)
+    for method in where.METHODS:
+        found = assembly.solve(model.tree, *floats(q, v, tau), None, cuts, Loops(), method)
+        assert_same(model, q, v, tau, found)
+
+
+def test_every_single_cut_of_a_floating_tree_gives_the_same_accelerations() -> None:
+    model = random_tree(7, 9, "floating", ["revolute", "prismatic"])
+    q, v, tau = state_of(model)
+    for name in names(model):
+        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=[name]))
+
+
+@pytest.mark.parametrize("straight", [True, False])
+def test_thin_rods_cut_anywhere_fall_as_in_pinocchio_also_when_they_are_in_line(straight: bool) -> None:
+    """In line, a floating piece of thin rods resists no turning about that line (Takahashi 2012, sec. 4.4.1)."""
+    model = ada.planar_chain(5)
+    q, v, tau = state_of(model)
+    if straight:
+        q = np.array([np.pi / 2, 0.0, 0.0, 0.0, 0.0])
+    for cuts in [*([name] for name in names(model)), names(model), "auto"]:
+        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
+
+
+def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() -> None:
+    model = random_tree(3, 6, "floating", ["revolute", "spherical", "universal"])
+    tree = model.tree
+    q, v, tau = state_of(model)
+    rng = np.random.default_rng(5)
+    pulled = {link: rng.normal(size=6) for link in model.link_names[::2]}  # [force, moment] in the link's axes
+    wrenches = {
+        tree.frames[link].body: tree.frames[link].pose.force_up(Force(tuple(x[3:]), tuple(x[:3])))
+        for link, x in pulled.items()
+    }
+    cuts = [names(model)[2], names(model)[4]]
+
+    def program(q: Any, v: Any, tau: Any) -> dict[str, Any]:
+        return {"a": forward_dynamics(tree, q, v, tau, wrenches, cuts=cuts)}
+
+    traced = trace("hybrid", {"q": model.nq, "v": model.nv, "tau": model.nv}, program)
+    assert_same(model, q, v, tau, evaluate(traced, q=q, v=v, tau=tau)["a"], PinTree(model).pull(q, pulled))
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_lagrange_ada_and_hybrid_agree_with_pinocchio_on_the_chains_of_table_4_2(n: int) -> None:
+    model = ada.planar_chain(n)
+    q, v, tau = state_of(model, n)
+
+    def by_lagrange(q: Any, v: Any, tau: Any) -> dict[str, Any]:
+        return {"a": lagrange.forward_dynamics(model.tree, q, v, tau)}
+
+    traced = trace("lagrange", {"q": n, "v": n, "tau": n}, by_lagrange)
+    assert_same(model, q, v, tau, evaluate(traced, q=q, v=v, tau=tau)["a"])
+    assert_same(model, q, v, tau, assembly_disassembly.forward_dynamics(model.tree, *floats(q, v, tau)))
+    cuts = ["joint_5"] if n > 4 else []
+    assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+@settings(max_examples=15)
+@given(crank=st.floats(0.1, 1.4), speed=st.floats(-5.0, 5.0), cuts=st.sets(st.sampled_from([1, 2, 3])))
+def test_a_rhombus_cut_anywhere_swings_as_its_closed_form_says(crank: float, speed: float, cuts: set[int]) -> None:
+    """φ̈ = -(6/5) g cos φ for unit rods, with φ = 90 deg - crank."""
+    model, q = mechanisms.four_bar(crank=crank)
+    signs = np.array([1.0, -1.0, 1.0])
+    found = forward_dynamics(
+        model.tree,
+        *floats(q, speed * signs, np.zeros(3)),
+        cuts=[f"joint_{i}" for i in sorted(cuts)],
+        rows={"closing": IN_PLANE},
+    )
+    expected = 1.2 * g * np.sin(crank) * signs
+    # at 90 deg the rhombus is flat, and its conditions are dependent: J M⁻¹ Jᵀ has cos²(crank) in it
+    assert np.max(np.abs(found - expected)) < 1e-12 * (g + speed**2) / np.cos(crank) ** 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hexa_cut_anywhere_accelerates_as_a_dense_solution_says(seed: int) -> None:
+    model, q = mechanisms.hexa()
+    oracle = Oracle(model)
+    rng = np.random.default_rng(seed)
+    v = oracle.admissible(q, rng.normal(size=model.nv))
+    tau = rng.normal(size=model.nv)
+    expected = oracle.forward(q, v, tau).acceleration
+    cuts = [name for name in names(model) if rng.random() < 0.3]
+    found = forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
+    # the loops' conditions have a condition number of some hundred
+    assert np.max(np.abs(found - expected)) < 1e-9 * np.max(np.abs(expected))
+
+
+# --- cuts -----------------------------------------------------------------------------------------------------------
+def test_the_thesis_seven_links_are_joined_in_three_steps() -> None:
+    """Fig. 4.4: four links by the base, three by the hand, and joint 5 between them."""
+    tree = ada.planar_chain(7).tree
+    assert pieces(tree, (4,)) == [(0, 1, 2, 3), (5, 6)]
+    steps = order_of_pieces(tree, (4,)).steps
+    assert [(step.joints, step.handles, step.in_joint_space) for step in steps] == [
+        ((0, 1, 2, 3), (3,), True),
+        ((5, 6), (4,), True),
+        ((4,), (), False),
+    ]
+
+
+def test_the_automatic_cuts_cost_no_more_than_any_single_or_double_cut() -> None:
+    tree = ada.planar_chain(5).tree
+    chosen = where.cheapest_cuts(tree)
+    others = [cuts for count in (0, 1, 2) for cuts in combinations(range(5), count)]
+    known = where.costs(tree, [chosen, *others])
+    assert known[chosen] == min(known.values())
+
+
+def test_limbs_are_cut_off_where_they_start() -> None:
+    model, _ = mechanisms.two_feet()
+    tree = model.tree
+    children = [sum(b.parent == body.index for b in tree.bodies) for body in tree.bodies]
+    starts = {body.index for body in tree.bodies if body.parent >= 0 and children[body.parent] > 1}
+    assert set(where.limb_cuts(tree)) == starts != set()
+
+
+def test_pieces_of_equal_size_are_counted_from_the_base() -> None:
+    tree = ada.planar_chain(7).tree
+    assert where.uniform_cuts(tree, 3) == (3, 6)
+    assert where.uniform_cuts(tree, 1) == (1, 2, 3, 4, 5, 6)
+    assert where.uniform_cuts(tree, 7) == ()
+
+
+def test_cuts_that_cannot_be_are_refused_by_name() -> None:
+    state = floats(np.zeros(3), np.zeros(3), np.zeros(3))
+    tree = mechanisms.four_bar(crank=1.0)[0].tree
+    with pytest.raises(ada.AdaError, match=r"no joint is named 'elbow'.*joint_1"):
+        forward_dynamics(tree, *state, cuts=["elbow"])
+    with pytest.raises(ada.AdaError, match="'closing' closes a loop"):
+        forward_dynamics(tree, *state, cuts=["closing"])
+    with pytest.raises(ada.AdaError, match="list of joint names"):
+        forward_dynamics(tree, *state, cuts="joint_2")
+
+
+@pytest.mark.parametrize("cuts", [["joint_2"], ["joint_2", "joint_3"]])
+def test_floating_rods_that_only_together_have_inertia_are_not_cut_apart(cuts: list[str]) -> None:
+    """Two rods on a free base resist all motions only as a pair; a cut between pairs is as good as any."""
+    rod = (1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.0))
+    builder = ada.Builder("rods")
+    for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0)]):
+        builder.link(f"link_{i}", *rod)
+        if i:
+            builder.joint(f"joint_{i}", "revolute", f"link_{i - 1}", f"link_{i}", (0.0, 0.0, 1.0), axis=axis)
+    model = builder.build("floating")
+    q, v, tau = state_of(model)
+    assert regular(model.tree).groups == ((1,), (3,))
+    if len(cuts) == 1:
+        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts))
+        assert_same(model, q, v, tau, forward_dynamics(model.tree, *floats(q, v, tau), cuts="auto"))
+        return
+    with pytest.raises(ada.AdaError, match="cannot be cut at joint 'joint_3'"):
+        forward_dynamics(model.tree, *floats(q, v, tau), cuts=cuts)
