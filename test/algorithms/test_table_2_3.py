@@ -119,6 +119,12 @@ def test_dependent_operations_grow_with_the_logarithm_and_the_sum_of_all_with_th
     assert work[32] - work[16] < 2.3 * (work[16] - work[8])
 
 
+@pytest.mark.parametrize("name", ["lagrange", "crba", "order_n", "aba", "dca", "ada"])
+def test_without_a_balanced_order_dependent_operations_grow_with_the_joints(name: str) -> None:
+    # what the first joint saves is not doubled
+    assert of_chain(name, 12).critical_path > 1.9 * of_chain(name, 6).critical_path
+
+
 # --- parallel computation -------------------------------------------------------------------------------------------
 def test_aba_is_parallel_over_branches_only() -> None:
     def star(branches: int) -> Tree:

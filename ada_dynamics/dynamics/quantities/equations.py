@@ -37,7 +37,7 @@ MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] =
 
 
 def forward(tree: Tree, algorithm: str, external: bool, order: Order = None) -> Quantity:
-    """Joint accelerations; `order` is that of assembly, or the cuts of hybrid modelling, for the algorithms with one."""
+    """Joint accelerations; `order` is that of assembly, or the cuts of hybrid modelling, where there is one."""
     # The order-n algorithm works at centres of mass, which regrouped bodies do not have; assembly regroups by itself.
     short = tree if algorithm in ("order_n", HYBRID, *ASSEMBLIES) else for_efforts(tree)
     solver = FORWARD["crba" if external and algorithm == "lagrange" else algorithm]
