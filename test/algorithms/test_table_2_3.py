@@ -180,7 +180,7 @@ def test_these_algorithms_close_a_four_bar_as_the_dense_system_does(algorithm: s
     assert np.max(np.abs(found - expected)) < 1e-10 * np.max(np.abs(expected))
 
 
-@pytest.mark.parametrize("algorithm", ["order_n", "lanes"])
+@pytest.mark.parametrize("algorithm", ["order_n", "lanes", "hybrid"])
 def test_the_others_refuse_loops(algorithm: str) -> None:
     model, _ = mechanisms.four_bar()
     with pytest.raises(ada.InputError, match=f"has loops, which algorithm '{algorithm}' cannot close"):
