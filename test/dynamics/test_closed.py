@@ -328,3 +328,51 @@ def test_derivatives_of_mechanisms_with_loops_are_refused_and_not_those_of_the_t
     for derivatives in (dynamics.forward_derivatives, dynamics.inverse_derivatives):
         with pytest.raises(ada.InputError, match="has loops, whose derivatives are not available"):
             derivatives(q, rest, rest)
+
+
+def stewart_turned(yaw: float) -> tuple[ada.Model, Array]:
+    model, q = mechanisms.stewart()
+    guess, place = q.copy(), model.q_index("platform")
+    guess[place] = [0, 0, q[place][2], 0, 0, np.sin(yaw / 2), np.cos(yaw / 2)]
+    return model, np.asarray(ada.assemble(model, guess, hold=["platform"]))
+
+
+def test_the_legs_of_a_stewart_platform_cannot_hold_it_in_its_type_2_pose() -> None:
+    """Turned by 90 deg, all legs meet a vertical line: they do not resist a turn (Fichter 1986)."""
+    rest = np.zeros(24)
+    efforts = []
+    for yaw in np.radians([60.0, 80.0, 89.0]):
+        model, q = stewart_turned(yaw)
+        efforts.append(float(np.max(np.abs(ada.Dynamics(model).inverse(q, rest, spinning(model, q))))))
+    assert efforts[0] < efforts[1] / 2 < efforts[2] / 20  # they grow like 1 / cos(yaw)
+    model, q = stewart_turned(np.pi / 2)
+    with pytest.raises(ada.InputError, match=r"under-actuated.*Nothing drives the motion of platform"):
+        ada.Dynamics(model).inverse(q, rest, spinning(model, q))
+    # forward dynamics has nothing against the pose: the loops themselves are regular
+    assert not ada.Dynamics(model).loop_state(q).is_singular
+
+
+def spinning(model: ada.Model, q: Array) -> Array:
+    """Accelerations of the platform about its vertical, and of the legs with it."""
+    v = np.zeros(model.nv)
+    v[model.v_index("platform").stop - 1] = 1.0
+    J = Oracle(model).jacobian(q)
+    legs = np.ones(model.nv, dtype=bool)
+    legs[model.v_index("platform")] = False
+    v[legs] = -np.linalg.lstsq(np.asarray(J, dtype=float)[:, legs], np.asarray(J, dtype=float) @ v, rcond=None)[0]
+    return v
+
+
+def test_a_slider_crank_is_regular_in_its_dead_centres() -> None:
+    model, q = mechanisms.slider_crank()
+    dynamics = ada.Dynamics(model)
+    for crank in (0.0, np.pi):
+        guess = q.copy()
+        guess[0] = crank
+        pose = np.asarray(ada.assemble(model, guess, hold=["crank"]))
+        v, tau = state(model, pose)
+        assert dynamics.joint_wrenches(pose, v, tau).tier == "fast"
+        wanted = Oracle(model).forward(pose, v, tau).acceleration
+        assert np.allclose(
+            dynamics.forward(pose, v, tau), wanted, rtol=0.0, atol=1e-10 * max(1.0, np.max(np.abs(wanted)))
+        )
