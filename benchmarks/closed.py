@@ -48,6 +48,7 @@ class Case:
 
 CASES = (
     Case(mechanisms.four_bar, call=12.0, struct=25.0, native=50.0, batch=300.0),
+    Case(robots.four_bar_2_1, call=12.0, struct=25.0, native=50.0, batch=300.0),
     Case(mechanisms.slider_crank),
     Case(mechanisms.five_bar),
     Case(mechanisms.hexa, native=25.0, batch=100.0),

@@ -230,3 +230,22 @@ def _quaternion(x: float, y: float, z: float) -> Array:
     """Of a rotation vector; the real part last."""
     angle = float(np.linalg.norm((x, y, z)))
     return np.array([*(np.sin(angle / 2.0) / angle * np.array([x, y, z])), np.cos(angle / 2.0)])
+
+
+def four_bar_2_1() -> Mechanism:
+    """The four-bar linkage cut between coupler and rocker, not at the ground: two rods on one side, one on the other.
+
+    Which joint is cut is the user's choice of coordinates; this one takes the fewest operations.
+    """
+    builder = ada.Builder("four_bar_2_1").link("base")
+    for name, carrier, place in (
+        ("crank", "base", (0.0, 0.0, 0.0)),
+        ("coupler", "crank", (0.0, 0.0, 1.0)),
+        ("rocker", "base", (1.0, 0.0, 0.0)),
+    ):
+        builder.link(name, 1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.0))
+        builder.joint(f"{name}_joint", "revolute", carrier, name, place, axis=(0.0, 1.0, 0.0))
+    tip = (0.0, 0.0, 1.0)
+    builder.loop("closing", "revolute", "coupler", "rocker", tip, child_xyz=tip, axis=(0.0, 1.0, 0.0))
+    crank = 0.75 * np.pi
+    return Mechanism(builder.build(), np.array([crank, 0.5 * np.pi - crank, crank]))
