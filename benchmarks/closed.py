@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.cache import without_cache
 from ada_dynamics.model import mechanisms
 from ada_dynamics.model.mechanisms import Mechanism
 from benchmarks import peers, robots
@@ -155,7 +154,7 @@ class _Comparison:
 
     def _kernel_row(self) -> list[object]:
         """What is computed, and how long a first use takes without a cache."""
-        with _no_cache():
+        with without_cache():
             start = time.process_time()
             fresh = ada.Dynamics(self.model, pose=self.start).kernel("forward")
             assert isinstance(fresh, Kernel)
@@ -182,16 +181,3 @@ def _states(dynamics: ada.Dynamics, start: Array, reach: float) -> States:
         found.append(dynamics.project(model.integrate(start, step), rng.normal(size=model.nv)))
     q, v = (np.array(x) for x in zip(*found, strict=True))
     return q, v, rng.normal(size=v.shape) * 3.0
-
-
-@contextmanager
-def _no_cache() -> Iterator[None]:
-    before = os.environ.get("ADA_CACHE")
-    os.environ["ADA_CACHE"] = "off"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["ADA_CACHE"]
-        else:
-            os.environ["ADA_CACHE"] = before

@@ -196,11 +196,7 @@ def solve(
         prior: λ₀ of each; zero by default.
         passes: of the proximal iteration, each with the λ of the one before as λ₀.
     """
-    solution = assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows, compliance, prior))
-    for _ in range(passes - 1):
-        loops = assemble.Loops(rows, compliance, solution.multipliers)
-        solution = assemble.solve(close, tree, q, v, tau, external, order, loops)
-    return solution
+    return assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows, compliance, prior), passes)
 
 
 def forward_dynamics(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ada_dynamics.algorithms import kinematics
@@ -205,13 +205,22 @@ def solve(
     external: Mapping[int, Force] | None,
     order: AssemblyOrder | Nesting | str | None,
     loops: Loops,
+    passes: int = 1,
 ) -> Solution:
-    """Assemble all links, closing joints by `close`, and take them apart again."""
+    """Assemble all links, closing joints by `close`, and take them apart again; `passes` as for `ada.solve`."""
     insist_on_own_coordinates(tree)
     loops.check(tree)
     basis = regular(tree)
     state = State(basis, q, v, tau, external or {})
     steps = assembly_order(tree, order).steps
+    solution = _solve(close, basis, state, steps, loops)
+    for _ in range(passes - 1):
+        solution = _solve(close, basis, state, steps, replace(loops, prior=solution.multipliers))
+    return solution
+
+
+def _solve(close: Close, basis: Regular, state: State, steps: Sequence[Step], loops: Loops) -> Solution:
+    tree = state.tree
     done, pivots = _assemble(close, state, steps, loops)
     outcomes = _disassemble(len(tree.bodies), steps, done)
     accelerations: list[Scalar] = [0.0] * tree.nv

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, eliminate_joint, joint_acceleration
 from ada_dynamics.algorithms.dissipation import passive_efforts
-from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
+from ada_dynamics.algorithms.elimination import Closed, Plan, UnusableOrderError, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -110,7 +110,7 @@ class Sweep:
         """Eliminate a multiplier that touches at most one body any more."""
         touched = sorted(self.touched[c])
         if len(touched) > 1:
-            raise ValueError(f"condition {c} still touches bodies {touched}: the plan's order is unusable")
+            raise UnusableOrderError(f"condition {c} still touches bodies {touched}")
         column = self.columns[touched[0]].pop(c) if touched else NO_FORCE
         pivot, others = self.coupling.take(c)
         self.pivots[c] = minus(0.0, pivot)

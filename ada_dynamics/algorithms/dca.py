@@ -254,11 +254,7 @@ def solve(
         prior: λ₀ of each; zero by default.
         passes: of the proximal iteration, each with the λ of the one before as λ₀.
     """
-    solution = assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows, compliance, prior))
-    for _ in range(passes - 1):
-        loops = AllDirections(rows, compliance, solution.multipliers)
-        solution = assemble.solve(close, tree, q, v, tau, external, order, loops)
-    return solution
+    return assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows, compliance, prior), passes)
 
 
 def forward_dynamics(

@@ -22,6 +22,10 @@ from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
 
+class UnusableOrderError(Exception):
+    """An order of elimination that couples more than the numbers it was found on have shown."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How to close the loops of a mechanism.

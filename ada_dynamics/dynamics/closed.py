@@ -7,6 +7,7 @@ singular poses; the rank-revealing one works on numbers and goes through singula
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.algorithms.elimination import UnusableOrderError
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
@@ -85,8 +87,12 @@ class ClosedDynamics:
         tree = study.numbers.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
-        solvers = {name: closed.elimination(tree, plans, name) for name in plans.candidates}
-        functions = {name: closed.forward(tree, plans, solver, False).trace() for name, solver in solvers.items()}
+        functions = {}
+        for name in plans.candidates:
+            solver = closed.elimination(tree, plans, name)
+            # Orders are found on numbers; one that meets more couplings among expressions is no candidate.
+            with contextlib.suppress(UnusableOrderError):
+                functions[name] = closed.forward(tree, plans, solver, False).trace()
         return self.kernels.costs(functions)
 
     @property
@@ -248,32 +254,29 @@ class ClosedDynamics:
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
         """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
         rest, no_wrenches = np.zeros(len(v)), np.zeros(6 * len(self.tree.bodies))
-        at = None
+        smallest = projection.CLOSED * self.study.numbers.length
         for _ in range(steps):
             gap = self.gap(q)
-            if (
-                at is not None
-                and float(np.max(np.abs(gap), initial=0.0)) < projection.CLOSED * self.study.numbers.length
-            ):
+            if float(np.max(np.abs(gap), initial=0.0)) < smallest:
                 break
             system = self._system(q, rest, rest, no_wrenches)
-            at = projection.metric(system.M, system.J)
-            q = self.model.integrate(q, projection.correction(at, gap))
+            q = self.model.integrate(q, projection.correction(projection.metric(system.M, system.J), gap))
         system = self._system(q, rest, rest, no_wrenches)
         return q, projection.allowed(projection.metric(system.M, system.J), v)
 
     def warn_if_open(self, q: Array) -> None:
         """Warn where loops are open in a state, or in the first one of a batch."""
-        first = np.ascontiguousarray(q if q.ndim == 1 else q[:1].reshape(-1))
-        if len(first) != self.model.nq:
+        if not q.size:
             return
-        gaps = self.study.numbers.gap(first) / self.study.numbers.weights
-        if float(np.max(np.abs(gaps), initial=0.0)) <= NOTICED * self.study.numbers.length:
-            return
+        numbers = self.study.numbers
+        gaps = np.abs(numbers.gap(q if q.ndim == 1 else q[0]) / numbers.weights)
         worst: dict[str, float] = {}
-        for (loop, _, _), gap in zip(self.study.numbers.conditions, np.abs(gaps).tolist(), strict=True):
-            worst[loop] = max(worst.get(loop, 0.0), gap)
-        shown = ", ".join(f"{loop!r} by {gap:.3g} m" for loop, gap in worst.items() if gap > NOTICED)
+        for (loop, _, _), gap in zip(numbers.conditions, gaps.tolist(), strict=True):
+            if gap > NOTICED * numbers.length:
+                worst[loop] = max(worst.get(loop, 0.0), gap)
+        if not worst:
+            return
+        shown = ", ".join(f"{loop!r} by {gap:.3g} m" for loop, gap in worst.items())
         message = (
             f"loops of model {self.model.name!r} are open in the state given: {shown}. The accelerations are those of "
             "a mechanism that was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."

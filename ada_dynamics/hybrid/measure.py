@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.jit.cache import without_cache
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.tree import Tree
@@ -60,20 +59,6 @@ def by_size(tree: Tree, sizes: Sequence[int] = ()) -> dict[int, tuple[int, ...]]
     return {size: cuts.uniform_cuts(tree, size) for size in chosen}
 
 
-@contextmanager
-def _without_cache() -> Iterator[None]:
-    """What is found in the cache says nothing of the time to compile."""
-    before = os.environ.get("ADA_CACHE")
-    os.environ["ADA_CACHE"] = "off"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["ADA_CACHE"]
-        else:
-            os.environ["ADA_CACHE"] = before
-
-
 def counted(name: str, make: Callable[[], Function]) -> tuple[Measured, Function]:
     """A program with its operations."""
     start = time.perf_counter()
@@ -89,7 +74,7 @@ def compiled(measured: Measured, function: Function, states: Sequence[Array]) ->
         return None
     kernel = Kernel(Signature.of(function), lambda: function, f"measured {measured.name}", checked=False)
     start = time.perf_counter()
-    with _without_cache():
+    with without_cache():
         kernel.prepare("single")
     measured.compile = time.perf_counter() - start
 

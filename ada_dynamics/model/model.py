@@ -158,7 +158,10 @@ class Model:
         return np.concatenate([np.zeros(0), *(t.neutral() for t, _, _ in self._space)])
 
     def random_state(self, rng: np.random.Generator | None = None) -> tuple[Array, Array]:
-        """Random q within the limits (where they are finite) and v with normally distributed entries."""
+        """Random q within the limits (where they are finite) and v with normally distributed entries.
+
+        Loops are not closed in it: see `ada.assemble` and `Dynamics.project`.
+        """
         rng = rng or np.random.default_rng()
         parts = [t.random(rng, self.lower[q], self.upper[q]) for t, q, _ in self._space]
         return np.concatenate([np.zeros(0), *parts]), rng.normal(size=self.nv)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ada_dynamics.model.builder import BASES, ROOT_JOINT, WORLD_LINK, Builder
+from ada_dynamics.model.copying import add_joint, add_loop
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
 
@@ -50,9 +51,9 @@ class Parts:
         for link in self.links.values():
             builder.link(link.name, link.mass, link.com, link.inertia, has_inertial=link.has_inertial)
         for joint in self.joints.values():
-            _add_joint(builder, joint)
+            add_joint(builder, joint)
         for loop in self.loops.values():
-            _add_loop(builder, loop)
+            add_loop(builder, loop)
         if self.actuated is not None:
             builder.actuated(self.actuated)
         return builder.build(self.base, self.gravity)
@@ -109,36 +110,3 @@ def has_free_root(model: Model) -> bool:
     """Whether the base floats by itself, without a joint in the description."""
     joint = model.joints.get(ROOT_JOINT)
     return joint is not None and joint.parent not in model.links
-
-
-def _add_joint(builder: Builder, joint: Joint) -> None:
-    builder.joint(
-        joint.name,
-        joint.kind,
-        joint.parent,
-        joint.child,
-        joint.xyz,
-        axis=joint.axis,
-        axis2=joint.axis2,
-        rotation=joint.rotation,
-        limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
-        armature=joint.armature,
-        mimic=joint.mimic,
-    )
-
-
-def _add_loop(builder: Builder, loop: LoopJoint) -> None:
-    builder.loop(
-        loop.name,
-        loop.kind,
-        loop.parent,
-        loop.child,
-        loop.parent_xyz,
-        child_xyz=loop.child_xyz,
-        axis=loop.axis,
-        axis2=loop.axis2,
-        parent_rotation=loop.parent_rotation,
-        child_rotation=loop.child_rotation,
-    )

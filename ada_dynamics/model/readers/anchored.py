@@ -7,6 +7,7 @@ the frame which the file gives it.
 
 from __future__ import annotations
 
+from ada_dynamics.model.names import free_name
 from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord
 from ada_dynamics.model.readers.rigid import NO_MOVE, compose, inverse, is_unit
 from ada_dynamics.model.readers.values import Pose
@@ -34,13 +35,13 @@ class Assembly:
 
     def add_massless(self, wanted: str, element: Element) -> str:
         """Add a link without mass under a free name."""
-        name = self._free(wanted, self._links)
+        name = free_name(wanted, self._links)
         self.add_link(LinkRecord(name, element))
         return name
 
     def fix(self, parent: str, child: str, pose: Pose, element: Element) -> None:
         """Carry one link rigidly by another."""
-        name = self._free(f"{child}_fixed", self._joints)
+        name = free_name(f"{child}_fixed", self._joints)
         self.add_joint(JointRecord(name, element, "fixed", parent, child), pose)
 
     def join(self, joint: JointRecord, in_parent: Pose, in_child: Pose = NO_MOVE) -> None:
@@ -52,14 +53,6 @@ class Assembly:
         joint.child = self.add_massless(f"{child}_at_{joint.name}", joint.element)
         self.add_joint(joint, in_parent)
         self.fix(joint.child, child, inverse(in_child), joint.element)
-
-    @staticmethod
-    def _free(wanted: str, taken: set[str]) -> str:
-        name, count = wanted, 1
-        while name in taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        return name
 
 
 def zero_pose(robot: Description, link: str) -> Pose | None:

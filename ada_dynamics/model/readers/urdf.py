@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.copying import add_joint, add_loop
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.readers.description import Description, JointRecord
 from ada_dynamics.model.readers.loops import read_urdf_loops
@@ -89,34 +90,9 @@ def to_builder(robot: Description, mimic: str = "keep") -> Builder:
     for link in robot.links:
         builder.link(link.name, link.mass, link.com, link.inertia, has_inertial=link.inertial is not None)
     for joint in robot.joints:
-        builder.joint(
-            joint.name,
-            joint.kind,
-            joint.parent,
-            joint.child,
-            joint.xyz,
-            rotation=joint.rotation,
-            axis=joint.axis,
-            axis2=joint.axis2,
-            limits=joint.limits,
-            damping=joint.damping,
-            friction=joint.friction,
-            armature=joint.armature,
-            mimic=joint.mimic,
-        )
+        add_joint(builder, joint)
     for loop in robot.loops:
-        builder.loop(
-            loop.name,
-            loop.kind,
-            loop.parent,
-            loop.child,
-            loop.parent_xyz,
-            child_xyz=loop.child_xyz,
-            axis=loop.axis,
-            axis2=loop.axis2,
-            parent_rotation=loop.parent_rotation,
-            child_rotation=loop.child_rotation,
-        )
+        add_loop(builder, loop)
     return builder if robot.actuated is None else builder.actuated([place.name for place in robot.actuated])
 
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ada_dynamics.model.elements import Array, Joint, Link, LoopJoint, Mimic
+from ada_dynamics.model.names import free_name
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft
 from ada_dynamics.model.writers.numbers import is_unit, number, numbers, to_quaternion
@@ -198,7 +199,7 @@ class _Sites:
 
     def equalities(self, loop: LoopJoint) -> list[Element]:
         """The constraints of a loop, after their sites were made."""
-        second = self._free(f"{loop.name}_axis", self._loops)
+        second = free_name(f"{loop.name}_axis", self._loops)
         if loop.kind == "fixed":
             return [self._pair("weld", loop.name, loop, np.zeros(3))]
         pairs = [self._pair("connect", loop.name, loop, np.zeros(3))]
@@ -214,21 +215,13 @@ class _Sites:
         )
         names = []
         for side, (link, xyz, R) in zip(("parent", "child"), ends, strict=True):
-            names.append(self._free(f"{name}_{side}", self._names))
+            names.append(free_name(f"{name}_{side}", self._names))
             self._names.add(names[-1])
             attributes = {"name": names[-1], "pos": numbers(xyz + R @ offset)}
             if not is_unit(R):
                 attributes["quat"] = numbers(to_quaternion(R))
             self._by_link.setdefault(link, []).append(make("site", attributes))
         return make(tag, {"name": name, "site1": names[0], "site2": names[1]})
-
-    @staticmethod
-    def _free(wanted: str, taken: set[str]) -> str:
-        name, count = wanted, 1
-        while name in taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        return name
 
 
 def _mimic(joint: str, mimic: Mimic) -> Element:

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joints and loops as they stand in a model or in a description, into a builder, which checks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Joint, LoopJoint
+
+if TYPE_CHECKING:  # the readers themselves copy with this
+    from ada_dynamics.model.readers.description import JointRecord, LoopRecord
+
+_JOINT = ("xyz", "rotation", "axis", "axis2", "limits", "damping", "friction", "armature", "mimic")
+_LOOP = ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2")
+
+
+def add_joint(builder: Builder, joint: Joint | JointRecord) -> None:
+    """Add a joint like this one."""
+    more = {name: getattr(joint, name) for name in _JOINT}
+    builder.joint(joint.name, joint.kind, joint.parent, joint.child, **more)
+
+
+def add_loop(builder: Builder, loop: LoopJoint | LoopRecord) -> None:
+    """Close a loop by a joint like this one."""
+    more = {name: getattr(loop, name) for name in _LOOP}
+    builder.loop(loop.name, loop.kind, loop.parent, loop.child, **more)

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments that are more than one simulation, one module each; imported when one of them is asked for."""
+
+from __future__ import annotations
+
+# Full names of modules whose `@experiment` and `@measure` functions scenarios can call.
+MODULES: tuple[str, ...] = (
+    "ada_dynamics.scenarios.experiments.engines",
+    "ada_dynamics.scenarios.experiments.hybrid_cost",
+)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scenarios refer to by name: measures of a simulated motion, and experiments that are more than one simulation.
+
+A module plugs in with a decorator, and by its name in `experiments.MODULES`, from where it is imported when needed:
+
+    @measure("loop_gap", unit="m, rad")
+    def loop_gap(scenario: Scenario, log: Log) -> float: ...
+
+    @experiment("inertia_matrices")
+    def inertia_matrices(scenario: Scenario, output: Path, progress: Progress) -> Outcome: ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ada_dynamics.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from ada_dynamics.scenarios.scenario import Scenario
+    from ada_dynamics.simulation import Log
+
+Relation: TypeAlias = Literal["<=", ">="]
+Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
+Measured: TypeAlias = "float | Mapping[str, float]"  # several: by name
+MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured]"
+ExperimentFunction: TypeAlias = "Callable[[Scenario, Path, Progress], Outcome]"
+
+# What is imported before a name is looked up: the measures that come with the library.
+_MEASURES_HOME = "ada_dynamics.scenarios.measures"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement about an experiment, with the figure that decides it.
+
+    Attributes:
+        text: the statement.
+        measured: the figure.
+        limit: what it must not pass.
+        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest.
+        unit: of both.
+        note: where the limit comes from, or what the figure does not show.
+    """
+
+    text: str
+    measured: float
+    limit: float
+    relation: Relation = "<="
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is on the right side of its limit; one that is not a number never is."""
+        if math.isnan(self.measured):
+            return False
+        return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        found: dict[str, Any] = {
+            "claim": self.text,
+            "measured": float(self.measured),
+            "limit": float(self.limit),
+            "holds": bool(self.holds),
+            "relation": self.relation,
+        }
+        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures in rows and columns, for the report."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    note: str = ""
+
+
+@dataclass
+class Outcome:
+    """What an experiment gave.
+
+    Attributes:
+        claims: what was to be shown, with figures.
+        figures: pictures (PNG), in the order of the report.
+        tables: figures in rows.
+        notes: what a reader should know: what differs from the document, what is assumed.
+    """
+
+    claims: list[Claim] = field(default_factory=list)
+    figures: list[Path] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are claims, and all of them hold."""
+        return bool(self.claims) and all(claim.holds for claim in self.claims)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of a simulated motion."""
+
+    name: str
+    unit: str
+    function: MeasureFunction
+
+    @property
+    def summary(self) -> str:
+        """What it measures, in one line."""
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+_measures: dict[str, Measure] = {}
+_experiments: dict[str, ExperimentFunction] = {}
+
+
+def measure(name: str, unit: str = "") -> Callable[[MeasureFunction], MeasureFunction]:
+    """Make a function (scenario, log) -> number, or numbers by name, known as a measure.
+
+    Args:
+        name: by which scenarios call it.
+        unit: of the number, for the report.
+    """
+
+    def register(function: MeasureFunction) -> MeasureFunction:
+        _refuse_second("measure", name, function, getattr(_measures.get(name), "function", None))
+        _measures[name] = Measure(name, unit, function)
+        return function
+
+    return register
+
+
+def experiment(name: str) -> Callable[[ExperimentFunction], ExperimentFunction]:
+    """Make a function (scenario, output folder, progress) -> Outcome known as an experiment.
+
+    Args:
+        name: by which scenarios call it.
+    """
+
+    def register(function: ExperimentFunction) -> ExperimentFunction:
+        _refuse_second("experiment", name, function, _experiments.get(name))
+        _experiments[name] = function
+        return function
+
+    return register
+
+
+def measures() -> Mapping[str, Measure]:
+    """All measures by name."""
+    _discover()
+    return _measures
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of that name.
+
+    Raises:
+        InputError: there is none; the message lists the nearest ones.
+    """
+    if name not in measures():
+        raise unknown_name("measure", name, sorted(_measures))
+    return _measures[name]
+
+
+def experiments() -> Mapping[str, ExperimentFunction]:
+    """All experiments by name."""
+    _discover()
+    return _experiments
+
+
+def find_experiment(name: str) -> ExperimentFunction:
+    """The experiment of that name.
+
+    Raises:
+        InputError: there is none; the message lists the nearest ones.
+    """
+    if name not in experiments():
+        raise unknown_name("experiment", name, sorted(_experiments))
+    return _experiments[name]
+
+
+def _discover() -> None:
+    """Import what registers measures and experiments."""
+    from ada_dynamics.scenarios.experiments import MODULES
+
+    for module in (_MEASURES_HOME, *MODULES):
+        import_module(module)
+
+
+def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:
+    # The same function again is what `importlib.reload` gives.
+    if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
+        raise InputError(
+            f"there are two functions for the {what} {name!r}: {old.__module__}.{old.__qualname__} and "
+            f"{new.__module__}.{new.__qualname__}; give one of them another name."
+        )
