@@ -23,6 +23,10 @@ class CompileError(AdaError, RuntimeError):
     """A kernel could not be compiled or loaded."""
 
 
+class RecordingError(AdaError, RuntimeError):
+    """A recording cannot be written or read; the message names the file and the reason."""
+
+
 def unknown_name(what: str, name: object, allowed: Iterable[str]) -> InputError:
     """An error for a name that is not among the allowed ones, with the nearest of them suggested."""
     names = list(allowed)
@@ -42,3 +46,7 @@ class BifurcationWarning(SingularPoseWarning):
 
 class OpenLoopWarning(UserWarning):
     """Loops are open in a state given to a mechanism; the message says which, and by how much."""
+
+
+class RecordingCutShortWarning(UserWarning):
+    """A recording has no proper end: what was read is all that reached the disk; the message says up to when."""

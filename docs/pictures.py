@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from ada_dynamics import Dynamics
-from ada_dynamics.commands.free_motion import move_freely, skeleton
+from ada_dynamics.commands.free_motion import move_freely
+from ada_dynamics.view.skeleton import skeleton
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -45,7 +45,12 @@ def biased_motion(body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Sca
 
 
 def eliminate_joint(
-    body: Body, q: Sequence[Scalar], effort: Sequence[Scalar], inertia: ArticulatedInertia, wrench: Force
+    body: Body,
+    q: Sequence[Scalar],
+    effort: Sequence[Scalar],
+    inertia: ArticulatedInertia,
+    wrench: Force,
+    added_armature: Sequence[Scalar] | None = None,
 ) -> Eliminated:
     """Pass 2, per body: free the joint (eqs. 2.26-2.34), in the body's frame.
 
@@ -53,9 +58,10 @@ def eliminate_joint(
     """
     pivots = []
     inverses = []
-    for s, tau in zip(body.joint.subspace(q), effort, strict=True):
+    for j, (s, tau) in enumerate(zip(body.joint.subspace(q), effort, strict=True)):
         U = inertia.times(s)
-        inverse_D = 1.0 / plus(s.power(U), body.armature)
+        armature = body.armature if added_armature is None else plus(body.armature, added_armature[j])
+        inverse_D = 1.0 / plus(s.power(U), armature)
         u = minus(tau, s.power(wrench))
         scaled = U.scaled(inverse_D)
         inertia = inertia.less_outer(U, scaled)
@@ -63,6 +69,14 @@ def eliminate_joint(
         pivots.append(Pivot(scaled, product(inverse_D, u)))
         inverses.append(inverse_D)
     return Eliminated(inertia, wrench, tuple(pivots), tuple(inverses))
+
+
+def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | None = None) -> list[ArticulatedInertia]:
+    """The bodies before any joint is free, with what is added to each (see `forward_dynamics`)."""
+    inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
+    for i, more in (added or {}).items():
+        inertia[i] = inertia[i] + more
+    return inertia
 
 
 def joint_acceleration(
@@ -88,8 +102,14 @@ def forward_dynamics(
     v: Sequence[Scalar],
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
 ) -> list[Scalar]:
-    """Joint accelerations. Needs a model in which every joint has its own coordinates."""
+    """Joint accelerations. Needs a model in which every joint has its own coordinates.
+
+    With `added` (A, by body) and `added_armature` (R, by velocity) they solve (M + Σ JᵀAJ + R) a = τ - h: forces that
+    depend on the acceleration itself, as in a linearly implicit step (see `contact.contact_loads`).
+    """
     X = transforms(tree, q)
     effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
 
@@ -100,11 +120,12 @@ def forward_dynamics(
         wrench[i] = wrench[i] - given
 
     # Pass 2: inward, articulated inertias
-    inertia = [ArticulatedInertia.of_rigid(b.inertia) for b in tree.bodies]
+    inertia = articulated_bodies(tree, added)
     pivots: list[tuple[Pivot, ...]] = [()] * len(tree.bodies)
     for body in reversed(tree.bodies):
         i, p = body.index, body.parent
-        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i])
+        rotors = None if added_armature is None else added_armature[body.v]
+        free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
         pivots[i] = free.pivots
         if p != WORLD:
             inertia[p] = inertia[p] + free.inertia.up(X[i])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.aba import Eliminated, Pivot, eliminate_joint, joint_acceleration
+from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
 from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.elimination import Closed, Plan, UnusableOrderError, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
@@ -48,10 +48,19 @@ class SolvedCondition(NamedTuple):
 class Sweep:
     """The inward pass: what is known of bodies and conditions between two eliminations."""
 
-    def __init__(self, tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], plan: Plan) -> None:
-        """Args: mechanism, pose of every body in its parent, positions, plan."""
+    def __init__(
+        self,
+        tree: Tree,
+        X: Sequence[Transform],
+        q: Sequence[Scalar],
+        plan: Plan,
+        added: Mapping[int, ArticulatedInertia] | None = None,
+        added_armature: Sequence[Scalar] | None = None,
+    ) -> None:
+        """Args: mechanism, pose of every body in its parent, positions, plan, and what `aba.forward_dynamics` adds."""
         self.tree, self.X, self.q = tree, X, q
-        self.inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
+        self.inertia = articulated_bodies(tree, added)
+        self.added_armature = added_armature
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
         self.touched: list[set[int]] = [
@@ -67,7 +76,8 @@ class Sweep:
     def free_joint(self, body: Body, effort: Sequence[Scalar]) -> None:
         """Eliminate a joint's accelerations and hand what is left to its parent."""
         i, own = body.index, body.positions(self.q)
-        free = eliminate_joint(body, own, effort, self.inertia[i], self.wrench[i])
+        rotors = None if self.added_armature is None else self.added_armature[body.v]
+        free = eliminate_joint(body, own, effort, self.inertia[i], self.wrench[i], rotors)
         self.inverse_D[body.v] = free.inverse_D
         columns = self.columns[i]
         self.columns[i] = {}
@@ -169,12 +179,16 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
+    rates: Sequence[Scalar] | None = None,
 ) -> Closed:
     """Accelerations and multipliers; for models in which every joint has its own coordinates.
 
     The plan's order must free the velocities of one joint together, children before parents. With compliance, the
     proximal iteration is that of `kkt.forward_dynamics`; its passes differ in the right sides alone, so that on
-    expression nodes they share all factors.
+    expression nodes they share all factors. `added` and `added_armature` are those of `aba.forward_dynamics`; with
+    `rates` in place of γ the conditions are J a = -rates.
     """
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
@@ -182,13 +196,13 @@ def forward_dynamics(
     rows = planned_rows(tree, X, q, v, moving, plan)
     x: list[Scalar] = [0.0] * plan.conditions
     for _ in range(plan.passes):
-        sweep = Sweep(tree, X, q, plan)
+        sweep = Sweep(tree, X, q, plan, added, added_armature)
         for body in tree.bodies:
             own = needed_force(body.inertia, moving[body.index])
             sweep.wrench[body.index] = own - external[body.index] if external and body.index in external else own
         for c, row in enumerate(rows):
             pull = product(plan.compliance[c], x[c]) if plan.compliance else 0.0
-            sweep.right[c] = minus(minus(0.0, row.rate), pull)
+            sweep.right[c] = minus(minus(0.0, row.rate if rates is None else rates[c]), pull)
             for body_index, column in row.wrenches.items():
                 sweep.add_column(body_index, c, column)
         accelerations, x = _run(sweep, plan, effort)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ada_dynamics.algorithms.aba import articulated_bodies
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
@@ -29,11 +30,32 @@ def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]
     return total
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> SymmetricMatrix:
-    """The matrix with its armature; entries of joints on different branches are absent."""
+def _composite_with(
+    tree: Tree, X: Sequence[Transform], added: Mapping[int, ArticulatedInertia]
+) -> list[ArticulatedInertia]:
+    """`composite_inertias` of bodies that carry more than rigid inertia."""
+    total = articulated_bodies(tree, added)
+    for body in reversed(tree.bodies):
+        if body.parent != WORLD:
+            total[body.parent] = total[body.parent] + total[body.index].up(X[body.index])
+    return total
+
+
+def mass_matrix(
+    tree: Tree,
+    q: Sequence[Scalar],
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
+) -> SymmetricMatrix:
+    """The matrix with its armature; entries of joints on different branches are absent.
+
+    With `added` and `added_armature`, M + Σ JᵀAJ + R as in `aba.forward_dynamics`.
+    """
     X = transforms(tree, q)
-    composite = composite_inertias(tree, X)
+    composite = _composite_with(tree, X, added) if added else composite_inertias(tree, X)
     M = SymmetricMatrix(tree.nv)
+    for i, rotor in enumerate(added_armature or ()):
+        M.add(i, i, rotor)
     for body in tree.bodies:
         S = body.joint.subspace(body.positions(q))
         for j, s in enumerate(S):
@@ -74,7 +96,12 @@ def forward_dynamics(
     v: Sequence[Scalar],
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
 ) -> list[Scalar]:
-    """M⁻¹ (τ - h): mass matrix and bias, then elimination from the leaves to the root."""
+    """M⁻¹ (τ - h): mass matrix and bias, then elimination from the leaves to the root.
+
+    `added` and `added_armature` are those of `aba.forward_dynamics`.
+    """
     h = inverse_dynamics(tree, q, v, None, external)
-    return solve(mass_matrix(tree, q), [minus(t, b) for t, b in zip(tau, h, strict=True)])
+    return solve(mass_matrix(tree, q, added, added_armature), [minus(t, b) for t, b in zip(tau, h, strict=True)])

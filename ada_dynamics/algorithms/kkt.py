@@ -7,6 +7,7 @@ With M and h from Lagrange's method these are his equations with multipliers (Ta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
@@ -14,6 +15,7 @@ from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise, solve_factorised
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import minus, product
@@ -27,10 +29,12 @@ def composite_equations(
     v: Sequence[Scalar],
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
 ) -> Equations:
-    """M by composite inertias, and τ - h by recursive Newton-Euler."""
+    """M by composite inertias, and τ - h by recursive Newton-Euler; what is added as in `aba.forward_dynamics`."""
     h = inverse_dynamics(tree, q, v, None, external)
-    return mass_matrix(tree, q), [minus(t, b) for t, b in zip(tau, h, strict=True)]
+    return mass_matrix(tree, q, added, added_armature), [minus(t, b) for t, b in zip(tau, h, strict=True)]
 
 
 def system(
@@ -41,8 +45,9 @@ def system(
     plan: Plan,
     external: Mapping[int, Force] | None = None,
     equations: Callable[..., Equations] = composite_equations,
+    rates: Sequence[Scalar] | None = None,
 ) -> Equations:
-    """[M Jᵀ; J -ε] and [τ - h; -γ], in the unknowns [a; -λ]."""
+    """[M Jᵀ; J -ε] and [τ - h; -γ], in the unknowns [a; -λ]; other right sides than γ where `rates` are given."""
     nv = tree.nv
     X = transforms(tree, q)
     M, rest = equations(tree, q, v, tau, external) if external else equations(tree, q, v, tau)
@@ -56,7 +61,7 @@ def system(
             matrix.add(nv + c, j, value)
         if plan.compliance:
             matrix.add(nv + c, nv + c, -plan.compliance[c])
-        right.append(minus(0.0, condition.rate))
+        right.append(minus(0.0, condition.rate if rates is None else rates[c]))
     return matrix, right
 
 
@@ -68,13 +73,19 @@ def forward_dynamics(
     plan: Plan,
     external: Mapping[int, Force] | None = None,
     equations: Callable[..., Equations] = composite_equations,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
+    rates: Sequence[Scalar] | None = None,
 ) -> Closed:
-    """Accelerations and multipliers.
+    """Accelerations and multipliers; what is added as in `aba.forward_dynamics`, by the default equations only.
 
     With compliance, the proximal iteration J a - ε λ = -γ - ε λ₀, starting at λ₀ = 0, ends at the multipliers of least
-    norm (weighted by ε) of all that hold the loops; two passes leave (ε/(σ²+ε))² of the gap.
+    norm (weighted by ε) of all that hold the loops; two passes leave (ε/(σ²+ε))² of the gap. With `rates` in place of γ
+    the conditions are J a = -rates.
     """
-    matrix, right = system(tree, q, v, tau, plan, external, equations)
+    if added is not None or added_armature is not None:
+        equations = partial(equations, added=added, added_armature=added_armature)
+    matrix, right = system(tree, q, v, tau, plan, external, equations, rates)
     factors = factorise(matrix, plan.order)
     nv = tree.nv
     solution = solve_factorised(factors, right)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.xml import MAX_BYTES
 
@@ -23,7 +23,7 @@ from ada_dynamics.model.readers.xml import MAX_BYTES
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --base and --arg."""
     parser.add_argument(
-        "--base", choices=list(BASES), default="fixed", help="how the root link is held (default: fixed)"
+        "--base", choices=list(BASES), help="how the root link is held (default: fixed, or as the catalogue has it)"
     )
     parser.add_argument(
         "--arg",
@@ -51,9 +51,9 @@ def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64] | None:
-    """The pose given by --start, or the one in which the catalogue has a mechanism; else None."""
+    """The pose given by --start, or the one in which the catalogue has a robot; else None."""
     if options.start is None:
-        return start_of_mechanism(options.robot)
+        return start_of(options.robot, model)
     if len(options.start) != model.nq:
         raise InputError(f"--start has {len(options.start)} numbers; {model.name!r} needs {model.nq}.")
     return np.array(options.start, dtype=np.float64)

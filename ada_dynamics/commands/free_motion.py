@@ -16,16 +16,12 @@ from numpy.typing import NDArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, SingularPoseWarning
-from ada_dynamics.model.builder import WORLD_LINK
-from ada_dynamics.model.elements import Joint, LoopJoint
-from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
+from ada_dynamics.view.skeleton import Line, skeleton
 
 Array = NDArray[np.float64]
-Line = tuple[Array, Array]  # its end points
 SNAPSHOTS = 9
 
-_FREE = (Floating.kind, FloatingEuler.kind)
 _NO_SWING = 1e-9  # of the energy: less is rounding
 
 
@@ -104,26 +100,6 @@ class Trajectory:
         axes.set_ylabel("energy [J]")
         axes.set_xlabel("time [s]")
         axes.legend(fontsize="small")
-
-
-def skeleton(dynamics: Dynamics, q: Array) -> list[Line]:
-    """Lines from each joint to the next ones."""
-    model, poses = dynamics.model, dynamics.poses(q)
-    lines = [line for joint in model.joints.values() for line in _bar(joint, poses)]
-    return lines + [line for loop in model.loops.values() for line in _bars_to(loop, poses)]
-
-
-def _bar(joint: Joint, poses: dict[str, Array]) -> list[Line]:
-    if joint.kind in _FREE or joint.parent not in poses:
-        return []
-    return [(poses[joint.parent][:3, 3], poses[joint.child][:3, 3])]
-
-
-def _bars_to(loop: LoopJoint, poses: dict[str, Array]) -> list[Line]:
-    """From the origins of both links of a loop to where it joins them."""
-    ends = ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz))
-    at = [(poses[link], xyz) for link, xyz in ends if link != WORLD_LINK]
-    return [(pose[:3, 3], pose[:3, 3] + pose[:3, :3] @ xyz) for pose, xyz in at]
 
 
 def move_freely(model: Model, q: Array, duration: float, step: float) -> Trajectory:

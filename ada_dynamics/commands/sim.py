@@ -101,10 +101,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _start(model: Model, guess: NDArray[np.float64] | None, base: str) -> AssembledPose:
+def _start(model: Model, guess: NDArray[np.float64] | None, base: str | None) -> AssembledPose:
     """Where the robot starts."""
     turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
-    if guess is None and not model.loops and base == "fixed" and len(turning) > 1:
+    if guess is None and not model.loops and base in (None, "fixed") and len(turning) > 1:
         guess = model.neutral()
         guess[model.q_index(turning[1])] = np.pi / 4
     return assemble(model, guess)

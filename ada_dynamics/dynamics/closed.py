@@ -285,9 +285,13 @@ class ClosedDynamics:
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""
+        return np.asarray(self.gaps(q)[list(self.plans.conditions)] / self._weights, dtype=np.float64)
+
+    def gaps(self, q: Array) -> Array:
+        """Gaps of all conditions [m, rad], row by row for a batch."""
         kernel = self.kernels.get("loop gap", lambda: closed.gap(self.tree))
-        whole, _ = kernel.single_status(q)
-        return np.asarray(whole[list(self.plans.conditions)] / self._weights, dtype=np.float64)
+        whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
+        return np.asarray(whole, dtype=np.float64)
 
     # --- joint wrenches -----------------------------------------------------------------------------------------
     def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:

@@ -93,6 +93,16 @@ class Computation:
         self._calls: dict[str, Callable[..., Any]] = {}
 
     @property
+    def kernels(self) -> Kernels:
+        """The kernels of the model, for other parts of the library."""
+        return self._kernels
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with."""
+        return dict(self._options)
+
+    @property
     def _tree(self) -> Tree:
         return self.model.tree
 

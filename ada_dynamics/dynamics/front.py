@@ -69,6 +69,11 @@ class Dynamics(MotionQueries, LoopQueries):
         """
         return self._dynamics("forward", "tau", q, v, tau, external)
 
+    def forward_on_bodies(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
+        """`forward` with the wrenches on all bodies in a row, as kernels take them (see `simulation.system`)."""
+        arrays = {"q": q, "v": v, "tau": tau} | ({} if wrenches is None else {"wrenches": wrenches})
+        return self._forward_or_inverse("forward", wrenches is not None, arrays)
+
     def inverse(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -171,13 +176,15 @@ class Dynamics(MotionQueries, LoopQueries):
         if external:
             tree = self.model.uniform_tree if self._kernels.generic else self._tree
             given["wrenches"] = flat_wrenches(self.model, tree, external)
-        arrays = self._arguments(given)
+        return self._forward_or_inverse(name, bool(external), self._arguments(given))
+
+    def _forward_or_inverse(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
         if self._kernels.generic:
-            return self._run_loop(name, bool(external), arrays)
+            return self._run_loop(name, external, arrays)
         if self._kernels.closed is not None:
-            return self._with_loops(self._kernels.closed, name, arrays, bool(external))
-        kernel = self._kernels.forward(bool(external)) if name == "forward" else self._inverse(bool(external))
-        self._shorten(name, kernel, bool(external))
+            return self._with_loops(self._kernels.closed, name, arrays, external)
+        kernel = self._kernels.forward(external) if name == "forward" else self._inverse(external)
+        self._shorten(name, kernel, external)
         result: Array = self._run(kernel, arrays)
         return result
 

@@ -48,6 +48,14 @@ class LoopQueries(Computation):
             return LoopState({}, {}, 1.0, self.model.nv)
         return loop_state(self._kernels.closed.study, arrays["q"], arrays.get("v"))
 
+    def largest_gap(self, q: ArrayLike) -> Array:
+        """Largest gap of all loops [m, rad]; one per state of a batch, zero without loops."""
+        closed = self._kernels.closed
+        positions = np.ascontiguousarray(self._arguments({"q": q})["q"])
+        if closed is None or not positions.size:
+            return np.zeros(positions.shape[:-1])
+        return np.asarray(np.max(np.abs(closed.gaps(positions)), axis=-1), dtype=np.float64)
+
     def tangents(self, q: ArrayLike) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular pose: where two branches cross, both."""
         arrays = self._arguments({"q": q})

@@ -88,6 +88,11 @@ class MotionQueries(Computation):
         """Centroidal momentum per unit velocity, (6, nv)."""
         return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
 
+    def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative of `momentum_matrix` along v."""
+        make = lambda: quantities.rate_of(quantities.centroidal_matrix(self._tree), self._tree)  # noqa: E731
+        return self._compute("momentum_matrix_rate", make, q=q, v=v)
+
     def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
         both = self._compute("energy", lambda: quantities.energies(self._tree), q=q, v=v)

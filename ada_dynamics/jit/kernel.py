@@ -77,6 +77,11 @@ class Kernel:
         self._backend: NativeBackend | PythonBackend | None = None
 
     @property
+    def key(self) -> str:
+        """Text that differs for any two different functions."""
+        return self._key
+
+    @property
     def function(self) -> Function:
         """The traced function."""
         with self._lock:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.overview import LARGEST, Overview, overview
-from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.check import check as check_description
 from ada_dynamics.model.lint.report import Finding, Report
 from ada_dynamics.model.load import Source, find_robot, to_model
@@ -26,7 +26,7 @@ _SHOWN = 8  # names in a message
 
 def check(
     source: Source,
-    base: str = "fixed",
+    base: str | None = None,
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> Report:
@@ -42,7 +42,7 @@ def check(
 
     Args:
         source: as for `load`: name in the catalogue, path of a file, or its text.
-        base: "fixed", or "floating" where the root link moves as well.
+        base: "fixed", or "floating" where the root link moves as well; by default fixed, or as the catalogue has it.
         mappings: values for the <xacro:arg>s of a xacro file.
         loops: more joints that close loops, as for `load`.
 
@@ -59,7 +59,7 @@ def check(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is in the findings
         model = to_model(document, robot, base)
-        found = _findings(model, robot, start_of_mechanism(source), report)
+        found = _findings(model, robot, start_of(source), report)
     ordered = sorted(found, key=lambda f: (f.line is None, f.line or 0))
     return Report(report.source, report.robot, ordered, report.left_out)
 

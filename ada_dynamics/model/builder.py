@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.checked_values import CheckedValues
-from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Continuous, Fixed, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 
@@ -53,6 +53,8 @@ class Builder:
         inertia: ArrayLike = (0.0, 0.0, 0.0),
         *,
         has_inertial: bool = True,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
     ) -> Builder:
         """Add a link.
 
@@ -62,6 +64,8 @@ class Builder:
             com: centre of mass in the link's frame [m].
             inertia: about the CoM in the link's axes [kg m²]: 3x3, or (xx, yy, zz), or (xx, yy, zz, xy, xz, yz).
             has_inertial: whether these are given values (a lint asks).
+            visuals: what it looks like.
+            collisions: what it touches others with.
         """
         if name in self._links:
             raise ModelError(f"{self._where}: two links are named {name!r}; link names must be unique.")
@@ -71,6 +75,8 @@ class Builder:
             self._values.vector(com, 3, f"com of link {name!r}"),
             self._values.inertia(inertia, f"inertia of link {name!r}"),
             has_inertial,
+            self._values.shapes(visuals, f"visuals of link {name!r}"),
+            self._values.shapes(collisions, f"collisions of link {name!r}"),
         )
         return self
 

@@ -33,7 +33,7 @@ _MANY_BODIES = 20_000  # beyond these the search for joints without inertia take
 
 def check(
     source: Source,
-    base: str = "fixed",
+    base: str | None = None,
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> Report:
@@ -44,7 +44,7 @@ def check(
 
     Args:
         source: as for `load`: name in the catalogue, path of a file, or its text.
-        base: "fixed", or "floating" where the root link moves as well.
+        base: "fixed", or "floating" where the root link moves as well; by default fixed, or as the catalogue has it.
         mappings: values for the <xacro:arg>s of a xacro file.
         loops: more joints that close loops, as for `load`.
 
@@ -52,7 +52,7 @@ def check(
         InputError: an argument is unusable.
         ModelError: there is no such file. What is wrong inside a file is in the report.
     """
-    if base not in BASES:
+    if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
     if isinstance(loops, str | os.PathLike):
         read_file(Path(loops))  # raises where there is none
@@ -66,7 +66,7 @@ def check(
         name = robot.name
         if loops is not None:
             _add_loops(robot, loops, out)
-        _check_robot(robot, base, document.path, out)
+        _check_robot(robot, base or document.base, document.path, out)
     except ModelError as problem:
         if shown != "URDF text" and not Path(shown).is_file():
             raise
@@ -112,6 +112,8 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     if len(bodies) <= _MANY_BODIES:
         check_singular(bodies, floats, out)
     check_spelling(robot, out)
+    for odd in robot.odd_shapes:
+        out.add(odd.code, "warning", odd.where, f"{odd.message} Looks only: it is left out.", odd.fix, odd.line)
     _check_meshes(robot, path, out)
     if not out.has_errors:
         try:

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.joints import Fixed, FloatingEuler, SphericalEuler, Universal
 from ada_dynamics.model.joints.quaternion import Floating, Spherical
 from ada_dynamics.spatial.rotation import from_rpy
@@ -62,6 +65,15 @@ class CheckedValues:
         if (np.abs(x - x.T) > 1e-9 * np.abs(x)).any():
             raise ModelError(f"{self.where}: {what} is not symmetric: {x.tolist()}.")
         return x
+
+    def shapes(self, value: Iterable[Shape], what: str) -> tuple[Shape, ...]:
+        """Shapes, which have checked themselves."""
+        given: object = value
+        found = tuple(given) if isinstance(given, Iterable) else (given,)
+        for one in found:
+            if not isinstance(one, Shape):
+                raise ModelError(f"{self.where}: {what} have {one!r}; they must be a sequence of `Shape`s.")
+        return found
 
     def axes(
         self, kind: str, axis: ArrayLike | None, axis2: ArrayLike | None, where: str

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints and loops as they stand in a model or in a description, into a builder, which checks them."""
+"""Links, joints and loops as they stand in a model or in a description, into a builder, which checks them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.elements import Joint, LoopJoint
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 
 if TYPE_CHECKING:  # the readers themselves copy with this
-    from ada_dynamics.model.readers.description import JointRecord, LoopRecord
+    from ada_dynamics.model.readers.description import JointRecord, LinkRecord, LoopRecord
 
+_LINK = ("mass", "com", "inertia", "has_inertial", "visuals", "collisions")
 _JOINT = ("xyz", "rotation", "axis", "axis2", "limits", "damping", "friction", "armature", "mimic")
 _LOOP = ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2")
+
+
+def add_link(builder: Builder, link: Link | LinkRecord) -> None:
+    """Add a link like this one."""
+    builder.link(link.name, **{name: getattr(link, name) for name in _LINK})
 
 
 def add_joint(builder: Builder, joint: Joint | JointRecord) -> None:

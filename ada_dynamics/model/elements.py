@@ -3,18 +3,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES
 
 Array = NDArray[np.float64]
 
+SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
+    "box": ("x", "y", "z"),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "mesh": ("scale x", "scale y", "scale z"),
+}
+PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
+
 
 def _zeros3() -> Array:
     return np.zeros(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A simple body or a mesh, for looks and for contact; it has no part in the dynamics.
+
+    Example::
+
+        Shape("box", (0.1, 0.2, 0.3), xyz=(0, 0, 0.15), rgba=(0.8, 0.2, 0.2, 1))
+        Shape("cylinder", (0.05, 0.4))                      # radius, length; along z, about its middle
+        Shape("mesh", mesh="package://robot/arm.stl")
+
+    Raises:
+        ModelError: there is no such kind, or a value is unusable.
+    """
+
+    kind: str  # a key of SHAPE_SIZES
+    size: tuple[float, ...] = ()  # [m], as SHAPE_SIZES says; a capsule's length is that between its two centres
+    xyz: Array = field(default_factory=_zeros3)  # its centre (a mesh's origin) in the link's frame [m]
+    rotation: Array = field(default_factory=lambda: np.eye(3))  # its orientation there
+    rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
+    mesh: str | None = None  # address of a mesh's file, as the description has it
+
+    def __post_init__(self) -> None:
+        """Check the values and bring them into arrays and tuples of floats."""
+        if self.kind not in SHAPE_SIZES:
+            raise ModelError(str(unknown_name("kind of shape", self.kind, SHAPE_SIZES)))
+        if (self.kind == "mesh") != bool(self.mesh):
+            raise ModelError(f"a {self.kind} has mesh={self.mesh!r}; a mesh needs its file's address, others none.")
+        size = self.size if self.size or self.kind != "mesh" else (1.0, 1.0, 1.0)
+        names = SHAPE_SIZES[self.kind]
+        sizes = self._numbers("size", size, (len(names),), f"{len(names)} numbers ({', '.join(names)})")
+        if self.kind != "mesh" and (sizes < 0.0).any():  # the scale of a mesh may mirror it
+            raise ModelError(f"a {self.kind} has size={tuple(size)}; none may be negative.")
+        colour = self._numbers("rgba", self.rgba, (4,), "4 numbers from 0 to 1")
+        xyz = self._numbers("xyz", self.xyz, (3,), "3 numbers")
+        R = self._numbers("rotation", self.rotation, (3, 3), "a 3x3 rotation matrix")
+        if float(np.max(np.abs(R @ R.T - np.eye(3)))) > 1e-9 or float(np.linalg.det(R)) < 0.0:
+            raise ModelError(f"a {self.kind} has rotation={R.tolist()}; it must be a 3x3 rotation matrix.")
+        own = {"size": tuple(sizes.tolist()), "xyz": xyz, "rotation": R}
+        own["rgba"] = tuple(np.clip(colour, 0.0, 1.0).tolist())
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def _numbers(self, name: str, value: object, shape: tuple[int, ...], wanted: str) -> Array:
+        try:
+            numbers = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            numbers = np.full(1, np.nan)
+        if numbers.shape != shape or not np.isfinite(numbers).all():
+            raise ModelError(f"a {self.kind} has {name}={value!r}; it must be {wanted}, all finite.")
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +89,8 @@ class Link:
     com: Array = field(default_factory=_zeros3)  # in the link's frame [m]
     inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))  # about the CoM, in the link's axes [kg m²]
     has_inertial: bool = True  # whether the description gave an inertia at all
+    visuals: tuple[Shape, ...] = ()  # what it looks like
+    collisions: tuple[Shape, ...] = ()  # what it touches others with
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,13 @@ class Document(NamedTuple):
     data: bytes | str
     name: str  # for messages
     path: Path | None  # where relative file names start
+    base: str = "fixed"  # how the root link is held where nobody says it
+    gravity: tuple[float, float, float] | None = None  # [m/s²], where nobody says it
 
 
 def load(
     source: Source,
-    base: str = "fixed",
+    base: str | None = None,
     gravity: Sequence[float] | None = None,
     mimic: str = "keep",
     mappings: Mapping[str, object] | None = None,
@@ -55,9 +57,10 @@ def load(
         source: name in the catalogue (such as "pa10"), path of a URDF, xacro, MJCF or SDFormat file, or the text of
             such a document (a string that starts with "<"). A xacro file is a program that runs with your rights: only
             open those you trust.
-        base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles).
+        base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles); by default
+            fixed, or as the catalogue has the robot.
         gravity: gravity vector in the world's axes [m/s²]; by default that of the file where it has one (MJCF,
-            SDFormat worlds), else (0, 0, -9.81).
+            SDFormat worlds) or of the catalogue (robots in space), else (0, 0, -9.81).
         mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
             "refuse" (an error that names the joints).
         mappings: values for the <xacro:arg>s of a xacro file.
@@ -77,30 +80,30 @@ def load(
 def to_model(
     document: Document,
     robot: Description,
-    base: str = "fixed",
+    base: str | None = None,
     gravity: Sequence[float] | None = None,
     mimic: str = "keep",
 ) -> Model:
     """The model of a description: see `load`."""
     if gravity is None:
-        gravity = robot.gravity or STANDARD_GRAVITY
-    return to_builder(robot, mimic).build(base, gravity, _as_text(document.data))
+        gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
+    return to_builder(robot, mimic).build(base or document.base, gravity, _as_text(document.data))
 
 
 def find_robot(
     source: Source,
-    base: str = "fixed",
+    base: str | None = None,
     mimic: str = "keep",
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> tuple[Document, Description]:
     """The document that a source means, and what it says: see `load`."""
-    if base not in BASES:
+    if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
     check_mimic(mimic)
     document = find_document(source, mappings)
     robot = read_document(document.data, document.name, mimic, loops)
-    if robot.holds_itself and base != "fixed":
+    if robot.holds_itself and base not in (None, "fixed"):
         raise InputError(
             f"{document.name}: base={base!r}, but this file says itself how the robot is held: leave base out. "
             "A body floats where it has a free joint (MJCF) or no joint to the world (SDFormat)."
@@ -123,8 +126,9 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
         if source in CATALOGUE:
             entry = CATALOGUE[source]
             if mappings:
-                return Document(entry.expand(mappings), f"{source} (expanded)", entry.xacro_path)
-            return Document(read_file(entry.path), entry.path.name, entry.path)
+                text, where = entry.expand(mappings), entry.xacro_path
+                return Document(text, f"{source} (expanded)", where, entry.base, entry.gravity)
+            return Document(read_file(entry.path), entry.path.name, entry.path, entry.base, entry.gravity)
         _refuse_if_unknown(source)
     path = Path(source)
     if path.suffix.lower() == ".xacro":

@@ -1,2 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published experiments as data: model, start, control, what must hold."""
+"""The published experiments as data: model, start, control, what must hold.
+
+from ada_dynamics import scenarios
+
+scenario = scenarios.load("T3.1")                                    # or a path of your own YAML file
+other = scenario.with_changes({"start.joints.joint_1": "120 deg"})
+log = scenarios.simulate(other)
+scenarios.measure(other, log, ["energy_drift"])
+result = scenarios.reproduce(scenario, Path("out"))                  # claims and figures
+"""
+
+from ada_dynamics.scenarios.fields import ScenarioError
+from ada_dynamics.scenarios.reader import load, names
+from ada_dynamics.scenarios.reproduce import Result, reproduce
+from ada_dynamics.scenarios.run import measure, simulate, simulation_of
+from ada_dynamics.scenarios.scenario import Scenario
+
+__all__ = [
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "load",
+    "measure",
+    "names",
+    "reproduce",
+    "simulate",
+    "simulation_of",
+]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ada_dynamics.scenarios.scenario import Scenario
     from ada_dynamics.simulation import Log
 
-Relation: TypeAlias = Literal["<=", ">="]
+Relation: TypeAlias = Literal["<=", ">=", "=="]
 Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
 Measured: TypeAlias = "float | Mapping[str, float]"  # several: by name
 MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured]"
@@ -43,7 +43,7 @@ class Claim:
         text: the statement.
         measured: the figure.
         limit: what it must not pass.
-        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest.
+        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts.
         unit: of both.
         note: where the limit comes from, or what the figure does not show.
     """
@@ -60,6 +60,8 @@ class Claim:
         """Whether the figure is on the right side of its limit; one that is not a number never is."""
         if math.isnan(self.measured):
             return False
+        if self.relation == "==":
+            return self.measured == self.limit
         return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
 
     def as_json(self) -> dict[str, Any]:
@@ -93,12 +95,14 @@ class Outcome:
         figures: pictures (PNG), in the order of the report.
         tables: figures in rows.
         notes: what a reader should know: what differs from the document, what is assumed.
+        captions: by the name of a figure's file, what stands below it.
     """
 
     claims: list[Claim] = field(default_factory=list)
     figures: list[Path] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    captions: dict[str, str] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from ada_dynamics import cli
-from ada_dynamics.commands.free_motion import move_freely, skeleton
+from ada_dynamics.commands.free_motion import move_freely
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.mechanisms import four_bar, slider_crank
 from ada_dynamics.model.writers import write
+from ada_dynamics.view.skeleton import skeleton
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ class Quantity:
     inputs: dict[str, int]  # name and length of each argument
     shapes: dict[str, tuple[int, ...]]  # name and shape of each result
     trace: Callable[[], Function]
+    body: Callable[..., Traced] | None = None  # computes it, guards included, over any scalars
 
 
 def quantity(
@@ -71,7 +72,7 @@ def quantity(
         except ZeroDivisionError:
             raise ModelError(_singular_everywhere(tree)) from None
 
-    return Quantity(name, wanted, shapes, traced)
+    return Quantity(name, wanted, shapes, traced, guarded)
 
 
 def _singular_everywhere(tree: Tree) -> str:

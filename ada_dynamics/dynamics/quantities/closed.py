@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from ada_dynamics.dynamics.quantities.base import (
     substitute,
 )
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
+from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, jvp, trace
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
@@ -34,7 +36,7 @@ from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, product
+from ada_dynamics.spatial.vec3 import minus, plus, product
 
 SOLVERS: dict[str, Callable[..., Closed]] = {
     "kkt": kkt.forward_dynamics,
@@ -49,12 +51,16 @@ SMALLEST_INERTIA = 1e-12
 
 
 class Solver(NamedTuple):
-    """A way to close loops: its name, the plan that it follows, what it computes, and what must not be negative."""
+    """A way to close loops: its name, the plan that it follows, what it computes, and what must not be negative.
+
+    `correct(q, r)` is the smallest step by kinetic energy that changes the conditions by -r; none by assembly.
+    """
 
     tag: str
     plan: Plan
     run: Callable[..., Closed]
     guards: Callable[[Closed], list[Scalar]]
+    correct: Callable[[Sequence[Scalar], Sequence[Scalar]], Closed] | None = None
 
 
 def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
@@ -64,12 +70,20 @@ def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
     threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
     short = for_efforts(tree)
 
-    def run(*state: Any) -> Closed:
+    def run(*state: Any, **added: Any) -> Closed:
         # energies are written for rigid links as they are, and have no wrenches in them
         chosen = SOLVERS["kkt" if algorithm == "lagrange" and len(state) > 3 else algorithm]
-        return chosen(tree if algorithm == "lagrange" else short, *state[:3], plan, *state[3:])
+        return chosen(tree if algorithm == "lagrange" else short, *state[:3], plan, *state[3:], **added)
 
-    return Solver(name.replace(" ", "_"), plan, run, lambda found: _pivot_guards(tree, plans, plan, found, threshold))
+    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
+        rest: list[Scalar] = [0.0] * tree.nv
+        chosen = SOLVERS["kkt" if algorithm == "lagrange" else algorithm]
+        return chosen(replace(short, gravity=(0.0, 0.0, 0.0)), q, rest, rest, plan, rates=residuals)
+
+    def guards(found: Closed) -> list[Scalar]:
+        return _pivot_guards(tree, plans, plan, found, threshold)
+
+    return Solver(name.replace(" ", "_"), plan, run, guards, correct)
 
 
 def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
@@ -197,6 +211,31 @@ def condition_rates(tree: Tree, plans: Plans) -> Quantity:
         return trace(name, inputs, body)
 
     return Quantity(name, inputs, of_state.shapes, traced)
+
+
+def projection(tree: Tree, plans: Plans, solver: Solver) -> Quantity:
+    """One step towards the state on the loops that is nearest by kinetic energy (see `loops.projection`).
+
+    Position: q - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ gap, velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ J v, both with the factors of forward
+    dynamics.
+    """
+    rows, correct = solver.plan.rows, solver.correct
+    if correct is None:
+        raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
+        X = transforms(tree, q)
+        J, _ = _conditions(tree, rows, q, no_velocity(tree))
+        speeds = [v3.total(product(c, x) for c, x in zip(row, v, strict=True)) for row in J]
+        gaps = [g for loop in tree.loops for g in closure.gap(tree, X, loop, rows[loop.name])]
+        of_position, of_velocity = correct(q, gaps), correct(q, speeds)
+        moved = position_rates(tree, q, of_position.accelerations)
+        kept = [plus(a, b) for a, b in zip(v, of_velocity.accelerations, strict=True)]
+        outputs = {"position": [plus(a, b) for a, b in zip(q, moved, strict=True)], "velocity": kept}
+        return Traced(outputs, [g for g in solver.guards(of_position) if not (isinstance(g, float) and g >= 0.0)])
+
+    shapes: dict[str, tuple[int, ...]] = {"position": (tree.nq,), "velocity": (tree.nv,)}
+    return quantity(f"projection_{solver.tag}_{_digest(tree, plans, solver.plan)}", tree, ("q", "v"), shapes, body)
 
 
 def gap(tree: Tree) -> Quantity:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ada_dynamics.model.builder import BASES, ROOT_JOINT, WORLD_LINK, Builder
-from ada_dynamics.model.copying import add_joint, add_loop
+from ada_dynamics.model.copying import add_joint, add_link, add_loop
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
 
@@ -49,7 +49,7 @@ class Parts:
         """The model of these parts, checked."""
         builder = Builder(self.name)
         for link in self.links.values():
-            builder.link(link.name, link.mass, link.com, link.inertia, has_inertial=link.has_inertial)
+            add_link(builder, link)
         for joint in self.joints.values():
             add_joint(builder, joint)
         for loop in self.loops.values():

@@ -55,6 +55,10 @@ class JointType(ABC):
         """q̇ from v; they are the same for most joints."""
         return tuple(v)
 
+    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """The usable position nearest to q: quaternions brought to unit length."""
+        return tuple(q)
+
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Term of the Euler-Poincaré equation for velocities that are no rates of coordinates; zero for others."""
         return (0.0,) * self.nv

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ada_dynamics import expr
 from ada_dynamics.model import manifold
 from ada_dynamics.model.joints.base import Array, JointType, force, sliding, turning, unit
 from ada_dynamics.spatial import vec3 as v3
@@ -28,6 +29,12 @@ def quaternion_rate(p: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, S
         0.5 * (-y * a + x * b + s * c),
         0.5 * (-x * a - y * b - z * c),
     )
+
+
+def normalised(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """p / |p|."""
+    inverse = 1.0 / expr.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    return tuple(x * inverse for x in p)
 
 
 def norm_guards(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -64,6 +71,10 @@ class Spherical(JointType):
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """eq. 3.34."""
         return quaternion_rate(q, v)
+
+    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Unit length."""
+        return normalised(q)
 
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """ω x L."""
@@ -116,6 +127,10 @@ class Floating(JointType):
         """ṙ = R v, and eq. 3.34."""
         rate = MatrixRotation(from_quaternion(*q[3:])).up((v[0], v[1], v[2]))
         return (*rate, *quaternion_rate(q[3:], v[3:]))
+
+    def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        """Unit length of the quaternion."""
+        return (*q[:3], *normalised(q[3:]))
 
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """[ω x p; ω x L + v x p]."""

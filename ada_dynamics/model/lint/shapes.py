@@ -10,12 +10,9 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.model.elements import Array, Shape
 from ada_dynamics.model.readers.description import LinkRecord
-from ada_dynamics.model.readers.problems import Problem
-from ada_dynamics.model.readers.values import Attributes, read_pose
 from ada_dynamics.model.readers.xacro import find_package
-from ada_dynamics.model.readers.xml import Element
 
 
 @dataclass(eq=False)
@@ -48,47 +45,27 @@ class Extent:
 def extent(link: LinkRecord) -> Extent | None:
     """Box around the link's boxes, cylinders, capsules and spheres; None where it has none."""
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
-    complete = True
-    for role, geometry in _geometries(link):
-        half = _half_size(geometry)
-        if half is None:
-            complete = complete and geometry.first("mesh") is None
-            continue
-        R, p = read_pose(role, link.where, _ignore)
-        around = np.abs(R) @ half
-        low, high = np.minimum(low, p - around), np.maximum(high, p + around)
+    shapes = [*link.visuals, *link.collisions]
+    for shape in shapes:
+        if shape.kind != "mesh":
+            around = np.abs(shape.rotation) @ _half_size(shape)
+            low, high = np.minimum(low, shape.xyz - around), np.maximum(high, shape.xyz + around)
+    complete = all(shape.kind != "mesh" for shape in shapes)
     return Extent(low, high, complete) if np.isfinite(low).all() else None
 
 
-def _geometries(link: LinkRecord) -> list[tuple[Element, Element]]:
-    roles = [c for c in link.element.children if c.tag in {"visual", "collision"}]
-    return [(role, geometry) for role in roles if (geometry := role.first("geometry")) is not None]
-
-
-def _half_size(geometry: Element) -> Array | None:
-    for shape in geometry.children:
-        values = Attributes(shape, "", _ignore)
-        if shape.tag == "box":
-            half = 0.5 * values.vector("size", 3, (math.inf,) * 3)
-        elif shape.tag == "sphere":
-            half = np.full(3, values.number("radius", math.inf))
-        elif shape.tag in {"cylinder", "capsule"}:
-            radius, length = values.number("radius", math.inf), values.number("length", math.inf)
-            half = np.array([radius, radius, 0.5 * length + (radius if shape.tag == "capsule" else 0.0)])
-        else:
-            continue
-        return half if np.isfinite(half).all() else None
-    return None
-
-
-def _ignore(problem: Problem) -> None:
-    """Looks have no part in the dynamics: an unreadable shape counts as none."""
+def _half_size(shape: Shape) -> Array:
+    if shape.kind == "box":
+        return 0.5 * np.array(shape.size)
+    radius = shape.size[0]
+    if shape.kind == "sphere":
+        return np.full(3, radius)
+    return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
 
 
 def mesh_names(link: LinkRecord) -> list[str]:
     """File names of the link's meshes as written."""
-    meshes = [mesh for _, geometry in _geometries(link) for mesh in geometry.all("mesh")]
-    return [name for mesh in meshes if (name := mesh.attributes.get("filename", "").strip())]
+    return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]
 
 
 def mesh_exists(name: str, near: Path) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
 from ada_dynamics.model.mechanisms.parts import X, Y, cylinder
 
@@ -28,12 +29,14 @@ class Arm(NamedTuple):
     rod: float  # [m]
     crank_mass: float = 0.5  # [kg]
     rod_mass: float = 0.1  # [kg]
+    effort: float = np.inf  # that the motor can give [N m]
 
     def add_crank(self, builder: Builder, base: str) -> None:
         """The crank, with its joint `<name>_crank`."""
         link = f"{self.name}_crank"
         builder.link(link, *cylinder(self.length, 0.02, self.crank_mass, axis=0))
-        builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y)
+        limits = Limits(effort=self.effort)
+        builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y, limits=limits)
 
     def add_rod(self, builder: Builder, which: str, sideways: float, platform: str, ball: Array) -> None:
         """A rod on the crank's end, `sideways` along y, with its joint `<name>_knee` and its loop `<name>_ball`."""

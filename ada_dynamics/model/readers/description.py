@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Limits, Mimic
+from ada_dynamics.model.elements import Array, Limits, Mimic, Shape
+from ada_dynamics.model.readers.problems import Problem
 from ada_dynamics.model.readers.xml import Element
 
 
@@ -21,6 +22,13 @@ class LinkRecord:
     com: Array = field(default_factory=lambda: np.zeros(3))  # in the link's frame [m]
     inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))  # about the CoM in the link's axes [kg m²]
     inertial: Element | None = None
+    visuals: list[Shape] = field(default_factory=list)
+    collisions: list[Shape] = field(default_factory=list)
+
+    @property
+    def has_inertial(self) -> bool:
+        """Whether the description gives an inertia."""
+        return self.inertial is not None
 
     @property
     def line(self) -> int:
@@ -113,4 +121,12 @@ class Description:
     actuated: list[NamedPlace] | None = None  # joints with a motor; all of them where nothing is said
     gravity: tuple[float, float, float] | None = None  # [m/s²], where the description says it
     holds_itself: bool = False  # whether it says itself how it is held, as MJCF does: then there is no other base
+    odd_shapes: list[Problem] = field(default_factory=list)  # shapes that are left out, for they cannot be read
     notes: list[str] = field(default_factory=list)  # what was recognised or left out
+
+
+def note_odd_shapes(robot: Description) -> None:
+    """Say once that shapes were left out."""
+    if robot.odd_shapes:
+        count, first = len(robot.odd_shapes), robot.odd_shapes[0].text(robot.file)
+        robot.notes.append(f"shapes with {count} problem(s) were left out or lost their colour, the first: {first}")

@@ -5,21 +5,23 @@ Beyond the standard: joint types spherical, cylindrical and universal (with <axi
 inertia) as an attribute of <dynamics> and `actuated="false"` on a <joint> without a motor; other readers ignore these
 attributes. Joints that close loops: `readers/loops`. In a <transmission>'s <actuator>, Drake's
 <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> give the armature gear² * rotor.
-Everything else that robots carry (<gazebo>, <ros2_control>, <sensor>, meshes, ...) has no part in the dynamics.
+Shapes (<visual>, <collision>) are kept for looks and contact. Everything else that robots carry (<gazebo>,
+<ros2_control>, <sensor>, ...) has no part in the dynamics.
 """
 
 from __future__ import annotations
 
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.copying import add_joint, add_loop
+from ada_dynamics.model.copying import add_joint, add_link, add_loop
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.readers.description import Description, JointRecord
+from ada_dynamics.model.readers.description import Description, JointRecord, note_odd_shapes
 from ada_dynamics.model.readers.loops import read_urdf_loops
 from ada_dynamics.model.readers.problems import Problem, Sink, raising
 from ada_dynamics.model.readers.structure import structure_problems
 from ada_dynamics.model.readers.urdf_joint import read_joint
 from ada_dynamics.model.readers.urdf_link import read_link
+from ada_dynamics.model.readers.urdf_shapes import read_colours
 from ada_dynamics.model.readers.values import Attributes
 from ada_dynamics.model.readers.xml import Element, parse_xml
 
@@ -88,7 +90,7 @@ def to_builder(robot: Description, mimic: str = "keep") -> Builder:
         )
     builder = Builder(robot.name, robot.file)
     for link in robot.links:
-        builder.link(link.name, link.mass, link.com, link.inertia, has_inertial=link.inertial is not None)
+        add_link(builder, link)
     for joint in robot.joints:
         add_joint(builder, joint)
     for loop in robot.loops:
@@ -104,9 +106,10 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
         raise ModelError(f"{file}, line {root.line}: the document is <{root.tag[:40]}>, not a URDF: {looks}")
     _check_version(root, sink)
     robot = Description(root.attributes.get("name", "").strip() or _stem(file), file, root)
+    colours = read_colours(root, robot.odd_shapes.append)
     for element in root.children:
         if element.tag == "link":
-            link = read_link(element, sink)
+            link = read_link(element, colours, sink, robot.odd_shapes.append)
             if link is not None:
                 robot.links.append(link)
         elif element.tag == "joint":
@@ -123,6 +126,7 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
                     "Give the file the ending .xacro, or expand it first.",
                 )
             )
+    note_odd_shapes(robot)
     _read_transmissions(robot, sink)
     read_urdf_loops(robot, sink)
     return robot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF link: its inertial parameters."""
+"""A URDF link: its inertial parameters and its shapes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ import numpy as np
 from ada_dynamics.model.align import clean_relative
 from ada_dynamics.model.readers.description import LinkRecord
 from ada_dynamics.model.readers.problems import Sink
+from ada_dynamics.model.readers.urdf_shapes import Colours, read_shapes
 from ada_dynamics.model.readers.values import UNIT, Attributes, read_pose, the_child
 from ada_dynamics.model.readers.xml import Element
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def read_link(element: Element, sink: Sink) -> LinkRecord | None:
-    """The link, or None after reporting that it has no name."""
+def read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) -> LinkRecord | None:
+    """The link, or None after reporting that it has no name.
+
+    Args:
+        element: the link.
+        colours: of the materials of the document.
+        sink: where problems go.
+        odd_shapes: where problems of shapes go; it may not raise.
+    """
     name = Attributes(element, "a link", sink).text("name")
     if name is None:
         return None
@@ -23,6 +31,8 @@ def read_link(element: Element, sink: Sink) -> LinkRecord | None:
     link.inertial = the_child(element, "inertial", link.where, sink)
     if link.inertial is not None:
         _read_inertial(link, link.inertial, sink)
+    link.visuals = read_shapes(element, "visual", link.where, colours, odd_shapes)
+    link.collisions = read_shapes(element, "collision", link.where, colours, odd_shapes)
     return link
 
 

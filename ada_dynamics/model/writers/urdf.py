@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's tree as a URDF: links, inertias, joints, limits, dissipation, mimicking; and what its own URDF had besides.
 
-Looks, collision shapes, transmissions and the like are no part of a model; where it was read from a URDF, they are
-copied from there.
+Transmissions and the like are no part of a model; where it was read from a URDF, they are copied from there, and so are
+its looks and collision shapes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.elements import Array, Joint, Link
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Array, Joint, Link, Shape
 from ada_dynamics.model.readers.loops import ELEMENTS
 from ada_dynamics.model.readers.xml import Element, parse_xml
 from ada_dynamics.model.writers.draft import Draft
@@ -72,8 +72,30 @@ def _link(link: Link, looks: Element | None) -> Element:
         tensor = {name: number(float(link.inertia[i, j])) for name, i, j in _MOMENTS}
         centre = make("origin", {"xyz": numbers(link.com)}) if link.com.any() else None
         inertial = make("inertial", {}, [centre, make("mass", {"value": number(link.mass)}), make("inertia", tensor)])
-    kept = [child for child in looks.children if child.tag in _KEPT_IN_LINKS] if looks is not None else []
-    return make("link", {"name": link.name}, [inertial, *kept])
+    if looks is not None:  # as it was written, with the names and materials
+        return make("link", {"name": link.name}, [inertial, *(c for c in looks.children if c.tag in _KEPT_IN_LINKS)])
+    shapes = [("visual", shape) for shape in link.visuals] + [("collision", shape) for shape in link.collisions]
+    return make("link", {"name": link.name}, [inertial, *(_shape(role, shape) for role, shape in shapes)])
+
+
+def _shape(role: str, shape: Shape) -> Element:
+    """A <visual> or a <collision>; colours are written where they are seen."""
+    if shape.kind == "mesh":
+        scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": numbers(shape.size)}
+        body = make("mesh", {"filename": shape.mesh or "", **scale})
+    elif shape.kind == "box":
+        body = make("box", {"size": numbers(shape.size)})
+    else:
+        body = make(shape.kind, dict(zip(SHAPE_SIZES[shape.kind], map(number, shape.size), strict=True)))
+    material = None
+    if role == "visual" and shape.rgba != PLAIN:
+        material = make("material", {"name": _colour_name(shape)}, [make("color", {"rgba": numbers(shape.rgba)})])
+    return make(role, {}, [origin(shape.xyz, shape.rotation), make("geometry", {}, [body]), material])
+
+
+def _colour_name(shape: Shape) -> str:
+    """The same for the same colour, for materials of one name are one to some readers."""
+    return "rgba_" + "".join(f"{round(255 * part):02x}" for part in shape.rgba)
 
 
 def joint_element(joint: Joint, draft: Draft) -> Element:

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compliant contact: of points and spheres with the ground, and with simple shapes on other bodies.
+
+Along the normal, the law of Hunt and Crossley (1975): f = k δ^p (1 + 3/2 e δ̇), never less than zero, with the depth δ,
+p = 1 or 3/2, and e, the loss of restitution per impact speed: 1 - e v for small e v. It is continuous at both ends of a
+contact and does not pull. Across it, Coulomb's friction with a slip speed v_s: f = -μ f_n v_t / √(|v_t|² + v_s²).
+
+A time step h makes the law linearly implicit. To first order in h the force at the end of a step with the acceleration
+a is f + h K δ̇ - A a with A = h D + h² K along the normal (K = ∂f/∂δ, D = ∂f/∂δ̇) and A = h c across it, where c is the
+secant μ f_n / √(|v_t|² + v_s²). A is symmetric and not negative, so (M + Σ JᵀAJ) a = τ - h + Jᵀ(f + h K δ̇) can be
+solved as it stands, whatever the stiffness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from ada_dynamics import expr
+from ada_dynamics.algorithms.contact_shapes import Obstacle, middle
+from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import ArticulatedInertia
+from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
+from ada_dynamics.spatial.rotation import IDENTITY
+from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+EXPONENTS = (1.0, 1.5)  # of the depth: a bed of springs, two balls (Hertz)
+_NONE3: Mat3 = (ZERO3, ZERO3, ZERO3)
+
+
+class Law(NamedTuple):
+    """Constants of a contact."""
+
+    stiffness: Scalar  # k [N/m^p]
+    exponent: float  # p, one of EXPONENTS
+    dissipation: Scalar  # e [s/m]
+    friction: Scalar  # μ
+    slip_speed: Scalar  # v_s [m/s]
+
+
+class GroundContact(NamedTuple):
+    """A sphere (a point, with radius zero) on a moving body, and the ground."""
+
+    body: int
+    point: Vec3  # its centre in the body's frame
+    radius: Scalar
+    law: Law
+    normal: Vec3 = (0.0, 0.0, 1.0)  # of the ground, upward, unit length, in the world's axes
+    height: Scalar = 0.0  # of the ground along its normal
+
+
+class PairContact(NamedTuple):
+    """A sphere (a point, with radius zero) on a moving body, and a shape on another body or on the world."""
+
+    body: int
+    point: Vec3
+    radius: Scalar
+    law: Law
+    other: Obstacle
+
+
+ContactData: TypeAlias = GroundContact | PairContact
+
+
+class Load(NamedTuple):
+    """What a contact does to a body."""
+
+    contact: int  # its number in the sequence given
+    body: int
+    force: Force  # on the body, about its origin, in its axes; with the part h K δ̇ where a step is given
+    world: tuple[Scalar, ...]  # the law's own [force; moment] in this state, world's axes, about the contact's origin
+    added: ArticulatedInertia | None  # the implicit part A at the body's origin, where a step is given
+
+
+class NormalForce(NamedTuple):
+    """f(δ, δ̇) and its slopes."""
+
+    force: Scalar
+    by_depth: Scalar  # K = ∂f/∂δ
+    by_rate: Scalar  # D = ∂f/∂δ̇
+
+
+def normal_force(law: Law, depth: Scalar, rate: Scalar) -> NormalForce:
+    """Hunt and Crossley's law with the depth clipped at zero, as well as the factor that would pull."""
+    inside = expr.maximum(depth, 0.0)
+    power = expr.sqrt(inside) if law.exponent == 1.5 else 1.0
+    loss = product(1.5, law.dissipation)
+    grip = expr.maximum(plus(1.0, product(loss, rate)), 0.0)
+    spring = product(law.stiffness, product(power, inside))
+    slope = product(law.exponent, product(law.stiffness, product(power, grip)))
+    return NormalForce(
+        product(spring, grip),
+        expr.select(0.0, depth, slope, 0.0),
+        expr.select(0.0, grip, product(loss, spring), 0.0),
+    )
+
+
+def slip_resistance(law: Law, normal: Scalar, slip: Vec3) -> Scalar:
+    """c = μ f_n / √(|v_t|² + v_s²), so that the friction is -c v_t."""
+    square = plus(v3.dot(slip, slip), product(law.slip_speed, law.slip_speed))
+    return product(product(law.friction, normal), 1.0 / expr.sqrt(square))
+
+
+class _Push(NamedTuple):
+    """A contact in some axes: the law's force, the force to apply, and the implicit part, at the point of contact."""
+
+    law: Vec3
+    applied: Vec3
+    added: Mat3 | None
+
+
+def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None) -> _Push:
+    """Of a point that moves with `velocity` against what it touches, whose normal n points at it."""
+    leaving = v3.dot(n, velocity)
+    slip = v3.sub(velocity, v3.scale(leaving, n))
+    normal = normal_force(law, depth, minus(0.0, leaving))
+    resistance = slip_resistance(law, normal.force, slip)
+    friction = v3.scale(resistance, slip)
+    of_law = v3.sub(v3.scale(normal.force, n), friction)
+    if step is None:
+        return _Push(of_law, of_law, None)
+    # where the contact would end within the step there is nothing to be stiff, and nothing may pull
+    coming = minus(normal.force, product(step, product(normal.by_depth, leaving)))
+    along = product(step, plus(normal.by_rate, product(step, normal.by_depth)))
+    along = expr.select(0.0, coming, along, 0.0)
+    across = product(step, resistance)
+    applied = v3.sub(v3.scale(expr.maximum(coming, 0.0), n), friction)
+    return _Push(of_law, applied, _along_and_across(along, across, n))
+
+
+def _along_and_across(along: Scalar, across: Scalar, n: Vec3) -> Mat3:
+    """across (1 - n nᵀ) + along n nᵀ."""
+    more = minus(along, across)
+    outer = [[product(more, product(n[i], n[j])) for j in range(3)] for i in range(3)]
+    upper = [[plus(outer[i][j], across if i == j else 0.0) for j in range(3)] for i in range(3)]
+    return v3.mirror_upper(
+        ((upper[0][0], upper[0][1], upper[0][2]), (0.0, upper[1][1], upper[1][2]), (0.0, 0.0, upper[2][2]))
+    )
+
+
+def contact_loads(
+    tree: Tree,
+    contacts: Sequence[ContactData],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    step: Scalar | None = None,
+) -> list[Load]:
+    """Loads of all contacts: one of each with the ground, one or two of each pair (none on the world).
+
+    Args:
+        tree: the mechanism that the contacts were resolved for.
+        contacts: the contacts.
+        q: positions.
+        v: velocities.
+        step: h of the linearly implicit law [s]; None for the law itself. Pairs are never implicit.
+    """
+    X = transforms(tree, q)
+    world = poses(tree, X)
+    moving = velocities(tree, X, q, v)
+    loads: list[Load] = []
+    for index, contact in enumerate(contacts):
+        if isinstance(contact, GroundContact):
+            loads.append(_ground_load(index, contact, world[contact.body], moving[contact.body], step))
+        else:
+            loads += _pair_loads(index, contact, world, moving)
+    return loads
+
+
+def _ground_load(index: int, contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> Load:
+    """In the body's axes, where the arms are constants; a sphere touches with its lowest point."""
+    n = pose.rotation.down(contact.normal)
+    arm = v3.scale(minus(0.0, contact.radius), n)
+    x = v3.add(contact.point, arm)
+    depth = minus(contact.height, plus(v3.dot(contact.normal, pose.position), v3.dot(n, x)))
+    push = _push(contact.law, depth, n, moving.at(x).linear, step)
+    added = None
+    if push.added is not None:
+        added = ArticulatedInertia(_NONE3, _NONE3, push.added).up(Transform(IDENTITY, x))
+    return Load(
+        index, contact.body, Force(v3.cross(x, push.applied), push.applied), _in_world(pose, push.law, arm), added
+    )
+
+
+def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
+    return (*pose.rotation.up(force), *pose.rotation.up(v3.cross(arm, force)))
+
+
+def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], moving: Sequence[Motion]) -> list[Load]:
+    """In the world's axes; both bodies are pushed at one point, so that no momentum comes from nowhere."""
+    other = contact.other
+    theirs = Transform() if other.body == WORLD else world[other.body]
+    centre = world[contact.body].point_up(contact.point)
+    near = other.nearest(theirs.rotation.down(v3.sub(centre, theirs.position)))
+    near = near._replace(outward=theirs.rotation.up(near.outward))
+    x = middle(centre, near, contact.radius)
+    relative = v3.sub(_velocity_at(contact.body, x, world, moving), _velocity_at(other.body, x, world, moving))
+    push = _push(contact.law, minus(contact.radius, near.distance), near.outward, relative, None)
+    loads = []
+    for body, force, origin in ((contact.body, push.law, centre), (other.body, v3.negate(push.law), x)):
+        if body != WORLD:
+            local = world[body].force_down(Force(v3.cross(x, force), force))
+            loads.append(Load(index, body, local, (*force, *v3.cross(v3.sub(x, origin), force)), None))
+    return loads
+
+
+def _velocity_at(body: int, x: Vec3, world: Sequence[Transform], moving: Sequence[Motion]) -> Vec3:
+    """Velocity of the matter of a body at a point of the world, world's axes."""
+    if body == WORLD:
+        return NO_MOTION.linear
+    pose = world[body]
+    local = pose.rotation.down(v3.sub(x, pose.position))
+    return pose.rotation.up(moving[body].at(local).linear)
+
+
+def gather(
+    loads: Sequence[Load],
+) -> tuple[dict[int, Force], dict[int, ArticulatedInertia]]:
+    """Sums by body: `external` and `added` of `aba.forward_dynamics`."""
+    external: dict[int, Force] = {}
+    added: dict[int, ArticulatedInertia] = {}
+    for load in loads:
+        i = load.body
+        external[i] = external[i] + load.force if i in external else load.force
+        if load.added is not None:
+            added[i] = added[i] + load.added if i in added else load.added
+    return external, added

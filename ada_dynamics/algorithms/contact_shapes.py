@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simple shapes fixed to bodies that a sphere or a point can touch: how far a point is outside, and which way is out.
+
+Constants are plain numbers in the axes of the body, so that they fold. All is free of branches: `expr.select` alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from ada_dynamics import expr
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.vec3 import minus, plus, product
+
+TINY = 1e-24  # [m²], squared distance under which a direction is not told any more
+
+
+class Nearest(NamedTuple):
+    """Where a point stands to a shape: distance from its surface (negative inside), and the way out of it."""
+
+    distance: Scalar
+    outward: Vec3  # unit vector; zero where there is none, as in the centre of a sphere
+
+
+class Ball(NamedTuple):
+    """A sphere; with radius zero a point."""
+
+    body: int
+    centre: Vec3
+    radius: Scalar
+
+    def nearest(self, x: Vec3) -> Nearest:
+        """Of a point in the body's axes."""
+        return _from_centre(v3.sub(x, self.centre), self.radius)
+
+
+class Capsule(NamedTuple):
+    """All within a radius of a line between two points."""
+
+    body: int
+    start: Vec3
+    end: Vec3
+    radius: Scalar
+
+    def nearest(self, x: Vec3) -> Nearest:
+        """Of a point in the body's axes."""
+        line, arm = v3.sub(self.end, self.start), v3.sub(x, self.start)
+        share = v3.dot(arm, line) * (1.0 / v3.dot(line, line))
+        kept = expr.minimum(expr.maximum(share, 0.0), 1.0)
+        return _from_centre(v3.sub(arm, v3.scale(kept, line)), self.radius)
+
+
+class HalfSpace(NamedTuple):
+    """All behind a plane."""
+
+    body: int
+    point: Vec3
+    normal: Vec3  # out of the matter, unit length
+
+    def nearest(self, x: Vec3) -> Nearest:
+        """Of a point in the body's axes."""
+        return Nearest(v3.dot(self.normal, v3.sub(x, self.point)), self.normal)
+
+
+class Box(NamedTuple):
+    """A cuboid."""
+
+    body: int
+    centre: Vec3
+    axes: Mat3  # its orientation in the body
+    half: Vec3  # half of its edges
+
+    def nearest(self, x: Vec3) -> Nearest:
+        """Of a point in the body's axes; inside, the face that is the least deep decides."""
+        own = v3.mat_vec(v3.transpose(self.axes), v3.sub(x, self.centre))
+        side = [expr.select(c, 0.0, -1.0, 1.0) for c in own]
+        over = [minus(product(s, c), h) for s, c, h in zip(side, own, self.half, strict=True)]
+        beyond = [expr.maximum(o, 0.0) for o in over]
+        square = v3.total(product(b, b) for b in beyond)
+        length = expr.sqrt(expr.maximum(square, TINY))
+        deepest = expr.maximum(expr.maximum(over[0], over[1]), over[2])
+        # the face that is the least deep: 1 for one axis, 0 for the others
+        on_x = expr.select(over[0], deepest, 0.0, 1.0)
+        on_y = expr.select(over[1], deepest, 0.0, minus(1.0, on_x))
+        faces = (on_x, on_y, minus(minus(1.0, on_x), on_y))
+        scale = 1.0 / length
+        way = [
+            expr.select(TINY, square, product(b, scale), face) * s
+            for b, face, s in zip(beyond, faces, side, strict=True)
+        ]
+        distance = expr.select(TINY, square, length, deepest)
+        return Nearest(distance, v3.mat_vec(self.axes, (way[0], way[1], way[2])))
+
+
+Obstacle: TypeAlias = Ball | Capsule | HalfSpace | Box
+
+
+def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:
+    length = expr.sqrt(expr.maximum(v3.dot(arm, arm), TINY))
+    return Nearest(minus(length, radius), v3.scale(1.0 / length, arm))
+
+
+def middle(x: Vec3, nearest: Nearest, radius: Scalar) -> Vec3:
+    """Half way between the surface of a shape and that of a sphere at x: where the two push each other."""
+    back = product(0.5, plus(nearest.distance, radius))
+    return v3.sub(x, v3.scale(back, nearest.outward))

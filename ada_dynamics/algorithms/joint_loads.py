@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What joints do by themselves in a simulation: soft stops at their limits, and friction that can hold.
+
+A stop pushes back with k δ (1 + d δ̇), never less than zero, at the depth δ behind the limit: continuous at its onset,
+and it does not pull. Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.
+
+With a time step h the efforts are linearly implicit, as those of `algorithms.contact`: h D + h² K is added to the
+joint's armature. The viscous damping of joints, which stays in `algorithms.dissipation`, adds h times its constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ada_dynamics import expr
+from ada_dynamics.algorithms.contact import Law, normal_force
+from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
+
+
+class Stop(NamedTuple):
+    """Soft stops of a joint with one position and one velocity; None where it has no limit."""
+
+    body: int
+    lower: float | None  # [rad] or [m]
+    upper: float | None
+    stiffness: Scalar  # k [N m/rad] or [N/m]
+    damping: Scalar  # d [s/rad] or [s/m]
+
+
+class Effort(NamedTuple):
+    """An effort and what it adds to the armature in a linearly implicit step."""
+
+    effort: Scalar
+    armature: Scalar
+
+    def plus(self, other: Effort) -> Effort:
+        """Their sum."""
+        return Effort(plus(self.effort, other.effort), plus(self.armature, other.armature))
+
+
+NO_EFFORT = Effort(0.0, 0.0)
+
+
+def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort:
+    """Of both limits, on the joint's own position and velocity."""
+    total = NO_EFFORT
+    # Hunt and Crossley's factor is 1 + 3/2 e δ̇
+    law = Law(stop.stiffness, 1.0, product(stop.damping, 1.0 / 1.5), 0.0, 1.0)
+    for limit, side in ((stop.lower, 1.0), (stop.upper, -1.0)):
+        if limit is None:
+            continue
+        push = normal_force(law, product(side, minus(limit, q)), product(-side, v))
+        if step is None:
+            total = total.plus(Effort(product(side, push.force), 0.0))
+            continue
+        coming = minus(push.force, product(step, product(push.by_depth, product(side, v))))
+        armature = product(step, plus(push.by_rate, product(step, push.by_depth)))
+        kept = Effort(product(side, expr.maximum(coming, 0.0)), expr.select(0.0, coming, armature, 0.0))
+        total = total.plus(kept)
+    return total
+
+
+def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scalar | None) -> Effort:
+    """Coulomb friction of one velocity of a joint; the secant f / √(v² + v_s²) is its implicit part."""
+    if is_zero(body.friction):
+        return NO_EFFORT
+    size = expr.sqrt(plus(product(rate, rate), product(friction_speed, friction_speed)))
+    resistance = product(body.friction, 1.0 / size)
+    armature = 0.0 if step is None else product(step, resistance)
+    return Effort(minus(0.0, product(resistance, rate)), armature)
+
+
+def joint_loads(
+    tree: Tree,
+    stops: Sequence[Stop],
+    friction_speed: Scalar,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    step: Scalar | None = None,
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Efforts on all joints, to add to τ, and what to add to their armature (zeros without a step).
+
+    The equations of motion must then be those of `without_friction(tree)`, which leaves the friction to this function.
+
+    Args:
+        tree: the mechanism, with its friction.
+        stops: of joints with one position and one velocity.
+        friction_speed: v_s, under which friction is as good as viscous [rad/s] or [m/s].
+        q: positions.
+        v: velocities.
+        step: h of the linearly implicit law [s]; None for the law itself.
+    """
+    efforts: list[Scalar] = [0.0] * tree.nv
+    armature: list[Scalar] = [0.0] * tree.nv
+
+    def put(i: int, body: Body, own: Effort) -> None:
+        # a joint that mimics another gives its effort to that one's coordinate
+        efforts[i] = plus(efforts[i], product(body.multiplier, own.effort))
+        armature[i] = plus(armature[i], product(body.multiplier**2, own.armature))
+
+    for body in tree.bodies:
+        damped = Effort(0.0, 0.0 if step is None else product(step, body.damping))
+        for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
+            put(i, body, friction_effort(body, rate, friction_speed, step).plus(damped))
+    for stop in stops:
+        body = tree.bodies[stop.body]
+        (position,), (rate,) = body.positions(q), body.velocities(v)
+        put(body.v.start, body, stop_effort(stop, position, rate, step))
+    return efforts, armature
+
+
+def without_friction(tree: Tree) -> Tree:
+    """The same tree without the Coulomb friction of its joints; their viscous damping stays."""
+    return replace(tree, bodies=tuple(replace(body, friction=0.0) for body in tree.bodies))

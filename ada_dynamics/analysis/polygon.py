@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convex hulls of points of a plane, and signed distances to them; hulls may be empty, a point or a line."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+
+Array = NDArray[np.float64]
+
+_FLAT = 1e-12  # corners that stand out less than this share of the size do not count
+
+
+def convex_hull(points: ArrayLike) -> Array:
+    """Corners of the smallest convex polygon around points, counter-clockwise: Andrew's monotone chain.
+
+    Args:
+        points: (N, 2).
+
+    Returns:
+        (0, 2) where there is no point, (1, 2) where all coincide, (2, 2) where they are on a line, else (n, 2).
+    """
+    cloud = np.asarray(points, dtype=np.float64)
+    if cloud.size == 0:
+        return np.zeros((0, 2))
+    if cloud.ndim != 2 or cloud.shape[1] != 2 or not np.isfinite(cloud).all():
+        raise InputError(f"points have shape {cloud.shape}; a hull needs (N, 2) finite numbers.")
+    size = float(np.max(np.ptp(cloud, axis=0)))
+    if size <= _FLAT * float(np.max(np.abs(cloud))):
+        return cloud[:1].copy()
+    corners = [(float(x), float(y)) for x, y in np.unique(cloud, axis=0)]  # sorted by x, then by y
+    smallest = _FLAT * size * size
+    lower, upper = _chain(corners, smallest), _chain(corners[::-1], smallest)
+    return np.array(lower[:-1] + upper[:-1])
+
+
+def _chain(corners: list[tuple[float, float]], smallest: float) -> list[tuple[float, float]]:
+    """One side of the hull: corners where it turns right or goes straight on are dropped."""
+    kept: list[tuple[float, float]] = []
+    for p in corners:
+        while len(kept) > 1 and _turn(kept[-2], kept[-1], p) <= smallest:
+            kept.pop()
+        kept.append(p)
+    return kept
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Twice the area of a triangle, positive where it turns left."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def area(hull: Array) -> float:
+    """Of a hull, by its corners."""
+    x, y = hull[:, 0], hull[:, 1]
+    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+
+
+def margin(point: ArrayLike, hull: Array) -> float:
+    """Distance of a point to the border of a hull: positive inside, negative outside; -inf where there is no hull.
+
+    On a line or on a lone point, where nothing is inside, it is at most zero.
+    """
+    p = np.asarray(point, dtype=np.float64)
+    if not np.isfinite(p).all():
+        return float("nan")
+    if len(hull) == 0:
+        return -float("inf")
+    if len(hull) == 1:
+        return -float(np.linalg.norm(p - hull[0]))
+    starts, along = (hull, np.roll(hull, -1, axis=0) - hull) if len(hull) > 2 else (hull[:1], hull[1:] - hull[:1])
+    to = p - starts
+    share = np.clip(np.sum(to * along, axis=1) / np.sum(along * along, axis=1), 0.0, 1.0)
+    distance = float(np.min(np.linalg.norm(to - share[:, None] * along, axis=1)))
+    if len(hull) == 2:
+        return -distance
+    is_inside = bool((along[:, 0] * to[:, 1] - along[:, 1] * to[:, 0] >= 0.0).all())
+    return distance if is_inside else -distance

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the mechanical energy of a motion comes from and goes to: dE/dt = input + external + contact + stops - lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
+from ada_dynamics.analysis.balance import Places
+from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
+from ada_dynamics.analysis.quadrature import cumulative
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.joints import (
+    Continuous,
+    Cylindrical,
+    FloatingEuler,
+    Prismatic,
+    Revolute,
+    SphericalEuler,
+    Universal,
+)
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.stops import JointStops
+
+Array = NDArray[np.float64]
+
+# Joints whose velocities are the rates of their positions.
+_PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, SphericalEuler, FloatingEuler))
+
+
+@dataclass(frozen=True, eq=False)
+class PowerBalance:
+    """Energies, powers and work over a motion, (N,) each.
+
+    Attributes:
+        t: times [s].
+        kinetic: energy of links and rotors [J].
+        potential: energy of weight, zero at the world's origin [J].
+        input: power of the motors [W].
+        external: power of wrenches put on links [W].
+        contact: power of the ground and of other contacts on the bodies [W]; they give back a part of what they take.
+        stops: power of joint stops and other efforts of the joints' surroundings [W]; likewise.
+        dissipated: power that damping and friction of the joints take, never negative [W].
+        work: the integral of each of these five from the start, by name [J].
+    """
+
+    t: Array
+    kinetic: Array
+    potential: Array
+    input: Array
+    external: Array
+    contact: Array
+    stops: Array
+    dissipated: Array
+    work: Mapping[str, Array]
+
+    @property
+    def total(self) -> Array:
+        """Kinetic and potential energy [J]."""
+        return self.kinetic + self.potential
+
+    @property
+    def residual(self) -> Array:
+        """Gain of energy that no work explains [J]: errors of the simulation, and of the integrals over its log."""
+        done = self.work
+        explained = done["input"] + done["external"] + done["contact"] + done["stops"] - done["dissipated"]
+        return self.total - self.total[:1] - explained
+
+    @property
+    def worst(self) -> float:
+        """Largest residual, as a share of the largest thing that changes: an energy, or the work of one kind."""
+        moved = [float(np.ptp(x)) for x in (self.kinetic, self.potential, *self.work.values()) if len(x)]
+        return float(np.max(np.abs(self.residual), initial=0.0)) / (max(moved, default=0.0) or 1.0)
+
+
+def power_balance(
+    motion: Motion,
+    *,
+    stops: JointStops | None = None,
+    friction_speed: float | None = None,
+    places: Places | None = None,
+    is_held: bool = True,
+) -> PowerBalance:
+    """Energies and powers along a motion.
+
+    Args:
+        motion: a `Log`: model, t, q, v; its tau, external wrenches and contact wrenches where it has them.
+        stops: the joint stops that acted.
+        friction_speed: speed under which Coulomb friction was as good as viscous (`joint_loads`); the log's own by
+            default, and f sign(v) where it has none.
+        places: where the contacts are (see `balance`); the log's own by default.
+        is_held: whether the efforts of each row held until the next one, as those of a controller do; else they are
+            taken as samples of something smooth.
+
+    Raises:
+        InputError: there are contact wrenches without places, or efforts that are not known.
+    """
+    dynamics, t = dynamics_of(motion), np.asarray(motion.t, dtype=np.float64)
+    zeros = np.zeros(len(t))
+    kinetic, potential = energy_of(motion)
+    efforts = _efforts(motion)
+    lost = zeros + dissipated_power(motion.model, motion.v, _friction_speed(motion, friction_speed))
+    stopping = zeros + (stop_power(motion.model, stops, motion.q, motion.v) if stops else 0.0)
+    external = zeros + external_power(dynamics, motion.q, motion.v, getattr(motion, "external", None) or {})
+    contact = zeros + _contact_power(dynamics, motion, places)
+    powers = {"external": external, "contact": contact, "stops": stopping, "dissipated": lost}
+    work = {name: cumulative(t, power) for name, power in powers.items()}
+    given = _per_row(efforts, motion.v)
+    work["input"] = _held_work(motion, efforts) if is_held else cumulative(t, given)
+    return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work)
+
+
+def _efforts(motion: Motion) -> Array:
+    tau = getattr(motion, "tau", None)
+    if tau is None:
+        return np.zeros_like(motion.v)
+    rows = np.asarray(tau, dtype=np.float64)
+    if rows.shape != motion.v.shape or not np.isfinite(rows).all():
+        raise InputError(
+            f"tau has shape {rows.shape} (needed: {motion.v.shape}), or values that are not finite: without efforts "
+            "nobody knows the power of the motors."
+        )
+    return rows
+
+
+def _friction_speed(motion: Any, given: float | None) -> float | None:
+    if given is not None and not 0.0 < given < np.inf:
+        raise InputError(f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].")
+    own = (getattr(motion, "info", None) or {}).get("friction_speed")
+    return given if given is not None else None if own is None else float(own)
+
+
+def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = None) -> Array:
+    """What damping and friction of the joints take, for one velocity or for many [W].
+
+    Args:
+        model: with the constants of its joints.
+        v: velocities, (nv,) or (N, nv).
+        friction_speed: see `power_balance`.
+    """
+    rates = _columns(v)
+    if friction_speed is None:
+        return _power(passive_efforts(model.tree, rates), rates)
+    damped = passive_efforts(without_friction(model.tree), rates)
+    rubbing, _ = joint_loads(model.tree, (), friction_speed, [0.0] * model.nq, rates)
+    return _power(damped, rates) - _power(rubbing, rates)
+
+
+def stop_power(model: Model, stops: JointStops, q: ArrayLike, v: ArrayLike) -> Array:
+    """Power of joint stops on the joints [W]: negative while they are pressed, positive while they push back."""
+    rates = _columns(v)
+    efforts, _ = joint_loads(without_friction(model.tree), stops.resolve(model), 1.0, _columns(q), rates)
+    return _power(efforts, rates)
+
+
+def _columns(rows: ArrayLike) -> list[Any]:
+    """One array per coordinate, as the algorithms take many states."""
+    array = np.asarray(rows, dtype=np.float64)
+    return [array[..., i] for i in range(array.shape[-1])]
+
+
+def _power(efforts: Sequence[Any], rates: Sequence[Any]) -> Array:
+    return np.asarray(sum(effort * rate for effort, rate in zip(efforts, rates, strict=True)), dtype=np.float64)
+
+
+def external_power(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, external: Mapping[str, ArrayLike]) -> Any:
+    """Power of wrenches on links [force, moment], about their origins, in their axes [W]."""
+    total: Any = 0.0
+    for link, wrench in external.items():
+        w, R = np.asarray(wrench, dtype=np.float64), dynamics.pose(link, q)[..., :3, :3]
+        V = dynamics.velocity(link, q, v)
+        total = total + _per_row(np.einsum("...ij,...j", R, w[..., :3]), V[..., :3])
+        total = total + _per_row(np.einsum("...ij,...j", R, w[..., 3:]), V[..., 3:])
+    return total
+
+
+def _contact_power(dynamics: Dynamics, motion: Motion, places: Places | None) -> Any:
+    wrenches = getattr(motion, "contact_wrenches", None) or {}
+    known = places if places is not None else getattr(motion, "contact_frames", None) or {}
+    missing = [name for name in wrenches if name not in known]
+    if missing:
+        raise InputError(
+            f"the motion has a wrench of contact {missing[0]!r}, but it is not said where that acts. "
+            "Give power_balance(..., places={name: (link, point in its frame)})."
+        )
+    total: Any = 0.0
+    for name, wrench in wrenches.items():
+        link, xyz, *other = known[name]
+        w, pose = np.asarray(wrench, dtype=np.float64), dynamics.pose(link, motion.q)
+        at = pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(xyz, dtype=np.float64)
+        for body, sign in ((link, 1.0), *((partner, -1.0) for partner in other if partner in dynamics.model.links)):
+            V = dynamics.velocity(body, motion.q, motion.v)
+            moving = V[..., :3] + np.cross(V[..., 3:], at - dynamics.pose(body, motion.q)[..., :3, 3])
+            total = total + sign * (_per_row(w[..., :3], moving) + _per_row(w[..., 3:], V[..., 3:]))
+    return total
+
+
+def _held_work(motion: Motion, efforts: Array) -> Array:
+    """Work of efforts that each hold from their row to the next: Σ τ Δq, exact where v is the rate of q."""
+    model, way = motion.model, cumulative(motion.t, motion.v)
+    for name in model.joint_names:
+        if model.joints[name].kind in _PLAIN:
+            way[:, model.v_index(name)] = motion.q[:, model.q_index(name)]
+    work = np.zeros(len(motion.t))
+    work[1:] = np.cumsum(_per_row(efforts[:-1], np.diff(way, axis=0)))
+    return work
+
+
+def _per_row(a: Array, b: Array) -> Array:
+    """Sum of the products along each row."""
+    return np.asarray(np.sum(a * b, axis=-1), dtype=np.float64)

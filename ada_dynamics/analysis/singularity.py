@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How near a robot is to a singular pose: det(J Jᵀ) (Takahashi 2012, sec. 3.3), condition numbers, passings.
+
+Jacobians are (6, n) or (N, 6, n), rows [linear; angular].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.joints import Cylindrical, Planar, Prismatic, Revolute, Spherical, Universal
+
+Array = NDArray[np.float64]
+
+ROWS: dict[str, tuple[int, ...]] = {"linear": (0, 1, 2), "angular": (3, 4, 5), "all": (0, 1, 2, 3, 4, 5)}
+AXES = "xyz"
+PASSED = 1e-3  # of a measure's largest value: a minimum below this share is a passing
+_IDLE = 1e-9  # of the largest entry of a Jacobian: rows that stay below it, in every pose, are zero
+_CHUNK = 20_000  # states at once
+
+
+def gram_determinant(J: ArrayLike) -> Array:
+    """det(J Jᵀ) of one Jacobian or of many; of Jᵀ J where there are more rows than columns, which is not always zero.
+
+    It is the square of the volume of what unit joint velocities give, and vanishes in singular poses.
+    """
+    s = _singular_values(J)
+    return np.asarray(np.prod(s, axis=-1) ** 2, dtype=np.float64)
+
+
+def manipulability(J: ArrayLike) -> Array:
+    """√det(J Jᵀ) (Yoshikawa)."""
+    return np.asarray(np.sqrt(gram_determinant(J)), dtype=np.float64)
+
+
+def condition_number(J: ArrayLike) -> Array:
+    """Largest by smallest singular value; infinite in singular poses."""
+    s = _singular_values(J)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(s[..., -1] > 0.0, s[..., 0] / s[..., -1], np.inf), dtype=np.float64)
+
+
+def _singular_values(J: ArrayLike) -> Array:
+    matrix = np.asarray(J, dtype=np.float64)
+    if matrix.ndim < 2 or 0 in matrix.shape[-2:]:
+        raise InputError(
+            f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N poses."
+        )
+    return np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
+
+
+def singularity_measure(
+    dynamics: Dynamics,
+    link: str,
+    q: ArrayLike,
+    *,
+    rows: str | Sequence[int] = "all",
+    point: ArrayLike = (0.0, 0.0, 0.0),
+) -> Array:
+    """det(J Jᵀ) of a link's Jacobian, over those of its rows that are not zero in all given poses.
+
+    Args:
+        dynamics: of the robot.
+        link: its name.
+        q: positions, one state or many.
+        rows: "linear", "angular", "all", or numbers of rows of the Jacobian.
+        point: of the link, in its frame, whose velocity counts [m].
+
+    Returns:
+        One number, or (N,).
+    """
+    dynamics.require_link(link)
+    chosen = _rows(rows)
+    return _measure(lambda part: point_jacobian(dynamics, link, part, point)[..., chosen, :], q)
+
+
+def point_jacobian(dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """Jacobian of a point of a link in the world's axes, (6, nv) or (N, 6, nv); of the world itself it is zero."""
+    poses = np.asarray(q, dtype=np.float64)
+    if link == WORLD_LINK and link not in dynamics.model.links:
+        return np.zeros((*poses.shape[:-1], 6, dynamics.model.nv))
+    J = np.array(dynamics.jacobian(link, poses))
+    arm = dynamics.pose(link, poses)[..., :3, :3] @ np.asarray(point, dtype=np.float64)
+    J[..., :3, :] += np.cross(J[..., 3:, :], arm[..., :, None], axis=-2)
+    return J
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+def loop_measure(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
+    """det(J Jᵀ) of the end at which a loop is cut, over the rows that are not zero (fig. 3.17 f).
+
+    The paper's J for the closed 4R is in R^{6x4}: velocity of the end by all four joints, the closing one among them.
+    Three of its rows, those out of the plane, are zero in every pose; with them the determinant would always vanish.
+    """
+    return _measure(lambda part: loop_jacobian(dynamics, loop, part), q)
+
+
+def loop_jacobian(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
+    """Relative velocity of both sides of a loop joint by the tree's joints, then by the loop joint's own freedoms.
+
+    (6, nv + freedoms) or (N, 6, nv + freedoms), in the world's axes, at the joint's place on its child side.
+    """
+    if loop not in dynamics.model.loops:
+        raise unknown_name("loop", loop, dynamics.model.loops)
+    joint, poses = dynamics.model.loops[loop], np.asarray(q, dtype=np.float64)
+    J = point_jacobian(dynamics, joint.child, poses, joint.child_xyz)
+    J = J - point_jacobian(dynamics, joint.parent, poses, joint.parent_xyz)
+    own = _freedoms(dynamics, joint, poses)
+    return np.concatenate([J, own], axis=-1)
+
+
+def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
+    """Columns of motions that a loop joint leaves free, in the world's axes."""
+
+    def up(link: str, rotation: Array) -> Array:
+        if link == WORLD_LINK and link not in dynamics.model.links:
+            return np.broadcast_to(rotation, (*q.shape[:-1], 3, 3))
+        return np.asarray(dynamics.pose(link, q)[..., :3, :3] @ rotation)
+
+    parent, child = up(joint.parent, joint.parent_rotation), up(joint.child, joint.child_rotation)
+    axis = parent @ joint.axis
+    turn, slide = _column(axis, angular=True), _column(axis, angular=False)
+    if joint.kind == Revolute.kind:
+        columns = [turn]
+    elif joint.kind == Prismatic.kind:
+        columns = [slide]
+    elif joint.kind == Cylindrical.kind:
+        columns = [slide, turn]
+    elif joint.kind == Universal.kind and joint.axis2 is not None:
+        columns = [turn, _column(child @ joint.axis2, angular=True)]
+    elif joint.kind == Spherical.kind:
+        columns = [_column(parent[..., k], angular=True) for k in range(3)]
+    elif joint.kind == Planar.kind:
+        across = np.linalg.svd(joint.axis[None, :])[2][1:]
+        columns = [*(_column(parent @ direction, angular=False) for direction in across), turn]
+    else:
+        return np.zeros((*q.shape[:-1], 6, 0))
+    return np.stack(columns, axis=-1)
+
+
+def _column(direction: Array, angular: bool) -> Array:
+    zero = np.zeros_like(direction)
+    return np.concatenate([zero, direction] if angular else [direction, zero], axis=-1)
+
+
+def closing_condition(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:
+    """Smallest singular value of the loops' conditions by the largest, weighted by mass: 0 in a singular pose.
+
+    See `Dynamics.loop_state`. It takes some tenths of a millisecond per pose; `every` leaves poses out.
+
+    Args:
+        dynamics: of a robot; without loops the result is 1.
+        q: positions, (N, nq).
+        every: look at each n-th state only.
+
+    Returns:
+        (ceil(N / every),).
+    """
+    if every < 1:
+        raise InputError(f"every is {every}; it must be at least 1.")
+    return np.array([dynamics.loop_state(state).sigma for state in np.atleast_2d(q)[::every]])
+
+
+# --- along a motion -------------------------------------------------------------------------------------------------
+def passings(t: ArrayLike, measure: ArrayLike, share: float = PASSED) -> Array:
+    """Times at which a measure that is never negative touches zero: its minima below a share of its largest value.
+
+    A measure such as det(J Jᵀ) grows with the square of the distance to a singular pose, so the time of a minimum is
+    that of the parabola through its lowest sample and both neighbours. The ends of the motion do not count.
+
+    Args:
+        t: times, (N,).
+        measure: values there.
+        share: see above.
+    """
+    times, values = np.asarray(t, dtype=np.float64), np.asarray(measure, dtype=np.float64)
+    if times.ndim != 1 or times.shape != values.shape:
+        raise InputError(f"times have shape {times.shape} and the measure {values.shape}; both must be (N,).")
+    if len(times) < 3:
+        return np.zeros(0)
+    inner = values[1:-1]
+    low = (inner <= values[:-2]) & (inner < values[2:]) & (inner < share * np.max(values))
+    return np.array([_vertex(times[i : i + 3], values[i : i + 3]) for i in np.flatnonzero(low)])
+
+
+def _vertex(t: Array, y: Array) -> float:
+    """Where the parabola through three samples is lowest."""
+    left, right = t[1] - t[0], t[2] - t[1]
+    before, after = (y[1] - y[0]) / left, (y[2] - y[1]) / right
+    curvature = (after - before) / (left + right)
+    if curvature <= 0.0:
+        return float(t[1])
+    return float(np.clip(0.5 * (t[0] + t[1]) - 0.5 * before / curvature, t[0], t[2]))
+
+
+def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
+    """`gram_determinant` over the rows that act somewhere."""
+    poses = np.asarray(q, dtype=np.float64)
+    several = np.atleast_2d(poses)
+    parts = [jacobian(several[i : i + _CHUNK]) for i in range(0, len(several), _CHUNK)]
+    if not parts:
+        return np.zeros(0)
+    sizes = np.max([np.max(np.abs(J), axis=(0, 2), initial=0.0) for J in parts], axis=0)
+    acting = np.flatnonzero(sizes > _IDLE * np.max(sizes))
+    if not len(acting):
+        raise InputError("the Jacobian is zero in all given poses: nothing moves the link (or these rows of it).")
+    result = np.concatenate([gram_determinant(J[:, acting]) for J in parts])
+    return result if poses.ndim == 2 else np.asarray(result[0])
+
+
+def _rows(rows: str | Sequence[int]) -> list[int]:
+    if isinstance(rows, str):
+        if rows not in ROWS:
+            raise unknown_name("set of rows", rows, ROWS)
+        return list(ROWS[rows])
+    chosen = [int(i) for i in rows]
+    if not chosen or min(chosen) < 0 or max(chosen) > 5:
+        raise InputError(f"rows are {list(rows)}; a Jacobian has rows 0 to 5: linear x, y, z, angular x, y, z.")
+    return chosen

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splines of fifth order through points (the simulator's `spline5`, Takahashi 2012, table 5.1 and sec. 6.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """Position, velocity and acceleration."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+class QuinticSpline:
+    """A curve of fifth order between each two points, with four continuous derivatives at the inner ones.
+
+    Example::
+
+        spline = QuinticSpline([0.0, 1.0, 2.0], [0.0, 0.5, 0.2])     # at rest at both ends
+        position, velocity, acceleration = spline(0.3)
+
+    Before the first time and after the last one it stays at that point, at rest.
+    """
+
+    def __init__(
+        self,
+        times: ArrayLike,
+        points: ArrayLike,
+        *,
+        velocities: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
+        accelerations: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
+    ) -> None:
+        """Choose the points.
+
+        Args:
+            times: increasing, (n,), n >= 2 [s].
+            points: one per time, (n,), or (n, d) for curves of d numbers.
+            velocities: at the first and the last point.
+            accelerations: there.
+
+        Raises:
+            InputError: the times do not increase, or lengths or numbers are unusable.
+        """
+        t, p = _checked_points(times, points)
+        ends_v = [_end(f"velocities[{i}]", value, p) for i, value in enumerate(velocities)]
+        ends_a = [_end(f"accelerations[{i}]", value, p) for i, value in enumerate(accelerations)]
+        v, a = _inner_states(t, p, ends_v, ends_a)
+        self._set(t, p, v, a)
+
+    @classmethod
+    def through_states(
+        cls, times: ArrayLike, points: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike
+    ) -> QuinticSpline:
+        """The spline with a given velocity and acceleration at every point, which leave it two continuous derivatives.
+
+        Args:
+            times: increasing, (n,), n >= 2 [s].
+            points: one per time, (n,) or (n, d).
+            velocities: of the same shape.
+            accelerations: of the same shape.
+        """
+        t, p = _checked_points(times, points)
+        given = {"velocities": velocities, "accelerations": accelerations}
+        states = {name: np.array(value, dtype=np.float64) for name, value in given.items()}
+        for name, value in states.items():
+            if value.shape != p.shape or not np.isfinite(value).all():
+                raise InputError(f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}.")
+        spline = cls.__new__(cls)
+        spline._set(t, p, states["velocities"], states["accelerations"])
+        return spline
+
+    def _set(self, t: Array, p: Array, v: Array, a: Array) -> None:
+        self.times, self.points = t, p
+        h = np.diff(t).reshape(-1, *(1,) * (p.ndim - 1))
+        self._coefficients = _coefficients(h, p, v, a)
+
+    def __call__(self, t: ArrayLike) -> State:
+        """Position, velocity and acceleration at one time or at many: t's shape, then that of a point."""
+        return State(self.position(t), self.velocity(t), self.acceleration(t))
+
+    def position(self, t: ArrayLike) -> Array:
+        """Position at one time or at many."""
+        return self._derivative(t, 0)
+
+    def velocity(self, t: ArrayLike) -> Array:
+        """Its rate; zero outside the times."""
+        return self._derivative(t, 1)
+
+    def acceleration(self, t: ArrayLike) -> Array:
+        """The rate of that; zero outside the times."""
+        return self._derivative(t, 2)
+
+    def jerk(self, t: ArrayLike) -> Array:
+        """The rate of that; zero outside the times."""
+        return self._derivative(t, 3)
+
+    def snap(self, t: ArrayLike) -> Array:
+        """The rate of that, the highest that is continuous; zero outside the times."""
+        return self._derivative(t, 4)
+
+    def _derivative(self, t: ArrayLike, order: int) -> Array:
+        asked = np.asarray(t, dtype=np.float64)
+        times = np.clip(asked, self.times[0], self.times[-1])
+        i = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 2)
+        x = (times - self.times[i]).reshape(*times.shape, *(1,) * (self.points.ndim - 1))
+        c = self._coefficients[:, i]
+        result = np.zeros(c.shape[1:])
+        for k in range(5, order - 1, -1):  # Horner's rule
+            factor = float(np.prod(np.arange(k - order + 1, k + 1)))
+            result = result * x + factor * c[k]
+        if order:
+            result[(asked < self.times[0]) | (asked > self.times[-1])] = 0.0
+        return result
+
+
+def _coefficients(h: Array, p: Array, v: Array, a: Array) -> Array:
+    """Of powers of the time since a segment's start, by power and segment, from the states at both of its ends."""
+    p0, v0, a0 = p[:-1], v[:-1], a[:-1]
+    # What is missing at the end of the segment from the motion at constant acceleration.
+    dp = p[1:] - p0 - h * v0 - 0.5 * h**2 * a0
+    dv = (v[1:] - v0 - h * a0) * h
+    da = (a[1:] - a0) * h**2
+    c3 = (10.0 * dp - 4.0 * dv + 0.5 * da) / h**3
+    c4 = (-15.0 * dp + 7.0 * dv - da) / h**4
+    c5 = (6.0 * dp - 3.0 * dv + 0.5 * da) / h**5
+    return np.array([p0, v0, 0.5 * a0, c3, c4, c5])
+
+
+def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) -> tuple[Array, Array]:
+    """Velocities and accelerations at which third and fourth derivatives are continuous at all inner points.
+
+    The coefficients c3 and c4 are linear in the states at both ends of a segment; at an inner point the third and
+    fourth derivatives of both sides are equal: 2 (n - 2) equations.
+    """
+    n = len(p)
+    v, a = np.zeros_like(p), np.zeros_like(p)
+    v[0], v[-1] = ends_v
+    a[0], a[-1] = ends_a
+    inner = n - 2
+    if inner == 0:
+        return v, a
+    unit = float(np.mean(np.diff(t)))  # of time, which makes all entries of about one size
+    h = np.diff(t) / unit
+    flat = p.reshape(n, -1)
+    system, right = np.zeros((2 * inner, 2 * n)), np.zeros((2 * inner, flat.shape[1]))
+    for i in range(1, n - 1):
+        left, after = h[i - 1], h[i]
+        d0, d1 = flat[i] - flat[i - 1], flat[i + 1] - flat[i]
+        rows = slice(2 * (i - 1), 2 * i)
+        # Third and fourth derivative at the end of the segment before, less those at the start of the one after, by
+        # [v, a] of the points i - 1, i, i + 1.
+        system[rows, 2 * (i - 1) : 2 * (i + 2)] = [
+            [-24 / left**2, -3 / left, 36 / after**2 - 36 / left**2, 9 / left + 9 / after, 24 / after**2, -3 / after],
+            [
+                -168 / left**3,
+                -24 / left**2,
+                -192 / left**3 - 192 / after**3,
+                36 / left**2 - 36 / after**2,
+                -168 / after**3,
+                24 / after**2,
+            ],
+        ]
+        right[rows] = [
+            -60 * d0 / left**3 + 60 * d1 / after**3,
+            -360 * d0 / left**4 - 360 * d1 / after**4,
+        ]
+    known = [0, 1, 2 * n - 2, 2 * n - 1]
+    given = np.stack([v[0] * unit, a[0] * unit**2, v[-1] * unit, a[-1] * unit**2]).reshape(4, -1)
+    unknown = np.arange(2, 2 * n - 2)
+    found = np.linalg.solve(system[:, unknown], right - system[:, known] @ given).reshape(inner, 2, *p.shape[1:])
+    v[1:-1], a[1:-1] = found[:, 0] / unit, found[:, 1] / unit**2
+    return v, a
+
+
+def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
+    t, p = np.array(times, dtype=np.float64), np.array(points, dtype=np.float64)
+    if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all():
+        raise InputError(f"times have shape {t.shape}; a spline needs at least 2 finite ones, (n,).")
+    late = np.flatnonzero(np.diff(t) <= 0.0)
+    if len(late):
+        i = int(late[0])
+        raise InputError(f"times[{i + 1}] is {t[i + 1]:g} s, not after times[{i}], {t[i]:g} s; times must increase.")
+    if p.ndim not in (1, 2) or len(p) != len(t) or not np.isfinite(p).all():
+        raise InputError(
+            f"points have shape {p.shape}; {len(t)} times need ({len(t)},) or ({len(t)}, d) finite numbers."
+        )
+    return t, p
+
+
+def _end(name: str, value: ArrayLike, p: Array) -> Array:
+    x = np.asarray(value, dtype=np.float64)
+    if x.ndim > p.ndim - 1 or (x.ndim == 1 and x.shape != p.shape[1:]) or not np.isfinite(x).all():
+        raise InputError(f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point.")
+    return np.broadcast_to(x, p.shape[1:]).astype(np.float64)

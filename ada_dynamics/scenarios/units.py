@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values with units written out, "135 deg", "1 ms" or "0.3 N m/rad", as SI numbers of a wanted dimension.
+
+A plain number is SI already. In a unit, factors stand side by side or with "*", each "/" divides by the one factor after
+it, and "^" raises: "kg m^2", "m/s^2", "N m/rad". What does not fit the dimension is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.readers.spelling import near
+from ada_dynamics.model.readers.values import BadNumber, to_float
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """Exponents of metre, kilogram, second and radian."""
+
+    m: int = 0
+    kg: int = 0
+    s: int = 0
+    rad: int = 0
+
+    def times(self, other: Dimension, power: int = 1) -> Dimension:
+        """The dimension of a product with a power of another."""
+        return Dimension(
+            self.m + power * other.m,
+            self.kg + power * other.kg,
+            self.s + power * other.s,
+            self.rad + power * other.rad,
+        )
+
+    def __str__(self) -> str:
+        """Its name with the SI unit, such as "a time [s]"."""
+        return _NAMES.get(self) or f"something else [{self.si() or '1'}]"
+
+    def si(self) -> str:
+        """Its unit in SI base units."""
+        parts = (("kg", self.kg), ("m", self.m), ("s", self.s), ("rad", self.rad))
+        return " ".join(name if power == 1 else f"{name}^{power}" for name, power in parts if power)
+
+
+NUMBER = Dimension()
+LENGTH = Dimension(m=1)
+ANGLE = Dimension(rad=1)
+TIME = Dimension(s=1)
+MASS = Dimension(kg=1)
+SPEED = Dimension(m=1, s=-1)
+ANGULAR_SPEED = Dimension(rad=1, s=-1)
+ACCELERATION = Dimension(m=1, s=-2)
+FORCE = Dimension(m=1, kg=1, s=-2)
+MOMENT = Dimension(m=2, kg=1, s=-2)
+STIFFNESS = Dimension(kg=1, s=-2)
+DAMPING = Dimension(kg=1, s=-1)
+TURNING_STIFFNESS = Dimension(m=2, kg=1, s=-2, rad=-1)
+TURNING_DAMPING = Dimension(m=2, kg=1, s=-1, rad=-1)
+
+_NAMES = {
+    NUMBER: "a plain number",
+    LENGTH: "a length [m]",
+    ANGLE: "an angle [rad]",
+    TIME: "a time [s]",
+    MASS: "a mass [kg]",
+    SPEED: "a speed [m/s]",
+    ANGULAR_SPEED: "an angular velocity [rad/s]",
+    ACCELERATION: "an acceleration [m/s^2]",
+    FORCE: "a force [N]",
+    MOMENT: "a moment [N m]",
+    STIFFNESS: "a stiffness [N/m]",
+    DAMPING: "a damping [N s/m]",
+    TURNING_STIFFNESS: "a stiffness [N m/rad]",
+    TURNING_DAMPING: "a damping [N m s/rad]",
+    Dimension(s=-1): "a frequency [1/s]",
+}
+
+# Symbol: its value in SI, its dimension.
+UNITS = MappingProxyType(
+    {
+        "m": (1.0, LENGTH),
+        "cm": (1e-2, LENGTH),
+        "mm": (1e-3, LENGTH),
+        "um": (1e-6, LENGTH),
+        "km": (1e3, LENGTH),
+        "s": (1.0, TIME),
+        "ms": (1e-3, TIME),
+        "us": (1e-6, TIME),
+        "min": (60.0, TIME),
+        "h": (3600.0, TIME),
+        "rad": (1.0, ANGLE),
+        "mrad": (1e-3, ANGLE),
+        "deg": (math.pi / 180.0, ANGLE),
+        "°": (math.pi / 180.0, ANGLE),
+        "rpm": (math.pi / 30.0, ANGULAR_SPEED),
+        "kg": (1.0, MASS),
+        "g": (1e-3, MASS),
+        "N": (1.0, FORCE),
+        "mN": (1e-3, FORCE),
+        "kN": (1e3, FORCE),
+        "Nm": (1.0, MOMENT),
+        "J": (1.0, MOMENT),
+        "Hz": (1.0, Dimension(s=-1)),
+        "%": (1e-2, NUMBER),
+        "1": (1.0, NUMBER),
+    }
+)
+
+_VALUE = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*$", re.DOTALL)
+_FACTOR = re.compile(r"([^\s*·/^\d]+|1)(?:\^(-?\d))?")
+_LONGEST = 60
+
+
+class BadValue(InputError):
+    """A text that is no value of the wanted dimension; the message says why."""
+
+
+def to_si(text: str, wanted: Dimension) -> float:
+    """The value of a text such as "135 deg".
+
+    Args:
+        text: a number, alone or with a unit.
+        wanted: what it should be.
+
+    Raises:
+        BadValue: it is no finite number, its unit is unknown, or it is something else than wanted.
+    """
+    found = _VALUE.match(text) if len(text) <= _LONGEST else None
+    try:
+        if found is None:
+            to_float(text)  # says why it is no number
+            raise BadValue(f"{text[:_LONGEST]!r} is no value")
+        number = to_float(found.group(1))
+    except BadNumber as reason:
+        raise BadValue(str(reason)) from None
+    unit = found.group(2)
+    if not unit:
+        return number
+    factor, dimension = _unit(unit.replace("µ", "u").replace("μ", "u"))
+    if dimension != wanted:
+        raise BadValue(f"{text.strip()!r} is {dimension}, and not {wanted}")
+    if unit in {"deg", "°"}:
+        return math.radians(number)
+    return number * factor
+
+
+def _unit(text: str) -> tuple[float, Dimension]:
+    """Value and dimension of a product of units."""
+    factor, dimension = 1.0, NUMBER
+    divides = closed = False
+    for part in re.findall(r"/|[^/\s*·]+", text):
+        if part == "/":
+            if divides:
+                raise BadValue(f"the unit {text!r} has two slashes in a row")
+            divides = True
+            continue
+        if closed and not divides:
+            raise BadValue(f"the unit {text!r} can be read in two ways: write what divides last, as in N m s/rad")
+        value, of, power = _factor(part, text)
+        power = -power if divides else power
+        factor, dimension = factor * value**power, dimension.times(of, power)
+        closed, divides = closed or divides, False
+    if divides:
+        raise BadValue(f"the unit {text!r} ends with a slash")
+    return factor, dimension
+
+
+def _factor(part: str, text: str) -> tuple[float, Dimension, int]:
+    """Value, dimension and power of one factor, such as s^2."""
+    found = _FACTOR.fullmatch(part.replace("²", "^2").replace("³", "^3"))
+    name = found.group(1) if found else part
+    if found is None or name not in UNITS:
+        hint = near(name, list(UNITS))
+        raise BadValue(f"{name!r} in {text!r} is no known unit. {hint}Known: {', '.join(UNITS)}")
+    value, dimension = UNITS[name]
+    return value, dimension, int(found.group(2) or 1)

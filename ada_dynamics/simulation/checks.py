@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation looks at before it begins: numbers, the start, and whether the step can follow what is stiff."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.assembly import start_of
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import stops as joint_stops
+from ada_dynamics.simulation.contact import Contact
+from ada_dynamics.simulation.contact_rates import fastest_rate
+from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.stops import JointStops
+
+Array = NDArray[np.float64]
+OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
+
+
+class StiffStepWarning(UserWarning):
+    """The step is too long for an explicit integrator to follow the stiffest contact, stop or friction."""
+
+
+def checked_times(
+    step: float, control_period: float | None, log_every: int, tolerance: float
+) -> tuple[float, float | None, int]:
+    """Step, control period and rows of the log, or an InputError."""
+    if not _is_positive(step):
+        raise InputError(f"step is {step!r}; it must be a positive number of seconds, such as 1e-3.")
+    if control_period is not None and not _is_positive(control_period):
+        raise InputError(f"control_period is {control_period!r}; it must be a positive number of seconds, or None.")
+    if not isinstance(log_every, int | np.integer) or log_every < 1:
+        raise InputError(f"log_every is {log_every!r}; it must be a whole number of steps, 1 or more.")
+    if not 1e-15 <= tolerance <= 1.0:
+        raise InputError(f"tolerance is {tolerance!r}; it must be between 1e-15 and 1.")
+    return float(step), None if control_period is None else float(control_period), int(log_every)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and 0.0 < float(value) < np.inf
+
+
+def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
+    """Positions and velocities to start with.
+
+    Raises:
+        InputError: a vector has the wrong length, is not finite, or is off the loops.
+    """
+    if q is None:
+        q0 = np.array(assemble(model)) if model.loops else model.neutral()
+    else:
+        q0 = _vector("q", q, model.nq, model)
+    v0 = np.zeros(model.nv) if v is None else _vector("v", v, model.nv, model)
+    problems = model.position_problems(q0)
+    if problems:
+        raise InputError(f"q cannot be a start of model {model.name!r}: {'; '.join(problems)}.")
+    if model.loops:
+        q0, v0 = _on_loops(model, q0, v0, q is not None)
+    return q0, v0
+
+
+def _vector(name: str, given: ArrayLike, size: int, model: Model) -> Array:
+    try:
+        x = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {given!r:.100}; it must be {size} numbers.") from None
+    if x.shape != (size,):
+        raise InputError(f"{name} has shape {x.shape}; model {model.name!r} needs ({size},).")
+    if not np.isfinite(x).all():
+        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.")
+    return x
+
+
+def _on_loops(model: Model, q: Array, v: Array, is_given: bool) -> tuple[Array, Array]:
+    """The state with rounding taken off its loops; refused where it is off by more."""
+    dynamics = Dynamics(model, pose=start_of(model, q))
+    if is_given:
+        state = dynamics.loop_state(q)
+        if state.worst_gap > OPEN:
+            gaps = {name: float(np.max(np.abs(g))) for name, g in state.gap.items()}
+            shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > OPEN)
+            raise InputError(
+                f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
+                "q = ada.assemble(model, q)."
+            )
+    closed, allowed = dynamics.project(q, v)
+    change = float(np.max(np.abs(allowed - v), initial=0.0))
+    if change > OPEN:
+        raise InputError(
+            f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
+            "them closed). Take those that do not: q, v = Dynamics(model, pose=q).project(q, v)."
+        )
+    return closed, allowed
+
+
+def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
+    """Refuse to go on where nothing can move, or where it is not determined which way."""
+    if not model.loops:
+        return
+    state = dynamics.loop_state(q)
+    if state.mobility == 0:
+        raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
+    if state.is_singular and not np.any(np.abs(v) > 1e-9):
+        ways = dynamics.tangents(q)
+        shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
+        raise InputError(
+            f"model {model.name!r} is at rest in a singular pose, where its motion is not determined"
+            + (f": it could go along {shown}" if ways else "")
+            + ". Start it beside that pose, or with a velocity."
+        )
+
+
+def warn_if_too_stiff(
+    model: Model,
+    method: Method,
+    step: float,
+    contact: Contact | None,
+    stops: JointStops | None,
+    friction_speed: float,
+    q: Array,
+) -> None:
+    """Warn where an explicit method cannot follow contacts, stops or joint friction."""
+    if method.is_direct or method.is_adaptive:
+        return
+    rates = {
+        "contacts": 0.0 if contact is None else fastest_rate(model, contact, q),
+        "joint stops and friction": joint_stops.fastest_rate(model, stops, friction_speed, q),
+    }
+    for what, rate in rates.items():
+        if rate * step > method.stable_to:
+            warnings.warn(
+                f"the {what} of model {model.name!r} react within {1.0 / rate:.2g} s, which integrator "
+                f"{method.name!r} cannot follow with a step of {step:g} s. Use integrator='semi_implicit', a step of "
+                f"{method.stable_to / rate:.2g} s, or softer ones.",
+                StiffStepWarning,
+                stacklevel=3,
+            )
+
+
+__all__ = ["StiffStepWarning", "checked_times", "refuse_undetermined", "start_state", "warn_if_too_stiff"]

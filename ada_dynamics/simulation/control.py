@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers in a simulation: called at their own rate, or compiled into the equations of motion."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.expr import trace
+from ada_dynamics.expr.evaluate import python_source
+from ada_dynamics.jit import Kernel, Signature
+from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.scalar import Scalar
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.log import Log
+
+Array = NDArray[np.float64]
+Controller = Callable[[float, Array, Array], Array]  # efforts of t, q and v
+
+
+class ControllerError(AdaError, RuntimeError):
+    """A controller failed, or gave efforts that cannot be used; `log` holds the motion until then."""
+
+    log: Log | None = None
+
+
+class CompiledController:
+    """A control law over generic scalars, to be compiled.
+
+    Without a control period it acts continuously, as part of the equations of motion; with one it is sampled.
+
+    Example::
+
+        def law(t, q, v):
+            return [-5.0 * q[0] - 0.5 * v[0], 0.0]
+
+        Simulation(model, controller=CompiledController(law))
+    """
+
+    def __init__(self, law: Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]) -> None:
+        """Args: the law, from time, positions and velocities to efforts; with + - * / and `ada_dynamics.expr` only."""
+        self.law = law
+
+    def kernel(self, model: Model) -> Kernel:
+        """Compiled for a model, to be sampled."""
+        inputs = {"t": 1, "q": model.nq, "v": model.nv}
+
+        def body(t: Sequence[Scalar], q: Sequence[Scalar], v: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+            efforts = list(self.law(t[0], q, v))
+            if len(efforts) != model.nv:
+                raise InputError(
+                    f"the control law gives {len(efforts)} efforts; model {model.name!r} needs {model.nv}, one for "
+                    "each velocity."
+                )
+            return {"tau": efforts}
+
+        function = trace("control_law", inputs, body)
+        key = hashlib.blake2b(python_source(function).encode(), digest_size=16).hexdigest()
+        return Kernel(Signature.of(function), lambda: function, f"control law {key}", checked=False)
+
+    def tag(self, model: Model) -> str:
+        """Differs for any two laws."""
+        return self.kernel(model).key
+
+
+class Sampler:
+    """Efforts from a controller, checked."""
+
+    def __init__(self, model: Model, controller: Controller | CompiledController, period: float) -> None:
+        """Args: model, controller, and the time between two calls [s]."""
+        self.model = model
+        self.period = period
+        self._call = self._compiled(controller) if isinstance(controller, CompiledController) else controller
+
+    def _compiled(self, controller: CompiledController) -> Controller:
+        kernel = controller.kernel(self.model)
+        return lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))
+
+    def efforts(self, t: float, q: Array, v: Array) -> Array:
+        """Efforts from t on.
+
+        Raises:
+            ControllerError: the controller raised, or gave what is no vector of nv finite numbers.
+        """
+        try:
+            given = self._call(t, q, v)
+        except AdaError:
+            raise
+        except Exception as problem:
+            raise ControllerError(
+                f"the controller failed at t = {t:.6g} s: {type(problem).__name__}: {problem}"
+            ) from problem
+        try:
+            tau = np.array(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ControllerError(
+                f"the controller gave {given!r:.100} at t = {t:.6g} s; it must give {self.model.nv} numbers."
+            ) from None
+        if tau.shape != (self.model.nv,):
+            raise ControllerError(
+                f"the controller gave efforts of shape {tau.shape} at t = {t:.6g} s; model {self.model.name!r} needs "
+                f"({self.model.nv},), one for each velocity (zeros for joints without motor)."
+            )
+        if not np.isfinite(tau).all():
+            raise ControllerError(
+                f"the controller gave {tau[~np.isfinite(tau)][0]} for {self._name(tau)} at t = {t:.6g} s; efforts "
+                "must be finite."
+            )
+        return tau
+
+    def _name(self, tau: Array) -> str:
+        bad = int(np.argmin(np.isfinite(tau)))
+        for name in self.model.joint_names:
+            where = self.model.v_index(name)
+            if where.start <= bad < where.stop:
+                return f"joint {name!r}"
+        return f"velocity {bad}"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events: zeros of a function of the state, found between steps to the last bit of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+RELATIVE = 4e-16  # of the step within which a zero is sought
+_MOST_TRIALS = 100
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something to look out for.
+
+    Example::
+
+        Event("lands", lambda t, q, v: q[2] - 0.3, terminal=True, direction=-1)
+
+    Attributes:
+        name: of the event.
+        function: of t, q and v; the event is where it is zero.
+        terminal: whether the run ends there.
+        direction: 1 where it must rise through zero, -1 where it must fall, 0 for both.
+    """
+
+    name: str
+    function: Callable[[float, Array, Array], float]
+    terminal: bool = False
+    direction: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if not callable(self.function):
+            raise InputError(f"event {self.name!r}: function is {self.function!r:.80}; give a function of t, q and v.")
+        if self.direction not in (-1, 0, 1):
+            raise InputError(f"event {self.name!r}: direction is {self.direction!r}; it must be -1, 0 or 1.")
+
+    def value(self, t: float, q: Array, v: Array) -> float:
+        """The function, checked."""
+        found = self.function(t, q, v)
+        try:
+            number = float(found)
+        except (TypeError, ValueError):
+            raise InputError(f"event {self.name!r} gave {found!r:.80} at t = {t:g} s; it must be a number.") from None
+        if np.isnan(number):
+            raise InputError(f"event {self.name!r} gave NaN at t = {t:g} s; it must be a number.")
+        return number
+
+    def happens(self, before: float, after: float) -> bool:
+        """Whether the function goes through zero between two values; a value that starts on zero does not count."""
+        rises, falls = before < 0.0 <= after, before > 0.0 >= after
+        return (rises and self.direction >= 0) or (falls and self.direction <= 0)
+
+
+def at_limits(model: Model, terminal: bool = False) -> list[Event]:
+    """An event for every finite limit of the joints with one position: `joint upper`, `joint lower`."""
+    events = []
+    for name in model.joint_names:
+        joint, i = model.joints[name], model.q_index(name).start
+        if joint.nq != 1:
+            continue
+        for side, limit, direction in (("lower", joint.limits.lower, -1), ("upper", joint.limits.upper, 1)):
+            if np.isfinite(limit):
+                events.append(Event(f"{name} {side}", _beyond(i, limit), terminal, direction))
+    return events
+
+
+def _beyond(i: int, limit: float) -> Callable[[float, Array, Array], float]:
+    return lambda t, q, v: float(q[i] - limit)
+
+
+def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:
+    """A zero of a function that changes its sign between a and b (Ridders' method, bisection where it is slow).
+
+    Args:
+        function: to find the zero of.
+        a: one end.
+        b: the other end.
+        at_a: the function there.
+        at_b: the function there.
+    """
+    for _ in range(_MOST_TRIALS):
+        if at_b == 0.0 or abs(b - a) <= RELATIVE * max(abs(a), abs(b)):
+            break
+        middle = 0.5 * (a + b)
+        at_middle = function(middle)
+        if at_middle == 0.0:
+            return middle
+        root = np.sqrt(at_middle * at_middle - at_a * at_b)
+        x = middle + (middle - a) * np.sign(at_a - at_b) * at_middle / root if root > 0.0 else middle
+        at_x = function(x)
+        ends = sorted(((a, at_a), (b, at_b), (middle, at_middle), (x, at_x)))
+        for (left, at_left), (right, at_right) in pairwise(ends):
+            if at_left * at_right <= 0.0:
+                a, at_a, b, at_b = left, at_left, right, at_right
+                break
+    return b

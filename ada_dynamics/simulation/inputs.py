@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes into the equations of motion between two steps: efforts, wrench profiles, pushes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.algorithms.applied_wrench import AppliedWrench, on_body, profile_wrench
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.simulation.control import Sampler
+from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.system import System
+
+Array = NDArray[np.float64]
+_SAME_TIME = 1e-9  # [s]; times that differ by less are the same
+
+
+class Push(NamedTuple):
+    """A wrench on a link for a while."""
+
+    link: str
+    where: AppliedWrench
+    wrench: Array  # world's axes
+    until: float  # [s]
+
+
+class Inputs:
+    """Input u of a system over time: constant from one break to the next, but for what profiles do with time."""
+
+    def __init__(
+        self,
+        system: System,
+        profiles: Sequence[WrenchProfile],
+        sampler: Sampler | None,
+        tau: ArrayLike | None,
+    ) -> None:
+        """Args: system, its wrench profiles, its controller if any, and constant efforts without one."""
+        self._system = system
+        self._model = system.model
+        self._profiles = profiles
+        self._sampler = sampler
+        self._constant = self._efforts(tau)
+        self._breaks = np.unique(np.concatenate([np.zeros(0), *(p.breaks() for p in profiles)]))
+        self.restart()
+
+    def _efforts(self, tau: ArrayLike | None) -> Array:
+        if tau is None:
+            return np.zeros(self._model.nv)
+        if self._sampler is not None:
+            raise InputError("tau and controller are both given; efforts come from one of them.")
+        given = np.array(tau, dtype=np.float64)
+        if given.shape != (self._model.nv,) or not np.isfinite(given).all():
+            raise InputError(
+                f"tau is {given!r:.100}; model {self._model.name!r} needs {self._model.nv} finite numbers."
+            )
+        return given
+
+    def restart(self) -> None:
+        """Forget calls of the controller, and pushes."""
+        self.tau = self._constant.copy()
+        self._next_call: float | None = None
+        self._pushes: list[Push] = []
+
+    def push(self, link: str, wrench: ArrayLike, t: float, until: float, q: Array) -> None:
+        """A wrench on a link, in the world's axes at its origin, from t on."""
+        if not self._system.equations.loads.pushes:
+            raise InputError("this simulation takes no pushes; make it with pushable=True.")
+        tree = self._system.equations.tree
+        if link not in tree.frames:
+            raise unknown_name("link", link, tree.frames)
+        given = np.array(wrench, dtype=np.float64)
+        if given.shape != (6,) or not np.isfinite(given).all():
+            raise InputError(f"wrench is {given!r:.100}; it must be [fx, fy, fz, nx, ny, nz], all finite.")
+        if not until > t:
+            raise InputError(f"duration is {until - t:g}; it must be a positive number of seconds.")
+        frame = tree.frames[link]
+        where = AppliedWrench(frame.body, frame.pose.rotation.matrix(), frame.pose.position, True)
+        self._pushes.append(Push(link, where, given, until))
+
+    # --- over time ----------------------------------------------------------------------------------------------
+    def at(self, t: float, q: Array, v: Array) -> Array:
+        """u from t on; the controller is called where its time has come."""
+        if self._sampler is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):
+            self.tau = self._sampler.efforts(t, q, v)
+            self._next_call = t + self._sampler.period
+        self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
+        parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
+        return self._system.inputs(self.tau, parameters, self._pushed(q))
+
+    def next_break(self, t: float) -> float:
+        """When u changes next."""
+        later = self._breaks[self._breaks > t + _SAME_TIME]
+        times = [float(later[0])] if len(later) else []
+        if self._next_call is not None:
+            times.append(self._next_call)
+        times += [p.until for p in self._pushes]
+        return min(times, default=np.inf)
+
+    def _pushed(self, q: Array) -> Array | None:
+        if not self._pushes:
+            return None
+        tree = self._system.equations.tree
+        at = q.tolist()
+        world = poses(tree, transforms(tree, at))
+        wrenches = np.zeros((len(tree.bodies), 6))
+        for push in self._pushes:
+            if push.where.body >= 0:
+                local = on_body(push.where, world[push.where.body], push.wrench.tolist())
+                wrenches[push.where.body] += [*local.force, *local.moment]
+        return wrenches.ravel()
+
+    # --- for the log --------------------------------------------------------------------------------------------
+    def external(self, t: Array, q: Array) -> dict[str, Array]:
+        """Wrenches of profiles and pushes by link, at its origin in its axes, for times between two breaks."""
+        total: dict[str, Array] = {}
+        for profile in self._profiles:
+            parameters = profile.piece(float(t[0]) + _SAME_TIME).parameters
+            rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
+            self._add(total, profile.link, rows, profile.frame == "world", np.array(profile.point), q)
+        for push in self._pushes:
+            self._add(total, push.link, np.tile(push.wrench, (len(t), 1)), True, np.zeros(3), q)
+        return total
+
+    def _add(self, total: dict[str, Array], link: str, rows: Array, is_world: bool, point: Array, q: Array) -> None:
+        if is_world:
+            R = self._system.dynamics.pose(link, q)[:, :3, :3]
+            rows = np.hstack([np.einsum("nji,nj->ni", R, rows[:, :3]), np.einsum("nji,nj->ni", R, rows[:, 3:])])
+        rows = np.hstack([rows[:, :3], rows[:, 3:] + np.cross(point, rows[:, :3])])
+        total[link] = total[link] + rows if link in total else rows

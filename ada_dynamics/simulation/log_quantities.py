@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is worked out of the rows of a log when first asked for: energy, wrenches, gaps, momentum."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError, SingularPoseWarning
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.dynamics.motion_queries import Energy
+    from ada_dynamics.loops.uniqueness import Flags
+    from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
+NO_SWING = 1e-9  # of the energy: less is rounding
+
+
+class ContactFrame(NamedTuple):
+    """Where a contact's wrench acts: about a point that is fixed in a link."""
+
+    link: str
+    xyz: tuple[float, float, float]  # in the link's frame [m]
+    other: str | None = None  # link that takes the opposite wrench; None: the ground
+
+
+class LogQuantities:
+    """Quantities of the rows of a log, kept once worked out."""
+
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    external: dict[str, Array]
+    contact_wrenches: dict[str, Array]
+    contact_frames: dict[str, ContactFrame]
+    _given_dynamics: Dynamics | None
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """What works out the quantities: that of the simulation, or one made here."""
+        if self._given_dynamics is not None:
+            return self._given_dynamics
+        from ada_dynamics.dynamics import Dynamics
+
+        return Dynamics(self.model, pose=self.q[0] if self.model.loops and len(self.q) else None)
+
+    @cached_property
+    def energy(self) -> Energy:
+        """Kinetic energy (with rotors) and potential energy (zero at the world's origin), (N,) each [J]."""
+        from ada_dynamics.dynamics.motion_queries import Energy
+
+        both = self._in_parts(lambda rows: np.column_stack(self.dynamics.energy(self.q[rows], self.v[rows])), 2)
+        return Energy(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))
+
+    @property
+    def total_energy(self) -> Array:
+        """Kinetic and potential energy together, (N,) [J]."""
+        return np.asarray(self.energy.kinetic + self.energy.potential, dtype=np.float64)
+
+    @property
+    def energy_drift(self) -> float:
+        """Largest change of the total energy, as a share of the largest change of the potential one.
+
+        For motions without input and loss. Without a swing of the potential energy, as a share of 1e-9 of the energy.
+        """
+        if not len(self.t):
+            return 0.0
+        total = self.total_energy
+        floor = NO_SWING * max(float(np.max(np.abs(part))) for part in self.energy)
+        return float(np.max(np.abs(total - total[0]))) / (max(float(np.ptp(self.energy.potential)), floor) or 1.0)
+
+    @cached_property
+    def com(self) -> Array:
+        """Centre of mass of all bodies that can move, in the world, (N, 3) [m]."""
+        return self._in_parts(lambda rows: self.dynamics.com(self.q[rows]), 3)
+
+    @cached_property
+    def momentum(self) -> Array:
+        """Centroidal momentum [linear, angular] in the world's axes, (N, 6) [kg m/s, kg m²/s]."""
+        return self._in_parts(lambda rows: self.dynamics.momentum(self.q[rows], self.v[rows]), 6)
+
+    @cached_property
+    def loop_gap(self) -> Array:
+        """Largest gap of all loops, (N,) [m, rad]; zero without loops."""
+        return self._in_parts(lambda rows: self.dynamics.largest_gap(self.q[rows])[:, None], 1)[:, 0]
+
+    @property
+    def wrenches(self) -> dict[str, Array]:
+        """By joint, tree joints and loop joints, the wrench [f, n] that it puts on its child, (N, 6).
+
+        Axes as in `Dynamics.joint_wrenches`; external and contact wrenches are taken into account.
+
+        Raises:
+            InputError: the log has no efforts, or does not say where its contacts are.
+        """
+        return self._wrenches_and_flags[0]
+
+    @property
+    def wrenches_unique(self) -> Flags:
+        """By joint, which of the six components follow from the motion alone, in all rows (see `JointWrenches`)."""
+        return self._wrenches_and_flags[1]
+
+    @cached_property
+    def applied(self) -> dict[str, Array]:
+        """By link, external and contact wrenches together, [f, n] at the link's origin in its axes, (N, 6)."""
+        from ada_dynamics.simulation.contact_loads import on_links
+
+        if not self.contact_wrenches:
+            return self.external
+        return on_links(self, self._parts())
+
+    @cached_property
+    def _wrenches_and_flags(self) -> tuple[dict[str, Array], Flags]:
+        if not np.isfinite(self.tau).all():
+            raise InputError("the log has no joint efforts (tau) in some rows; wrenches at joints need them.")
+        applied = self.applied
+        found: dict[str, Array] = {}
+        flags: Flags = {}
+        for rows in self._parts():
+            acting = {link: wrench[rows] for link, wrench in applied.items()} or None
+            with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it
+                warnings.simplefilter("ignore", SingularPoseWarning)
+                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], self.tau[rows], acting)
+            for joint, wrench in part.items():
+                found.setdefault(joint, np.empty((len(self.t), 6)))[rows] = wrench
+                flags[joint] = flags.get(joint, np.ones(6, dtype=bool)) & np.asarray(part.unique[joint])
+        return found, flags
+
+    # --- in parts -----------------------------------------------------------------------------------------------
+    def _parts(self) -> Iterator[slice]:
+        for first in range(0, len(self.t), ROWS_AT_ONCE):
+            yield slice(first, min(first + ROWS_AT_ONCE, len(self.t)))
+
+    def _in_parts(self, compute: Callable[[slice], Any], width: int) -> Array:
+        """Rows of a result, worked out part by part so that memory does not grow with temporary arrays."""
+        result = np.empty((len(self.t), width))
+        for rows in self._parts():
+            result[rows] = compute(rows)
+        return result

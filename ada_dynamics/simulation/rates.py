@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation asks of a model: the rate of its state, one implicit step, and the nearest state that is allowed.
+
+The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; step length]. Everything is
+written over generic scalars and compiled into one kernel, contact and all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ada_dynamics.algorithms import aba, crba
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, profile_wrench
+from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather
+from ada_dynamics.algorithms.elimination import Closed
+from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
+from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
+from ada_dynamics.dynamics.quantities.closed import Solver
+from ada_dynamics.expr import Traced, trace
+from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.inertia import ArticulatedInertia
+from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import plus, product
+
+Vector = Sequence[Scalar]
+Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
+Forward = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Loads:
+    """What acts on a mechanism beside its motors and its weight.
+
+    Attributes:
+        contacts: points and spheres that touch the ground or each other.
+        applied: where wrenches that follow profiles act.
+        pushes: whether u holds a wrench on every body, [force; moment] about its origin in its axes.
+        stops: soft stops of joints.
+        friction_speed: speed under which joint friction fades [rad/s, m/s]; None without friction.
+        law: a feedback law that is part of the equations of motion, or None.
+        tag: differs for any two laws.
+    """
+
+    contacts: tuple[ContactData, ...] = ()
+    applied: tuple[AppliedWrench, ...] = ()
+    pushes: bool = False
+    stops: tuple[Stop, ...] = ()
+    friction_speed: float | None = None
+    law: Law | None = None
+    tag: str = ""
+
+    def digest(self) -> str:
+        """Differs for any two loads whose kernels differ."""
+        text = repr((self.contacts, self.applied, self.pushes, self.stops, self.friction_speed, self.tag))
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """A mechanism with its loads.
+
+    Attributes:
+        tree: the mechanism; the accelerations that are given to it leave out the friction of its joints.
+        loads: what acts on it.
+    """
+
+    tree: Tree
+    loads: Loads
+
+    # --- sizes --------------------------------------------------------------------------------------------------
+    @property
+    def state_size(self) -> int:
+        """Numbers in x."""
+        return self.tree.nq + self.tree.nv
+
+    @property
+    def input_size(self) -> int:
+        """Numbers in u."""
+        return self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes + 1
+
+    @property
+    def _pushes(self) -> int:
+        return 6 * len(self.tree.bodies) if self.loads.pushes else 0
+
+    # --- state --------------------------------------------------------------------------------------------------
+    def split(self, x: Vector) -> tuple[Vector, Vector]:
+        """q on its manifold, and v."""
+        return self.nearest(x[: self.tree.nq]), x[self.tree.nq :]
+
+    def nearest(self, q: Vector) -> list[Scalar]:
+        """q with its quaternions at unit length."""
+        result = list(q)
+        for body in self.tree.bodies:
+            if body.is_independent:
+                result[body.q] = body.joint.nearest(q[body.q])
+        return result
+
+    # --- loads --------------------------------------------------------------------------------------------------
+    def acting(self, q: Vector, v: Vector, u: Vector, t: Scalar, step: Scalar | None = None) -> Acting:
+        """All loads in a state; with a step also what makes them implicit."""
+        nv = self.tree.nv
+        tau = list(u[:nv])
+        if self.loads.law is not None:
+            tau = [plus(a, b) for a, b in zip(tau, self.loads.law(t, q, v), strict=True)]
+        armature: list[Scalar] = [0.0] * nv
+        loads = self.loads
+        if step is not None or loads.stops or loads.friction_speed:
+            more, armature = joint_loads(self.tree, loads.stops, loads.friction_speed or 1.0, q, v, step)
+            tau = [plus(a, b) for a, b in zip(tau, more, strict=True)]
+        wrenches, added = gather(contact_loads(self.tree, loads.contacts, q, v, step) if loads.contacts else ())
+        starts = range(nv, nv + PARAMETERS * len(loads.applied), PARAMETERS)
+        given = [profile_wrench(u[start : start + PARAMETERS], t) for start in starts]
+        for i, force in applied_loads(self.tree, loads.applied, given, q).items():
+            wrenches[i] = wrenches.get(i, NO_FORCE) + force
+        if loads.pushes:
+            for i, force in body_wrenches(self.tree, u[starts.stop : starts.stop + self._pushes]).items():
+                wrenches[i] = wrenches.get(i, NO_FORCE) + force
+        return Acting(tau, wrenches, added, armature)
+
+    def contact_wrenches(self, q: Vector, v: Vector) -> list[Vector]:
+        """[force; moment] of each contact on its first body, world's axes, about the contact's own origin."""
+        found: dict[int, Vector] = {}
+        for load in contact_loads(self.tree, self.loads.contacts, q, v):
+            found.setdefault(load.contact, load.world)
+        return [found[i] for i in range(len(self.loads.contacts))]
+
+    # --- rate and steps -----------------------------------------------------------------------------------------
+    def rate(self, forward: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
+        """ẋ = [q̇; a], with `forward(q=, v=, tau=, wrenches=)` for the accelerations."""
+        q, v = self.split(x)
+        acting = self.acting(q, v, u, t[0])
+        found = forward(q=q, v=v, tau=acting.tau, **({"wrenches": acting.flat(self.tree)} if acting.wrenches else {}))
+        outputs, guards = found if isinstance(found, Traced) else (found, ())
+        # quaternions may leave unit length within a step: their rate is that of the four numbers
+        return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *outputs["a"]]}, guards)
+
+    def implicit_step(self, implicit: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
+        """x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
+
+        Stiff loads are linearly implicit: what they gain in the step is part of the mass matrix.
+        """
+        q, v = self.split(x)
+        h = u[-1]
+        acting = self.acting(q, v, u, t[0], h)
+        a, guards = implicit(q, v, acting)
+        faster = [plus(s, product(h, r)) for s, r in zip(v, a, strict=True)]
+        moved = [plus(p, product(h, r)) for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
+        return Traced({"next": [*self.nearest(moved), *faster]}, [*position_guards(self.tree, q), *guards])
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    """Loads in a state: efforts, wrenches by body, and what they add to inertias within an implicit step."""
+
+    tau: list[Scalar]
+    wrenches: Mapping[int, Force]
+    added: Mapping[int, ArticulatedInertia]
+    armature: list[Scalar]
+
+    def flat(self, tree: Tree) -> list[Scalar]:
+        """Wrenches of all bodies in public order, one after another."""
+        return [x for body in tree.bodies for x in force_first(self.wrenches.get(body.index, NO_FORCE))]
+
+
+# --- quantities -----------------------------------------------------------------------------------------------------
+def rate_quantity(equations: Equations, name: str, forward: Callable[[], Forward]) -> Quantity:
+    """ẋ; `forward` is called when it is traced."""
+    return _quantity(equations, f"state_rate_{name}", "rate", lambda **x: equations.rate(forward(), **x))
+
+
+def step_quantity(equations: Equations, solver: Solver | None) -> Quantity:
+    """One semi-implicit step; the solver is that of the loops, if there are any."""
+    name = "open" if solver is None else solver.tag
+    implicit = _open(without_friction(equations.tree)) if solver is None else _closed(solver)
+    return _quantity(equations, f"implicit_step_{name}", "next", lambda **x: equations.implicit_step(implicit, **x))
+
+
+def settle_quantity(equations: Equations, projection: Quantity | None) -> Quantity:
+    """The allowed state that is nearest: quaternions of unit length, loops closed."""
+
+    def body(x: Vector) -> Traced:
+        q, v = equations.split(x)
+        if projection is None or projection.body is None:
+            return Traced({"settled": [*q, *v]})
+        found, guards = projection.body(q=q, v=v)
+        return Traced({"settled": [*equations.nearest(found["position"]), *found["velocity"]]}, guards)
+
+    n = equations.state_size
+    name = "settle" + (f"_{projection.name}" if projection else "")
+    return Quantity(name, {"x": n}, {"settled": (n,)}, lambda: trace(name, {"x": n}, body, ("settled",)), body)
+
+
+def contact_quantity(equations: Equations) -> Quantity:
+    """Wrenches of all contacts, public order, world's axes."""
+
+    def body(q: Vector, v: Vector) -> Traced:
+        return Traced({"contact": [list(wrench) for wrench in equations.contact_wrenches(q, v)]})
+
+    inputs = {"q": equations.tree.nq, "v": equations.tree.nv}
+    name = f"contact_wrenches_{equations.loads.digest()}"
+    shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
+    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
+
+
+def _quantity(equations: Equations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:
+    n = equations.state_size
+    friction = repr([body.friction for body in equations.tree.bodies])
+    name = f"{name}_{equations.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"
+    inputs = {"x": n, "u": equations.input_size, "t": 1}
+    return Quantity(name, inputs, {output: (n,)}, lambda: trace(name, inputs, body, (output,)), body)
+
+
+def _open(tree: Tree) -> Callable[[Vector, Vector, Acting], tuple[Vector, Sequence[Scalar]]]:
+    shares = any(not body.is_independent for body in tree.bodies) or has_degenerate_bodies(tree)
+    solve = crba.forward_dynamics if shares else aba.forward_dynamics
+
+    def implicit(q: Vector, v: Vector, acting: Acting) -> tuple[Vector, Sequence[Scalar]]:
+        return solve(tree, q, v, acting.tau, acting.wrenches, acting.added, acting.armature), ()
+
+    return implicit
+
+
+def _closed(solver: Solver) -> Callable[[Vector, Vector, Acting], tuple[Vector, Sequence[Scalar]]]:
+    def implicit(q: Vector, v: Vector, acting: Acting) -> tuple[Vector, Sequence[Scalar]]:
+        more = {"added": acting.added, "added_armature": acting.armature}
+        found: Closed = solver.run(q, v, acting.tau, acting.wrenches, **more)
+        return found.accelerations, [g for g in solver.guards(found) if not (isinstance(g, float) and g >= 0.0)]
+
+    return implicit

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ROS 2 messages of a recording: their definitions, and how they are laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from ada_dynamics.simulation.record.cdr import Layout, Message
+
+_TIME = "int32 sec\nuint32 nanosec\n"
+_HEADER = "builtin_interfaces/Time stamp\nstring frame_id\n"
+_VECTOR3 = "float64 x\nfloat64 y\nfloat64 z\n"
+_BESIDE = {  # types that others are made of
+    "builtin_interfaces/Time": _TIME,
+    "std_msgs/Header": _HEADER,
+    "std_msgs/MultiArrayLayout": "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n",
+    "std_msgs/MultiArrayDimension": "string label\nuint32 size\nuint32 stride\n",
+    "geometry_msgs/Vector3": _VECTOR3,
+    "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
+    "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation\n",
+    "geometry_msgs/TransformStamped": "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n",
+    "geometry_msgs/Wrench": "geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque\n",
+}
+
+
+def _definition(own: str, *beside: str) -> str:
+    """Text of a definition with all that it needs, as ROS 2 bags have it."""
+    parts = [own, *(f"{'=' * 80}\nMSG: {name}\n{_BESIDE[name]}" for name in beside)]
+    return "".join(parts)
+
+
+_STAMPED = ("std_msgs/Header", "builtin_interfaces/Time")
+JOINT_STATE = "sensor_msgs/msg/JointState"
+TRANSFORMS = "tf2_msgs/msg/TFMessage"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+NUMBERS = "std_msgs/msg/Float64MultiArray"
+NUMBER = "std_msgs/msg/Float64"
+TEXT = "std_msgs/msg/String"
+
+DEFINITIONS = MappingProxyType(
+    {
+        JOINT_STATE: _definition(
+            "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
+            *_STAMPED,
+        ),
+        TRANSFORMS: _definition(
+            "geometry_msgs/TransformStamped[] transforms\n",
+            "geometry_msgs/TransformStamped",
+            *_STAMPED,
+            "geometry_msgs/Transform",
+            "geometry_msgs/Vector3",
+            "geometry_msgs/Quaternion",
+        ),
+        WRENCH: _definition(
+            "std_msgs/Header header\ngeometry_msgs/Wrench wrench\n",
+            *_STAMPED,
+            "geometry_msgs/Wrench",
+            "geometry_msgs/Vector3",
+        ),
+        NUMBERS: _definition(
+            "std_msgs/MultiArrayLayout layout\nfloat64[] data\n",
+            "std_msgs/MultiArrayLayout",
+            "std_msgs/MultiArrayDimension",
+        ),
+        NUMBER: "float64 data\n",
+        TEXT: "string data\n",
+    }
+)
+
+
+def joint_state(names: Sequence[str]) -> Message:
+    """sensor_msgs/JointState with slots position, velocity and effort."""
+    layout = Layout()
+    layout.header("")
+    layout.strings(names)
+    for slot in ("position", "velocity", "effort"):
+        layout.double_sequence(slot, len(names))
+    return layout.fixed()
+
+
+def transforms(parent: str, children: Sequence[str]) -> Message:
+    """tf2_msgs/TFMessage with a slot of x, y, z, qx, qy, qz, qw for each child."""
+    layout = Layout()
+    layout.uint32(len(children))
+    for child in children:
+        layout.header(parent)
+        layout.string(child)
+        layout.doubles(child, 7)
+    return layout.fixed()
+
+
+def wrench(frame: str) -> Message:
+    """geometry_msgs/WrenchStamped with a slot wrench, [force, moment]."""
+    layout = Layout()
+    layout.header(frame)
+    layout.doubles("wrench", 6)
+    return layout.fixed()
+
+
+def numbers(label: str, count: int) -> Message:
+    """std_msgs/Float64MultiArray of one dimension with a slot data."""
+    layout = Layout()
+    layout.uint32(1)
+    layout.string(label)
+    layout.uint32(count)
+    layout.uint32(count)
+    layout.uint32(0)
+    layout.double_sequence("data", count)
+    return layout.fixed()
+
+
+def number() -> Message:
+    """std_msgs/Float64 with a slot data."""
+    layout = Layout()
+    layout.doubles("data", 1)
+    return layout.fixed()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model as JSON text and back, bit for bit: a recording must not depend on files that may change or move.
+
+No robot format would do: each of them leaves something out (joint types, loop types) or rounds (roll, pitch and yaw of
+an orientation).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
+from ada_dynamics.model.model import Model
+
+_ARRAYS = {
+    Link: ("com", "inertia"),
+    Joint: ("xyz", "rotation", "axis", "axis2"),
+    LoopJoint: ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2"),
+    Shape: ("xyz", "rotation"),
+    Limits: (),
+    Mimic: (),
+}
+_PARTS = {"limits": Limits, "mimic": Mimic, "visuals": Shape, "collisions": Shape}
+
+
+def to_text(model: Model) -> str:
+    """All of a model."""
+    content = {
+        "name": model.name,
+        "root": model.root,
+        "gravity": list(model.gravity),
+        "actuated": list(model.actuated),
+        "links": [_plain(link) for link in model.links.values()],
+        "joints": [_plain(joint) for joint in model.joints.values()],
+        "loops": [_plain(loop) for loop in model.loops.values()],
+        "source": model.source,
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def from_text(text: str) -> Model:
+    """The model of a text.
+
+    Raises:
+        ModelError: it is none.
+    """
+    try:
+        content = json.loads(text)
+        links = [_made(Link, one) for one in content["links"]]
+        joints = [_made(Joint, one) for one in content["joints"]]
+        loops = [_made(LoopJoint, one) for one in content["loops"]]
+        _check_names(links, joints, loops, content["root"])
+        model = Model(
+            content["name"],
+            content["root"],
+            links,
+            joints,
+            content["gravity"],
+            content["source"],
+            loops,
+            content["actuated"],
+        )
+        _ = model.tree  # built, so that what does not fit is noticed here
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as problem:
+        raise ModelError(f"the model is unusable ({type(problem).__name__}: {problem})") from None
+    return model
+
+
+def _check_names(links: list[Link], joints: list[Joint], loops: list[LoopJoint], root: str) -> None:
+    names = {link.name for link in links}
+    for joint in joints:
+        if joint.kind not in JOINT_TYPES:
+            raise ValueError(f"joint {joint.name!r} is of the unknown type {joint.kind!r}")
+        if joint.child not in names:
+            raise ValueError(f"joint {joint.name!r} has no link {joint.child!r}")
+    for loop in loops:
+        if loop.kind not in LOOP_KINDS:
+            raise ValueError(f"loop {loop.name!r} is of the unknown type {loop.kind!r}")
+    if root not in names:
+        raise ValueError(f"there is no link {root!r}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no infinity
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if type(value) in _ARRAYS:
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _made(cls: Any, content: dict[str, Any]) -> Any:
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        if name in _ARRAYS[cls]:
+            values[name] = None if value is None else np.array(value, dtype=float)
+        elif name in _PARTS and isinstance(value, list):
+            values[name] = tuple(_made(_PARTS[name], one) for one in value)
+        elif name in _PARTS and value is not None:
+            values[name] = _made(_PARTS[name], value)
+        elif isinstance(value, list):
+            values[name] = tuple(value)
+        else:
+            values[name] = float(value) if cls is Limits else value
+    return cls(**values)

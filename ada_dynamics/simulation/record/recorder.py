@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows to an MCAP file while a simulation runs.
+
+Rows are collected and written as a chunk twice a second, or sooner where there are many of them, and handed to the
+operating system at once: a killed run loses the last chunk. States are in tables of many rows, exactly as they are;
+the messages for viewers, one by one, at a rate that they can use.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics._version import __version__
+from ada_dynamics.errors import InputError, RecordingError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
+from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE
+from ada_dynamics.simulation.record import cdr, messages
+from ada_dynamics.simulation.record.content import Content, content_of, event_text, to_json
+from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, description, nanoseconds
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
+
+Array = NDArray[np.float64]
+
+STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"
+METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and behind the last one
+
+CHUNK_SECONDS = 0.5  # of wall time: what a killed run may lose
+CHUNK_BYTES = 2**19  # of rows, likewise
+_BIG = 2**40  # the writer shall end chunks only where it is told to
+RATE = 100.0  # [Hz]
+
+
+class McapRecorder:
+    """Writes a recording for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
+
+    Example::
+
+        with McapRecorder("run.mcap", model, external=["hand"], info={"integrator": "rkf45"}) as recorder:
+            recorder.append(t, q, v, a, tau, {"hand": wrench})
+
+    Topics: /ada/state (every row: t, q, v, a, tau, wrenches), /events, /robot_description, and at `rate`
+    /joint_states, /tf, /energy, /loop_gap, /wrench/LINK, /wrench/contact/NAME.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        model: Model,
+        *,
+        external: Sequence[str] = (),
+        contacts: Sequence[str] = (),
+        contact_frames: Mapping[str, ContactFrame] | None = None,
+        info: Mapping[str, Any] | None = None,
+        dynamics: Dynamics | None = None,
+        rate: float = RATE,
+    ) -> None:
+        """Begin a file; one of that name is replaced.
+
+        Args:
+            path: the file.
+            model: the robot.
+            external: links that get external wrenches.
+            contacts: names of contacts.
+            contact_frames: where they are; see `Log`.
+            info: how the motion is made, fit for JSON.
+            dynamics: what works out energies and poses; made here by default.
+            rate: of the messages for viewers [Hz]; never more than one for each row.
+
+        Raises:
+            InputError: the rate is not positive, or the package mcap is missing.
+            RecordingError: the file cannot be written.
+        """
+        if not rate > 0.0:
+            raise InputError(f"rate is {rate!r}; it must be a positive number of messages per second.")
+        if dynamics is None:
+            from ada_dynamics.dynamics import Dynamics
+
+            dynamics = Dynamics(model)
+        self.path = Path(path)
+        self._content = Content(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {}))
+        self._viewers = ViewerTopics(self._content, dynamics)
+        self._rate = rate
+        self._tick = -np.inf  # of the last row that viewers got
+        self._pending: list[Array] = []
+        self._texts: list[tuple[str, float, str]] = []  # topic, time, text
+        self._rows = 0
+        self._last_chunk = time.monotonic()
+        self._is_open = True
+        self._failure: str | None = None
+        writing = mcap_module("mcap.writer")
+        with self._guarded():
+            self._file = self.path.open("wb")
+        with self._guarded():
+            self._writer = writing.Writer(self._file, chunk_size=_BIG)
+            self._writer.start("ros2", f"ada_dynamics {__version__}")
+            self._writer.add_metadata(METADATA, self._content.texts())
+            self._channels = self._registered()
+            robot = description(model)
+            if robot is not None:
+                self._write(DESCRIPTION, 0, cdr.text_message(robot))
+            self._writer.flush()
+
+    def _registered(self) -> dict[str, int]:
+        """Channel by topic."""
+        kinds = {STATE: messages.NUMBERS, EVENTS: messages.TEXT, DESCRIPTION: messages.TEXT}
+        kinds |= {topic.name: topic.kind for topic in self._viewers.topics}
+        schemas = {
+            kind: self._writer.register_schema(kind, "ros2msg", messages.DEFINITIONS[kind].encode())
+            for kind in dict.fromkeys(kinds.values())
+        }
+        return {topic: self._writer.register_channel(topic, "cdr", schemas[kind]) for topic, kind in kinds.items()}
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        """How many rows were taken."""
+        return self._rows
+
+    def append(
+        self,
+        t: Array,
+        q: Array,
+        v: Array,
+        a: Array,
+        tau: Array,
+        external: Mapping[str, Array] | None = None,
+        contact: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Take some rows, (n, ...) each, or one; see `LogBuffer.append`.
+
+        Raises:
+            InputError: a link or contact was not named at the beginning, or the recorder is closed.
+            RecordingError: the file cannot be written any more; what is in it stays readable.
+        """
+        self._require_open()
+        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
+        table = np.zeros((len(times), self._content.width))
+        parts = self._content.split(table)
+        for part, values in zip(parts, (times[:, None], q, v, a, tau), strict=False):
+            part[:] = values
+        wrenches = parts[5:]
+        for names, given, what in (
+            (self._content.external, external or {}, "link with external wrenches"),
+            (self._content.contacts, contact or {}, "contact"),
+        ):
+            for name, wrench in given.items():
+                if name not in names:
+                    raise unknown_name(f"{what} of the recording {self.path}", name, names)
+                wrenches[names.index(name)][:] = wrench
+            wrenches = wrenches[len(names) :]
+        self._pending.append(table)
+        self._rows += len(times)
+        self._flush_if_due()
+
+    def event(self, event: EventRecord) -> None:
+        """Take an event."""
+        self._require_open()
+        self._texts.append((EVENTS, event.t, event_text(event)))
+
+    def passed_singular(self, t: float) -> None:
+        """Take the time at which a singular pose was passed [s]."""
+        self._require_open()
+        self._texts.append((EVENTS, t, to_json({"singular": True, "t": float(t)})))
+
+    # --- the file -----------------------------------------------------------------------------------------------
+    def _flush_if_due(self) -> None:
+        size = sum(table.nbytes for table in self._pending)
+        if size >= CHUNK_BYTES or time.monotonic() - self._last_chunk >= CHUNK_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken as a chunk, now."""
+        self._require_open()
+        pending, texts = self._pending, self._texts
+        self._pending, self._texts = [], []
+        with self._guarded():
+            if pending:
+                self._write_rows(np.concatenate(pending))
+            for topic, t, text in texts:
+                self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
+            self._writer.flush()
+        self._last_chunk = time.monotonic()
+
+    def _write_rows(self, rows: Array) -> None:
+        times = nanoseconds(rows[:, 0])
+        self._write(STATE, int(times[0]), cdr.table_message(rows))
+        chosen = self._for_viewers(rows)
+        for topic, encoded in self._viewers.encode(times[chosen], rows[chosen]):
+            for at, message in zip(times[chosen].tolist(), encoded, strict=True):
+                self._write(topic.name, at, message)
+
+    def _for_viewers(self, rows: Array) -> Array:
+        """Which rows viewers get: the first one in each period, where all numbers are finite."""
+        ticks = np.floor(rows[:, 0] * self._rate + 1e-6)
+        state = rows[:, : 1 + self._content.model.nq + self._content.model.nv]
+        chosen = np.isfinite(state).all(axis=1) & (np.diff(ticks, prepend=self._tick) > 0.0)
+        self._tick = float(ticks[-1])
+        return np.flatnonzero(chosen)
+
+    def _write(self, topic: str, at: int, message: bytes) -> None:
+        self._writer.add_message(self._channels[topic], at, message, at)
+
+    def close(self, info: Mapping[str, Any] | None = None) -> None:
+        """End the file, so that viewers find everything at once.
+
+        Args:
+            info: what is known about the motion in the end.
+        """
+        if not self._is_open:
+            return
+        self.flush()
+        with self._guarded():
+            self._writer.add_metadata(METADATA_END, {"info": to_json(info or {})})
+            self._writer.finish()
+            self._file.close()
+        self._is_open = False
+
+    def __enter__(self) -> McapRecorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if problem is None:
+            self.close()
+        elif self._is_open:  # what was simulated until now is kept; the error at hand is the one to be seen
+            with suppress(RecordingError):
+                self.close({"ended_by": f"{type(problem).__name__}: {problem}"})
+
+    def _require_open(self) -> None:
+        if self._failure is not None:
+            raise RecordingError(self._failure)
+        if not self._is_open:
+            raise InputError(f"the recording {self.path} is closed.")
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Failures of the file: it is left as it is, readable up to its last whole chunk."""
+        try:
+            yield
+        except OSError as problem:
+            self._is_open = False
+            reason = problem.strerror or str(problem)
+            kept = f" What was written before, of {self._rows} rows in all, stays readable: Log.load." if self._rows else ""
+            self._failure = f"the recording {self.path} cannot be written: {reason}.{kept}"
+            if hasattr(self, "_file"):
+                with suppress(OSError):  # it would write what is left to a full disk
+                    self._file.close()
+            raise RecordingError(self._failure) from None
+
+
+def write_mcap(log: Log, path: Path, rate: float) -> Path:
+    """Write a log; see `Log.to_mcap`."""
+    content = content_of(log)
+    with McapRecorder(
+        path,
+        log.model,
+        external=content.external,
+        contacts=content.contacts,
+        contact_frames=log.contact_frames,
+        info=content.info,
+        dynamics=log.dynamics,
+        rate=rate,
+    ) as recorder:
+        for first in range(0, len(log), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            external = {link: wrench[rows] for link, wrench in log.external.items()}
+            contact = {name: wrench[rows] for name, wrench in log.contact_wrenches.items()}
+            recorder.append(log.t[rows], log.q[rows], log.v[rows], log.a[rows], log.tau[rows], external, contact)
+        for event in log.events:
+            recorder.event(event)
+        for t in log.singular:
+            recorder.passed_singular(t)
+        recorder.close({"complete": log.info.get("complete", True)})
+    return path

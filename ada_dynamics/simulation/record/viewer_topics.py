@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recording holds for viewers: joint states, transforms, energy, loop gap and wrenches as ROS 2 messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.content import Content
+from ada_dynamics.spatial.rotation_arrays import quaternions
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
+
+Array = NDArray[np.float64]
+Times = NDArray[np.int64]
+Encoder = Callable[[Times, Array], list[bytes]]  # times [ns] and rows of the recording to messages
+
+_CONTACT = "contact/"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic, the type of its messages, and how rows become messages."""
+
+    name: str
+    kind: str
+    encode: Encoder
+
+
+class ViewerTopics:
+    """All topics for viewers."""
+
+    def __init__(self, content: Content, dynamics: Dynamics) -> None:
+        """Lay the messages out.
+
+        Args:
+            content: what the recording holds.
+            dynamics: of its model.
+        """
+        self._content = content
+        self._model = content.model
+        self._dynamics = dynamics
+        model = self._model
+        self._scalar = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
+        self._positions = [model.q_index(name).start for name in self._scalar]
+        self._velocities = [model.v_index(name).start for name in self._scalar]
+        # A contact's wrench has the world's axes: its frame of reference gets a transform of its own.
+        self._places = {name: frame for name, frame in content.contact_frames.items() if name in content.contacts}
+        self._links = [link for link in model.link_names if link != WORLD_LINK]
+        self.topics = list(self._made())
+
+    def encode(self, times: Times, rows: Array) -> Iterable[tuple[Topic, list[bytes]]]:
+        """Messages of some rows; nothing for a topic that cannot be worked out there, such as after an overflow."""
+        for topic in self.topics:
+            try:
+                encoded = topic.encode(times, rows)
+            except InputError:  # the states themselves are recorded all the same
+                continue
+            yield topic, encoded
+
+    def _made(self) -> Iterable[Topic]:
+        if self._scalar:
+            joints = messages.joint_state(self._scalar)
+            yield Topic("/joint_states", messages.JOINT_STATE, lambda t, x: joints.fill(t, self._joint_states(x)))
+        frames = [*self._links, *(_CONTACT + name for name in self._places)]
+        moves = messages.transforms(WORLD_LINK, frames)
+        yield Topic("/tf", messages.TRANSFORMS, lambda t, x: moves.fill(t, self._transforms(x)))
+        energy = messages.numbers("kinetic, potential, total [J]", 3)
+        yield Topic("/energy", messages.NUMBERS, lambda t, x: energy.fill(t, {"data": self._energy(x)}))
+        if self._model.loops:
+            gap = messages.number()
+            yield Topic("/loop_gap", messages.NUMBER, lambda t, x: gap.fill(t, {"data": self._gap(x)}))
+        columns = len(self._content.widths) - len(self._content.external) - len(self._content.contacts)
+        named = [(name, name) for name in self._content.external] + [
+            (_CONTACT + name, _CONTACT + name if name in self._places else WORLD_LINK)
+            for name in self._content.contacts
+        ]
+        taken: set[str] = set()
+        for i, (name, frame) in enumerate(named):
+            yield self._wrench(_unused(f"/wrench/{name}", taken), frame, columns + i)
+
+    def _wrench(self, topic: str, frame: str, part: int) -> Topic:
+        message = messages.wrench(frame)
+        encode = lambda t, x: message.fill(t, {"wrench": self._content.split(x)[part]})  # noqa: E731
+        return Topic(topic, messages.WRENCH, encode)
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+    def _joint_states(self, rows: Array) -> dict[str, Array]:
+        _, q, v, _, tau, *_ = self._content.split(rows)
+        return {
+            "position": q[:, self._positions],
+            "velocity": v[:, self._velocities],
+            "effort": tau[:, self._velocities],
+        }
+
+    def _transforms(self, rows: Array) -> dict[str, Array]:
+        q = np.ascontiguousarray(self._content.split(rows)[1])
+        poses = self._dynamics.poses(q)
+        found = {link: _translation_and_rotation(poses[link]) for link in self._links}
+        for name, frame in self._places.items():
+            place = np.zeros((len(q), 7))
+            place[:, :3] = poses[frame.link][:, :3, 3] + poses[frame.link][:, :3, :3] @ np.asarray(frame.xyz)
+            place[:, 6] = 1.0
+            found[_CONTACT + name] = place
+        return found
+
+    def _energy(self, rows: Array) -> Array:
+        _, q, v, *_ = self._content.split(rows)
+        kinetic, potential = self._dynamics.energy(np.ascontiguousarray(q), np.ascontiguousarray(v))
+        return np.stack([kinetic, potential, kinetic + potential], axis=1)
+
+    def _gap(self, rows: Array) -> Array:
+        return self._dynamics.largest_gap(self._content.split(rows)[1])[:, None]
+
+
+def _translation_and_rotation(poses: Array) -> Array:
+    """x, y, z, qx, qy, qz, qw."""
+    wxyz = quaternions(poses[:, :3, :3])
+    return np.concatenate([poses[:, :3, 3], wxyz[:, 1:], wxyz[:, :1]], axis=1)
+
+
+def _unused(topic: str, taken: set[str]) -> str:
+    """A name that ROS allows for a topic, given once."""
+    plain = re.sub(r"[^A-Za-z0-9_/]", "_", topic)
+    name, number = plain, 2
+    while name in taken:
+        name, number = f"{plain}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def nanoseconds(t: Array) -> Times:
+    """Times of messages, which are not negative."""
+    finite = np.nan_to_num(t, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.maximum(np.round(finite * NANOSECONDS), 0.0).astype(np.int64)
+
+
+def description(model: Model) -> str | None:
+    """A URDF of the robot: the text that it was read from, or one written anew; None where a URDF cannot say it."""
+    if model.source is not None and "<robot" in model.source:
+        return model.source
+    from ada_dynamics.model.writers import render
+
+    try:
+        return next(iter(render(model, "sidecar").texts.values()))
+    except AdaError:
+        return None

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run: from break to break of the input in compiled loops, with rows for the log and a look at the events."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.simulation.events import zero_between
+from ada_dynamics.simulation.log import EventRecord, LogBuffer
+from ada_dynamics.simulation.reporting import Reporter
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.simulation import Simulation
+
+Array = NDArray[np.float64]
+CHUNK = 2000  # steps at once
+CHUNK_WITH_EVENTS = 50
+ON_GRID = 1e-9  # of a step: a time that near to the end of a step is there
+
+
+class Run:
+    """One call of `Simulation.run`.
+
+    The row of a time holds the input that acts from then on, so that a row waits until the next input is known.
+    """
+
+    def __init__(self, sim: Simulation, buffer: LogBuffer | None, progress: Reporter | None) -> None:
+        """Args: the simulation, where rows go, and who is told of the progress."""
+        self.sim = sim
+        self.buffer = buffer
+        self.progress = progress
+        self.stepper = sim._stepper
+        self.begin = sim.t
+        self._steps_here = 0  # since the run began
+        self._ended = False
+        self._values = [event.value(sim.t, sim.q, sim.v) for event in sim.events]
+        self._counted = len(self.stepper.counts.singular)
+        self._steps_before = self.stepper.counts.steps
+        self._careful_before = self.stepper.counts.careful
+
+    # --- time ---------------------------------------------------------------------------------------------------
+    def until(self, end: float) -> None:
+        """Move on to a time; steps stay on the grid of earlier ones, and one that passes the end is shortened."""
+        sim = self.sim
+        h = sim.step_length
+        while not self._ended:
+            left = (end - sim.t) / h
+            whole = int(left + ON_GRID)
+            if whole < 1:
+                if left > ON_GRID:
+                    self._shorter_steps(end)
+                    sim._origin, sim._done = end, 0
+                break
+            self._segment(whole)
+            if self.progress is not None:
+                self.progress.at(sim.t - self.begin)
+        self._log_present(sim.t)
+        self._tell_singular()
+
+    def _segment(self, most: int) -> None:
+        """Whole steps to the next break of the input, or one step that has a break in it."""
+        sim = self.sim
+        h, t = sim.step_length, sim.t
+        self._refresh(t)
+        self._log_present_if_due(t)
+        to_break = (sim._inputs.next_break(t) - t) / h
+        steps = min(most, CHUNK_WITH_EVENTS if sim.events else CHUNK)
+        if to_break < 1.0 - ON_GRID:
+            before = self.stepper.x
+            self._shorter_steps(t + h)
+            sim._done += 1
+            self._steps_here += 1
+            if sim.events:
+                self._look(t, h, before[None, :], self.stepper.x[None, :])
+            return
+        if to_break < np.inf:
+            steps = max(1, min(steps, int(to_break + ON_GRID)))
+        self._whole_steps(t, steps)
+
+    def _whole_steps(self, t: float, steps: int) -> None:
+        sim = self.sim
+        h = sim.step_length
+        before = self.stepper.x
+        every = 1 if sim.events or self.stepper.method.is_adaptive else sim.log_every
+        phase = self._steps_here % every
+        rows = self._march(sim._origin, sim._done, steps, h, every, phase)
+        if sim.events:
+            steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
+            rows = rows[: max(steps, 0)]
+        if every != sim.log_every:
+            numbers = self._steps_here + 1 + np.arange(len(rows))
+        else:
+            numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
+        due = (numbers % sim.log_every == 0) & (numbers < self._steps_here + steps)
+        first = sim._done - self._steps_here
+        self._log_rows(sim._origin + (first + numbers[due]) * h, rows[due])
+        if not self._ended:
+            sim._done += steps
+            self._steps_here += steps
+
+    def _march(self, origin: float, first: int, steps: int, h: float, every: int, phase: int) -> Array:
+        if self.stepper.method.is_adaptive:
+            return self.stepper.march_adaptively(origin, first, steps, h, 1e-3)
+        return self.stepper.march(origin, first, steps, h, every, phase)
+
+    def _shorter_steps(self, end: float) -> None:
+        """Steps from break to break of the input, up to a time; no rows."""
+        t = self.sim.t
+        while end - t > ON_GRID * self.sim.step_length:
+            self._refresh(t)
+            stop = min(end, self.sim._inputs.next_break(t))
+            if end - stop < ON_GRID * self.sim.step_length:
+                stop = end
+            self._march(t, 0, 1, stop - t, 0, 0)
+            t = stop
+
+    def _refresh(self, t: float) -> None:
+        x, nq = self.stepper.x, self.sim.model.nq
+        u = self.sim._inputs.at(t, x[:nq], x[nq:])
+        if not np.array_equal(u[:-1], self.stepper.u[:-1]):
+            self.stepper.u = u
+
+    # --- log ----------------------------------------------------------------------------------------------------
+    def _log_present_if_due(self, t: float) -> None:
+        if self._steps_here % self.sim.log_every == 0:
+            self._log_present(t)
+
+    def _log_present(self, t: float) -> None:
+        if self.buffer is None or (len(self.buffer) and t <= self._last_logged):
+            return
+        if not len(self.stepper.u):
+            self._refresh(t)
+        self._log_rows(np.array([t]), self.stepper.x[None, :])
+
+    def _log_rows(self, t: Array, x: Array) -> None:
+        if self.buffer is None or not len(t):
+            return
+        sim, nq = self.sim, self.sim.model.nq
+        u = np.tile(self.stepper.u, (len(t), 1))
+        x = np.ascontiguousarray(x)
+        q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:])
+        a = sim._system.accelerations(x, u, t)
+        tau = np.tile(sim._inputs.tau, (len(t), 1))
+        contact: dict[str, Array] = {}
+        if sim.contact is not None and sim._system.contacts is not None:
+            found, _ = sim._system.contacts.batch_status(q, v)
+            contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
+        self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q), contact)
+        self._last_logged = float(t[-1])
+        self._tell_singular()
+
+    def _tell_singular(self) -> None:
+        times = self.stepper.counts.singular
+        if self.buffer is not None:
+            for t in times[self._counted :]:
+                self.buffer.passed_singular(t)
+        self._counted = len(times)
+
+    # --- events -------------------------------------------------------------------------------------------------
+    def _look(self, t: float, h: float, before: Array, after: Array) -> int:
+        """Look for events in steps of length h from t on; the number of steps up to one that ends the run."""
+        nq = self.sim.model.nq
+        for k, (x0, x1) in enumerate(zip(before, after, strict=True)):
+            start = t + k * h
+            found = []
+            for i, event in enumerate(self.sim.events):
+                value = event.value(start + h, x1[:nq], x1[nq:])
+                if event.happens(self._values[i], value):
+                    found.append((self._when(i, x0, start, h, self._values[i], value), i))
+                self._values[i] = value
+            for (s, x), i in sorted(found, key=lambda one: one[0][0]):
+                event = self.sim.events[i]
+                self._tell(EventRecord(start + s, event.name, x[:nq], x[nq:]))
+                if event.terminal:
+                    self.stepper.x = x
+                    self.sim._origin, self.sim._done = start + s, 0
+                    self._ended = True
+                    return k + 1
+            self.stepper.x = after[-1]
+        return len(after)
+
+    def _when(self, i: int, x0: Array, start: float, h: float, at_start: float, at_end: float) -> tuple[float, Array]:
+        """Time within a step at which an event happens, and the state there."""
+        nq, event = self.sim.model.nq, self.sim.events[i]
+        state = x0
+
+        def value(s: float) -> float:
+            nonlocal state
+            self.stepper.x = x0
+            if s > 0.0:
+                self._march(start, 0, 1, s, 0, 0)
+            state = self.stepper.x
+            return event.value(start + s, state[:nq], state[nq:])
+
+        s = zero_between(value, 0.0, h, at_start, at_end)
+        value(s)
+        return s, state
+
+    def _tell(self, record: EventRecord) -> None:
+        if self.buffer is not None:
+            self.buffer.event(record)
+
+    # --- figures ------------------------------------------------------------------------------------------------
+    def figures(self, began: float) -> dict[str, Any]:
+        """What the run has cost."""
+        wall = time.perf_counter() - began
+        counts, span = self.stepper.counts, self.sim.t - self.begin
+        return {
+            "steps": counts.steps - self._steps_before,
+            "careful_steps": counts.careful - self._careful_before,
+            "seconds_of_computing": wall,
+            "real_time_factor": span / wall if wall > 0.0 else np.inf,
+        }
+
+    _last_logged: float = -np.inf

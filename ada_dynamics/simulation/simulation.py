@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Simulation(model)`: the motion of a robot over time, with its loops closed and its energy kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics._version import __version__
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import with_gravity
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.checks import checked_times, refuse_undetermined, start_state, warn_if_too_stiff
+from ada_dynamics.simulation.contact import Contact
+from ada_dynamics.simulation.contact_loads import frames_of
+from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
+from ada_dynamics.simulation.events import Event
+from ada_dynamics.simulation.inputs import Inputs
+from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
+from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.rates import Loads
+from ada_dynamics.simulation.reporting import Reporter, reporter
+from ada_dynamics.simulation.run import Run
+from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
+from ada_dynamics.simulation.system import System, frictionless, tree_of
+
+Array = NDArray[np.float64]
+PathLike = str | os.PathLike[str]
+
+
+class Simulation:
+    """A robot in motion.
+
+    Example::
+
+        sim = Simulation(ada.load("pa10"), q=start)
+        log = sim.run(3.0)                                  # 3 s on their own
+        log.plot("fall.png")
+
+    The integrator runs as a compiled loop around the compiled dynamics. Closed loops are brought back onto their
+    conditions after each step, positions and velocities, in the metric of the mass matrix. Singular poses are passed on
+    their branch; `log.singular` lists when.
+
+    Attributes:
+        model: the robot.
+        dynamics: its dynamics.
+        t: present time [s].
+        q: present positions.
+        v: present velocities.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        controller: Controller | CompiledController | None = None,
+        integrator: str = "rkf45",
+        step: float = 1e-3,
+        contact: Contact | None = None,
+        *,
+        algorithm: str = "auto",
+        dynamics: Dynamics | None = None,
+        control_period: float | None = None,
+        tau: ArrayLike | None = None,
+        external: Sequence[WrenchProfile] = (),
+        stops: JointStops | None = None,
+        friction_speed: float = FRICTION_SPEED,
+        events: Sequence[Event] = (),
+        gravity: Sequence[float] | None = None,
+        tolerance: float = 1e-10,
+        log_every: int = 1,
+        pushable: bool = False,
+    ) -> None:
+        """Set the robot up at rest, or as given.
+
+        Args:
+            model: the robot.
+            q: positions to start from; by default the neutral ones, with loops a pose near them that closes them.
+            v: velocities to start with; zero by default.
+            controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
+                without a control period acts continuously.
+            integrator: rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff contacts, stops and
+                damping are implicit) or dop853 (order 8, step lengths by the tolerance).
+            step: [s]; with dop853 the interval of the log.
+            contact: with the ground and between links.
+            algorithm: of forward dynamics, see `Dynamics`.
+            dynamics: to be used, instead of an algorithm; of the same model, without joint friction.
+            control_period: between two calls of the controller [s]; each step by default.
+            tau: constant efforts where there is no controller.
+            external: wrenches that act on links over time.
+            stops: soft stops at the model's position limits; none by default.
+            friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
+            events: to be found, and to end a run.
+            gravity: another gravity vector [m/s²].
+            tolerance: of dop853: relative, and absolute for numbers below 1.
+            log_every: a row of the log for every so many steps.
+            pushable: whether `push` can be used.
+
+        Raises:
+            InputError: a value cannot be used; the message names it.
+        """
+        if not isinstance(model, Model):
+            raise InputError(f"model is {model!r:.100}; Simulation needs a Model, such as ada.load('pa10') returns.")
+        self.model = model if gravity is None else with_gravity(model, gravity)
+        if integrator not in METHODS:
+            raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join(METHODS)}.")
+        self.method = METHODS[integrator]
+        self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
+        q0, v0 = start_state(self.model, q, v)
+        smooth = frictionless(self.model)
+        self.dynamics = dynamics or Dynamics(smooth, algorithm, pose=q0 if self.model.loops else None)
+        self.contact, self.external = contact, tuple(external)
+        law = controller if isinstance(controller, CompiledController) and period is None else None
+        loads = self._loads(contact, stops, friction_speed, law, pushable)
+        self._system = System(self.model, self.dynamics, loads)
+        self._stepper = Stepper(self._system, self.method, tolerance)
+        sampler = None
+        if controller is not None and law is None:
+            sampler = Sampler(self.model, controller, period or self.step_length)
+        self._inputs = Inputs(self._system, self.external, sampler, tau)
+        self.events = tuple(events)
+        self._options = {"contact": contact, "stops": stops, "friction_speed": friction_speed}
+        warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, q0)
+        self._start = q0, v0
+        self.reset()
+
+    def _loads(
+        self,
+        contact: Contact | None,
+        stops: JointStops | None,
+        friction_speed: float,
+        law: CompiledController | None,
+        pushable: bool,
+    ) -> Loads:
+        tree = tree_of(self.dynamics)
+        has_friction = any(joint.friction for joint in self.model.joints.values())
+        return Loads(
+            contacts=() if contact is None else contact.resolve(self.model, tree),
+            applied=tuple(profile.resolve(self.model, tree) for profile in self.external),
+            pushes=pushable,
+            stops=() if stops is None else stops.resolve(self.model, tree),
+            friction_speed=friction_speed if has_friction else None,
+            law=None if law is None else law.law,
+            tag="" if law is None else law.tag(self.model),
+        )
+
+    # --- state --------------------------------------------------------------------------------------------------
+    @property
+    def t(self) -> float:
+        """Present time [s]."""
+        return self._origin + self._done * self.step_length
+
+    @property
+    def q(self) -> Array:
+        """Present positions."""
+        return self._stepper.x[: self.model.nq]
+
+    @property
+    def v(self) -> Array:
+        """Present velocities."""
+        return self._stepper.x[self.model.nq :]
+
+    @property
+    def tau(self) -> Array:
+        """Present efforts of the motors."""
+        return self._inputs.tau.copy()
+
+    def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
+        """Start anew: from where the simulation started, or from another state.
+
+        Args:
+            q: positions; those of the start by default.
+            v: velocities; those of the start by default, or zero where q is given.
+            t: time [s].
+        """
+        q0, v0 = (
+            self._start if q is None and v is None else start_state(self.model, self._start[0] if q is None else q, v)
+        )
+        self._stepper.restart(np.concatenate([q0, v0]))
+        self._origin, self._done = float(t), 0
+        self._inputs.restart()
+
+    # --- motion -------------------------------------------------------------------------------------------------
+    def run(
+        self,
+        duration: float,
+        record: PathLike | None = None,
+        progress: str | Callable[[float, str], None] | None = None,
+        keep: bool = True,
+    ) -> Log:
+        """Move on for some time.
+
+        Args:
+            duration: [s].
+            record: an .mcap file that is written meanwhile; a run that is killed leaves all but its last chunk there.
+            progress: "auto" shows a bar on a terminal, and lines elsewhere; a function gets share and text.
+            keep: whether the log holds all rows, or, where they are recorded, the first and the last one alone.
+
+        Raises:
+            MotionError: the motion cannot be computed any further.
+            ControllerError: the controller failed.
+            RecordingError: the recording cannot be written.
+            Each has the motion until then as `log`.
+        """
+        if not 0.0 < duration < np.inf:
+            raise InputError(f"duration is {duration!r}; it must be a positive number of seconds.")
+        refuse_undetermined(self.model, self.dynamics, self.q, self.v)
+        began = time.perf_counter()
+        recorders = [] if record is None else [self._recorder(record)]
+        buffer = LogBuffer(
+            self.model,
+            recorders=recorders,
+            keep=keep,
+            contact_frames=frames_of(self.contact),
+            info=self._info(),
+            dynamics=self.dynamics if self.dynamics.model is self.model else None,
+        )
+        shown: Reporter = reporter(progress, f"simulating {self.model.name}", duration, "s")
+        run = Run(self, buffer, shown)
+        try:
+            with shown:
+                run.until(self.t + duration)
+        except BaseException as problem:
+            if isinstance(problem, Exception):
+                problem.log = buffer.log(**run.figures(began))  # type: ignore[attr-defined]
+            raise
+        finally:
+            for recorder in recorders:
+                recorder.close()
+        return buffer.log(**run.figures(began))
+
+    def step(self, n: int = 1) -> None:
+        """Take n steps; nothing is logged."""
+        if n < 1:
+            raise InputError(f"n is {n!r}; it must be a positive number of steps.")
+        Run(self, None, None).until(self.t + n * self.step_length)
+
+    def push(self, link: str, wrench: ArrayLike, duration: float = 0.1) -> None:
+        """From now on, push a link for a while.
+
+        Args:
+            link: name of the link.
+            wrench: [fx, fy, fz, nx, ny, nz] at its origin, in the world's axes [N, N m].
+            duration: [s].
+        """
+        self._inputs.push(link, wrench, self.t, self.t + duration, self.q)
+
+    # --- for Run ------------------------------------------------------------------------------------------------
+    def _recorder(self, path: PathLike) -> Recorder:
+        from ada_dynamics.simulation.record.recorder import McapRecorder
+
+        return McapRecorder(path, self.model, contact_frames=frames_of(self.contact), info=self._info())
+
+    def _info(self) -> dict[str, Any]:
+        """How the motion is made."""
+        info: dict[str, Any] = {
+            "integrator": self.method.name,
+            "step": self.step_length,
+            "algorithm": self.dynamics.options["algorithm"],
+            "log_every": self.log_every,
+            "version": __version__,
+        }
+        if self.method.is_adaptive:
+            info["tolerance"] = self._stepper.tolerance
+        return info

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Soft stops at the position limits of joints, and the friction of joints, as a user gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.joint_loads import Stop
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.joints.base import NO_LIMIT
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.material import finite
+
+Array = NDArray[np.float64]
+FRICTION_SPEED = 0.01  # [rad/s] or [m/s], under which a joint's Coulomb friction is as good as viscous
+SHARE_OF_STEP = 0.2  # step times frequency of a joint in its stop
+
+
+@dataclass(frozen=True)
+class JointStops:
+    """Stops that push back with k δ (1 + d δ̇), never less than zero, at the depth δ behind a limit of the model.
+
+    Joints of one position and one velocity have them where they have finite limits.
+
+    Attributes:
+        stiffness: k [N m/rad] or [N/m].
+        damping: d, which takes about d v of a joint's speed v at each bounce (as far as d v is small) [s/rad] or [s/m].
+        joints: (stiffness, damping) of joints that have their own.
+    """
+
+    stiffness: float = 100.0
+    damping: float = 1.0
+    joints: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        object.__setattr__(self, "stiffness", finite(self.stiffness, "stops: stiffness", positive=True))
+        object.__setattr__(self, "damping", finite(self.damping, "stops: damping"))
+        if not isinstance(self.joints, Mapping):
+            raise InputError(f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).")
+        own = {name: _checked_pair(name, pair) for name, pair in self.joints.items()}
+        object.__setattr__(self, "joints", own)
+
+    @classmethod
+    def for_model(cls, model: Model, step: float = 1e-3, *, damping: float = 1.0, q: Array | None = None) -> JointStops:
+        """As stiff as an explicit step follows well: each joint swings in its stop at 0.2 / step.
+
+        The inertia that counts is that with all other joints free, 1 / (M⁻¹)_jj.
+
+        Args:
+            model: whose joints have limits.
+            step: of the integrator [s].
+            damping: d of all joints.
+            q: pose in which inertias are taken; neutral by default.
+        """
+        step = finite(step, "step", positive=True)
+        inertia = _free_inertias(model, q)
+        joints: dict[str, tuple[float, float]] = {}
+        for name in _stopped(model):
+            multiplier = _multiplier(model, name)
+            # the coordinate feels multiplier² times the stiffness of a joint that mimics another
+            i = model.tree.bodies[_body(model.tree, name)].v.start
+            joints[name] = (float(inertia[i]) * (SHARE_OF_STEP / step) ** 2 / multiplier**2, damping)
+        return cls(damping=damping, joints=joints)
+
+    def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
+        """The stops as `algorithms.joint_loads` takes them.
+
+        Args:
+            model: whose limits are meant.
+            tree: of that model; `model.tree` by default.
+
+        Raises:
+            InputError: a joint is unknown, or has no limits to stop at.
+        """
+        tree = tree or model.tree
+        limited = _stopped(model)
+        for name in self.joints:
+            if name not in model.joints:
+                raise unknown_name("joint", name, model.joints)
+            if name not in limited:
+                raise InputError(
+                    f"stops: joint {name!r} is {model.joints[name].kind} and has no finite position limits to stop at. "
+                    f"Joints that have: {', '.join(limited) or 'none'}."
+                )
+        stops = []
+        for name in limited:
+            limits = model.joints[name].limits
+            lower = float(limits.lower) if abs(limits.lower) < NO_LIMIT else None
+            upper = float(limits.upper) if abs(limits.upper) < NO_LIMIT else None
+            stiffness, damping = self.joints.get(name, (self.stiffness, self.damping))
+            stops.append(Stop(_body(tree, name), lower, upper, stiffness, damping))
+        return tuple(stops)
+
+
+def _checked_pair(joint: str, pair: object) -> tuple[float, float]:
+    if not isinstance(pair, Sequence) or len(pair) != 2:
+        raise InputError(f"stops: joint {joint!r} has {pair!r:.80}; give (stiffness, damping).")
+    stiffness = finite(pair[0], f"stops: stiffness of joint {joint!r}", positive=True)
+    return stiffness, finite(pair[1], f"stops: damping of joint {joint!r}")
+
+
+def fastest_rate(
+    model: Model, stops: JointStops | None, friction_speed: float = FRICTION_SPEED, q: Array | None = None
+) -> float:
+    """The fastest rate of joints in their stops and under their friction [1/s]; see `contact_rates.fastest_rate`.
+
+    Args:
+        model: of the joints.
+        stops: or None.
+        friction_speed: see `joint_loads.joint_loads`.
+        q: pose; neutral by default.
+    """
+    if not model.nv:
+        return 0.0
+    inertia = _free_inertias(model, q)
+    rates = [0.0]
+    for stop in stops.resolve(model) if stops else ():
+        body = model.tree.bodies[stop.body]
+        rates.append(float(np.sqrt(stop.stiffness * body.multiplier**2 / inertia[body.v.start])))
+    for body in model.tree.bodies:
+        viscous = body.multiplier**2 * (body.friction / friction_speed + body.damping)
+        rates += [float(viscous / inertia[i]) for i in range(body.v.start, body.v.stop)]
+    return max(rates)
+
+
+def _free_inertias(model: Model, q: Array | None) -> Array:
+    at = model.neutral() if q is None else np.asarray(q, dtype=float)
+    M: Array = np.array(mass_matrix(model.tree, at.tolist()).dense(), dtype=float)
+    return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
+
+
+def _stopped(model: Model) -> list[str]:
+    """Joints of one position and one velocity that have a finite limit, those that mimic others among them."""
+    found = []
+    for body in model.tree.bodies:
+        limits = model.joints[body.name].limits
+        if (body.joint.nq, body.joint.nv) == (1, 1) and min(abs(limits.lower), abs(limits.upper)) < NO_LIMIT:
+            found.append(body.name)
+    return found
+
+
+def _body(tree: Tree, joint: str) -> int:
+    return next(b.index for b in tree.bodies if b.name == joint)
+
+
+def _multiplier(model: Model, joint: str) -> float:
+    return model.tree.bodies[_body(model.tree, joint)].multiplier

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model with its loads as something to integrate: compiled where it can be, on numbers where kernels stop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS
+from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
+from ada_dynamics.dynamics.quantities.equations import order_tag
+from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.jit import Kernel
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation import rates
+from ada_dynamics.simulation.rates import Equations, Loads
+
+Array = NDArray[np.float64]
+
+
+class System:
+    """ẋ = f(x, u, t) of a model with its loads; x = [q; v], u as in `rates`."""
+
+    def __init__(self, model: Model, dynamics: Dynamics, loads: Loads) -> None:
+        """Put together.
+
+        Args:
+            model: the mechanism.
+            dynamics: of the same mechanism, without the friction in its joints (see `frictionless`).
+            loads: what acts on it, resolved for `tree_of(dynamics)`.
+        """
+        self.model = model
+        self.dynamics = dynamics
+        self.kernels = dynamics.kernels
+        self.equations = Equations(_with_friction(tree_of(dynamics), model), loads)
+        self.size = model.nq + model.nv
+
+    # --- kernels ------------------------------------------------------------------------------------------------
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the rate is one kernel; very large models and those for dense solutions are computed call by call."""
+        closed = self.kernels.closed
+        return not self.kernels.generic and not self.kernels.large and not (closed and closed.plans.is_dense_only)
+
+    @cached_property
+    def rate(self) -> Kernel:
+        """ẋ of x, u and t."""
+        quantity = rates.rate_quantity(self.equations, self._name(), self._forward)
+        return self._kernel(quantity)
+
+    @cached_property
+    def step(self) -> Kernel:
+        """x after a semi-implicit step."""
+        closed = self.kernels.closed
+        solver = None if closed is None else self._elimination()
+        return self._kernel(rates.step_quantity(self.equations, solver))
+
+    @cached_property
+    def settle(self) -> Kernel | None:
+        """The nearest allowed state; None where every state is allowed."""
+        closed = self.kernels.closed
+        if closed is None:
+            unit = any(j.kind in ("floating", "spherical") for j in self.model.joints.values())
+            return self._kernel(rates.settle_quantity(self.equations, None)) if unit else None
+        projection = closed_quantities.projection(closed.tree, closed.plans, self._elimination())
+        return self._kernel(rates.settle_quantity(self.equations, projection))
+
+    @cached_property
+    def contacts(self) -> Kernel | None:
+        """Wrenches of all contacts."""
+        return self._kernel(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
+
+    def _kernel(self, quantity: Quantity) -> Kernel:
+        return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
+
+    def _elimination(self) -> closed_quantities.Solver:
+        closed = self.kernels.closed
+        assert closed is not None
+        name = self.kernels.candidate
+        name = closed.cheapest if name in closed_quantities.ASSEMBLIES else name
+        return closed_quantities.elimination(closed.tree, closed.plans, name)
+
+    def _name(self) -> str:
+        if self.kernels.closed is not None:
+            closed, candidate = self.kernels.closed, self.kernels.candidate
+            return closed.quantity(candidate, self._wrenches, multipliers=False).name
+        return f"{self.dynamics.options['algorithm']}{order_tag(self.kernels.order)}"
+
+    @property
+    def _wrenches(self) -> bool:
+        loads = self.equations.loads
+        return bool(loads.contacts or loads.applied or loads.pushes)
+
+    def _forward(self) -> Any:
+        """Accelerations over generic scalars."""
+        closed = self.kernels.closed
+        if closed is not None:
+            return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).body
+        tree, kernels = self.kernels.tree, self.kernels
+        return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
+
+    # --- on numbers ---------------------------------------------------------------------------------------------
+    def rate_anywhere(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
+        """ẋ by whatever can tell it, and whether the pose was singular.
+
+        The result is not finite where nothing can.
+        """
+        if self.is_compiled:
+            found, status = self.rate.single_status(x, u, np.array([t]))
+            if not status:
+                return found, False
+        q, v = map(list, self.equations.split(x.tolist()))
+        acting = self.equations.acting(q, v, u.tolist(), t)
+        flat = np.array(acting.flat(self.equations.tree)) if self._wrenches else None
+        at = np.array(q), np.array(v), np.array(acting.tau, dtype=float)
+        closed = self.kernels.closed
+        singular = False
+        if not all(map(np.isfinite, (*x, *acting.tau))):
+            return np.full(self.size, np.nan), False
+        if closed is None:
+            try:
+                a = self.dynamics.forward_on_bodies(*at, flat)
+            except InputError:  # such as an angle without digits left: no motion goes on from here
+                return np.full(self.size, np.nan), False
+        else:
+            with warnings.catch_warnings(record=True) as met:
+                warnings.simplefilter("always", SingularPoseWarning)
+                a = closed.motion("late", *at, flat).accelerations
+            singular = any(issubclass(w.category, SingularPoseWarning) for w in met)
+        moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
+        return np.array([*moved, *a], dtype=float), singular
+
+    def settled_anywhere(self, x: Array) -> Array:
+        """The nearest allowed state, singular or not."""
+        q = np.array(self.equations.nearest(x[: self.model.nq].tolist()), dtype=float)
+        v = x[self.model.nq :]
+        if self.kernels.closed is not None:
+            q, v = self.kernels.closed.project(q, np.ascontiguousarray(v))
+        return np.concatenate([q, v])
+
+    def accelerations(self, X: Array, U: Array, T: Array) -> Array:
+        """Accelerations in rows of states, inputs and times."""
+        if self.is_compiled:
+            found, status = self.rate.batch_status(X, U, T[:, None])
+            if not status:
+                return np.asarray(found[:, self.model.nq :])
+        rows = [self.rate_anywhere(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
+        return np.array(rows)
+
+    # --- inputs -------------------------------------------------------------------------------------------------
+    def inputs(self, tau: Array, parameters: Sequence[float] | Array = (), push: Array | None = None, h: float = 0.0) -> Array:
+        """u of efforts, parameters of the profiles, wrenches on the bodies that were pushed, and step length."""
+        loads = self.equations.loads
+        assert len(parameters) == PARAMETERS * len(loads.applied)
+        pushes = np.zeros(6 * len(self.equations.tree.bodies) if loads.pushes else 0)
+        if push is not None:
+            pushes[...] = push
+        return np.concatenate([tau, parameters, pushes, [h]])
+
+
+def tree_of(dynamics: Dynamics) -> Tree:
+    """The mechanism in whose bodies' axes loads act."""
+    kernels = dynamics.kernels
+    if kernels.generic:
+        return dynamics.model.uniform_tree
+    return kernels.tree if kernels.closed is None else kernels.closed.tree
+
+
+def _with_friction(tree: Tree, model: Model) -> Tree:
+    friction = {name: joint.friction for name, joint in model.joints.items()}
+    return replace(tree, bodies=tuple(replace(b, friction=friction[b.name]) for b in tree.bodies))
+
+
+def frictionless(model: Model) -> Model:
+    """The model without Coulomb friction in its joints; itself where there is none."""
+    if not any(joint.friction for joint in model.joints.values()):
+        return model
+    joints = [replace(joint, friction=0.0) for joint in model.joints.values()]
+    return Model(
+        model.name,
+        model.root,
+        list(model.links.values()),
+        joints,
+        model.gravity,
+        model.source,
+        list(model.loops.values()),
+        model.actuated,
+    )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many solids of one kind as one node of the browser's scene: one message moves all of them.
+
+A node per link costs about 0.2 ms per link and frame on the server's side; a batch costs that much in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.spatial.rotation_arrays import quaternions
+from ada_dynamics.view.browser.meshes import surface_of
+from ada_dynamics.view.browser.parts import Part
+from ada_dynamics.view.browser.solids import SOLIDS
+
+Array = NDArray[np.float64]
+
+
+class Batch:
+    """The parts of a robot that share a surface."""
+
+    def __init__(self, scene: Any, name: str, parts: Sequence[Part], rows: dict[str, int]) -> None:
+        """Draw them.
+
+        Args:
+            scene: viser's.
+            name: of the node.
+            parts: all of the same solid.
+            rows: by link, the row of its pose in what `move` is given.
+        """
+        self.links = [part.link for part in parts]
+        self._rows = np.array([rows[link] for link in self.links])
+        self._local = np.array([part.pose for part in parts])
+        solid = parts[0].solid
+        surface = SOLIDS[solid]() if solid in SOLIDS else surface_of(solid)
+        rgba = np.array([part.rgba for part in parts])
+        self.node = scene.add_batched_meshes_simple(
+            name,
+            surface.vertices,
+            surface.faces,
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(parts), 1)),
+            batched_positions=np.zeros((len(parts), 3)),
+            batched_scales=np.array([part.scale for part in parts]),
+            batched_colors=np.round(255.0 * rgba[:, :3]).astype(np.uint8),
+            batched_opacities=rgba[:, 3] if (rgba[:, 3] < 1.0).any() else None,
+            lod="off",
+            side="double" if solid not in SOLIDS else "front",
+        )
+
+    def move(self, poses: Array) -> None:
+        """Args: poses of the links in the world, (n, 4, 4)."""
+        world = poses[self._rows] @ self._local
+        self.node.batched_positions = world[:, :3, 3].astype(np.float32)
+        self.node.batched_wxyzs = quaternions(world[:, :3, :3]).astype(np.float32)
+
+    @property
+    def positions(self) -> Array:
+        """Where the parts are drawn, (n, 3)."""
+        return np.asarray(self.node.batched_positions, dtype=np.float64)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page in the browser, and the one thread that changes what it shows.
+
+Clicks and sliders arrive on threads of the web server. They only leave a note; `Page.run` acts on the notes, 30 times
+a second, on the thread that called it. So nothing that belongs to the robot needs a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ada_dynamics.errors import AdaError, InputError
+
+HOST, PORT = "127.0.0.1", 8080
+RATE = 30.0  # frames per second
+_PORTS_TRIED = 100
+_LAST_PORT = 65535
+
+
+class Page:
+    """A web server with one page: a 3D scene and controls beside it.
+
+    Example::
+
+        with Page("pa10") as page:
+            button = page.gui.add_button("stop")
+            page.when(button, page.end)
+            page.run()
+    """
+
+    def __init__(self, title: str, host: str = HOST, port: int = PORT) -> None:
+        """Start the server.
+
+        Args:
+            title: shown above the controls.
+            host: address to listen on; 127.0.0.1 is seen from this machine alone.
+            port: to listen on; 0 takes any free one.
+
+        Raises:
+            InputError: viser is not installed, or host or port are not to be had.
+        """
+        viser = _viser()
+        _refuse_taken(host, port)
+        with _silent():
+            self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        self.host, self.port = host, int(self.server.get_port())
+        self._notes: dict[object, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._is_open = True
+        if port and self.port != port:  # taken between the look and the start
+            self.close()
+            raise InputError(_taken(host, port))
+        self.gui, self.scene = self.server.gui, self.server.scene
+        self.gui.configure_theme(
+            control_layout="fixed", control_width="large", show_logo=False, show_share_button=False
+        )
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """What to type into a browser."""
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
+        return f"http://{shown}:{self.port}"
+
+    def when(self, control: Any, action: Callable[[], None]) -> None:
+        """Act on a click on a button, or on a new value of another control, given by a person.
+
+        Of values that arrive faster than they are acted on, the last one counts.
+
+        Args:
+            control: what viser's `gui.add_...` returned.
+            action: called by `run`; it reads the control's value itself.
+        """
+
+        async def noted(event: Any) -> None:  # awaited in the order of arrival, unlike functions
+            if event.client is not None:
+                self.note(id(control), action)
+
+        listen = control.on_click if hasattr(control, "on_click") else control.on_update
+        listen(noted)
+
+    def note(self, key: object, action: Callable[[], None]) -> None:
+        """Leave an action for `run`, from any thread; it takes the place of one left before under the same key."""
+        with self._lock:
+            self._notes.pop(key, None)
+            self._notes[key] = action
+
+    def say(self, text: str) -> None:
+        """Tell everybody who looks at the page."""
+        for client in self.server.get_clients().values():
+            client.add_notification("ada", text, auto_close_seconds=8.0)
+
+    def run(self, tick: Callable[[], None] | None = None, duration: float | None = None) -> None:
+        """Act on notes, and call a function once a frame, until `end`, Ctrl-C or the duration.
+
+        Args:
+            tick: called once a frame.
+            duration: [s]; without one it goes on.
+        """
+        begin = due = time.monotonic()
+        with contextlib.suppress(KeyboardInterrupt):
+            while not self._ended.is_set() and (duration is None or time.monotonic() - begin < duration):
+                self.act()
+                if tick:
+                    tick()
+                due = max(due + 1.0 / RATE, time.monotonic())
+                self._ended.wait(due - time.monotonic())
+
+    def act(self) -> None:
+        """Do what was noted."""
+        with self._lock:
+            notes, self._notes = self._notes, {}
+        for action in notes.values():
+            try:
+                action()
+            except AdaError as problem:
+                self.say(str(problem))
+
+    def end(self) -> None:
+        """Let `run` return; from any thread."""
+        self._ended.set()
+
+    def close(self) -> None:
+        """Stop the server and its threads."""
+        self._ended.set()
+        if self._is_open:
+            self._is_open = False
+            with _silent():
+                self.server.stop()
+
+    def invite(self, opens_browser: bool) -> None:
+        """Print the address, and open it where there is a screen."""
+        print(f"view: {self.url}   (Ctrl-C ends)", flush=True)
+        if opens_browser and _has_screen():
+            webbrowser.open(self.url)
+
+
+def _viser() -> Any:
+    try:
+        with _silent():
+            import viser
+    except ImportError:
+        raise InputError("the browser view needs viser: pip install 'ada_dynamics[view]'") from None
+    return viser
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """viser greets and takes its leave on the standard output, which belongs to the command."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    if not 0 <= port <= _LAST_PORT:
+        raise InputError(f"--port is {port}; it must be from 1 to {_LAST_PORT}, or 0 for any free one.")
+    try:
+        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as problem:
+        raise InputError(f"--host {host!r} is no address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
+    problem_found = _why_not(host, port)
+    if problem_found is None:
+        return
+    if _why_not(host, 0) is not None:
+        raise InputError(
+            f"--host {host}: this machine cannot listen there ({problem_found}). "
+            "Give 127.0.0.1, or 0.0.0.0 for all of its addresses."
+        )
+    raise InputError(_taken(host, port, problem_found))
+
+
+def _why_not(host: str, port: int) -> str | None:
+    """Why this machine cannot listen there; None if it can."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        with socket.socket(family, kind, protocol) as trial:
+            # As the server does it: a port that only waits for its last packets counts as free.
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+            trial.listen(1)
+    except OSError as problem:
+        return str(problem.strerror or problem)
+    return None
+
+
+def _taken(host: str, port: int, problem: str = "Address already in use") -> str:
+    nearest = range(port + 1, min(port + 1 + _PORTS_TRIED, _LAST_PORT + 1))
+    free = next((p for p in nearest if _why_not(host, p) is None), 0)
+    return f"port {port} of {host} cannot be used: {problem}. Choose another one, such as --port {free}."
+
+
+def _has_screen() -> bool:
+    """Whether a browser could show anything: else a text browser might take the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in the browser's 3D scene: its links, its loops and how well they close, ground, forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.model import Model
+from ada_dynamics.view.browser.batch import Batch
+from ada_dynamics.view.browser.parts import Part, parts_of, size_of
+
+Array = NDArray[np.float64]
+
+CLOSED, OPEN = 1e-9, 1e-3  # gap [m, rad] of a loop that is drawn green, and of one that is drawn red
+_GREEN, _RED = np.array([40.0, 170.0, 80.0]), np.array([215.0, 40.0, 40.0])
+_FORCE, _MASS, _POLYGON = (220, 60, 30), (20, 20, 20), (120, 60, 180)
+_VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
+_AWAY = 2.6  # its distance, in radii of the robot
+_LONGEST_ARROW = 0.5  # in sizes of the robot
+
+
+class Pull(NamedTuple):
+    """A link that is dragged with the mouse: from where on it, and where to, in the world [m]."""
+
+    link: str
+    phase: str  # start | update | end
+    grabbed: Array
+    pointer: Array
+
+
+class Arrow(NamedTuple):
+    """A force at a point, in the world."""
+
+    at: Array  # [m]
+    force: Array  # [N]
+
+
+class Scene:
+    """What the browser shows of one robot; `show` moves it."""
+
+    def __init__(
+        self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
+    ) -> None:
+        """Draw a robot.
+
+        Args:
+            server: viser's.
+            model: the robot.
+            dynamics: of the model; made here by default.
+            ground: height of the grid [m]; by default the lowest point at the first pose shown.
+        """
+        self.model = model
+        self.dynamics = dynamics or Dynamics(model)
+        self.size = size_of(model)
+        self.poses: dict[str, Array] = {}
+        self._server = server
+        self._ground = ground
+        self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
+        rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
+        self._batches = _batches(server.scene, model, rows)
+        self._loops = _LoopMarks(server.scene, self) if model.loops else None
+        self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
+        self._arrows: Any = None
+        self._polygon: Any = None
+        self._is_set_up = False
+
+    def show(
+        self,
+        q: ArrayLike,
+        arrows: Sequence[Arrow] = (),
+        polygon: ArrayLike | None = None,
+    ) -> None:
+        """Move the robot; the browser gets all that changes in one go.
+
+        Args:
+            q: positions.
+            arrows: forces to draw.
+            polygon: corners of the support polygon (n, 3), in order.
+        """
+        at = np.asarray(q, dtype=np.float64)
+        self.poses = self.dynamics.poses(at)
+        stacked = np.array(list(self.poses.values()))
+        if not self._is_set_up:
+            self._set_up(stacked)
+        with self._server.atomic():
+            for batch in self._batches:
+                batch.move(stacked)
+            if self._loops:
+                self._loops.move(at)
+            if self._com.visible:
+                self._com.position = self.dynamics.com(at)
+            self._show_arrows(arrows)
+            self._show_polygon(polygon)
+
+    @property
+    def gap(self) -> float:
+        """Largest gap of the loops in the pose shown [m, rad]."""
+        return max(self.gaps.values(), default=0.0)
+
+    @property
+    def gaps(self) -> Mapping[str, float]:
+        """Largest gap of each loop in the pose shown [m, rad]."""
+        return self._loops.gaps if self._loops else {}
+
+    @property
+    def has_com(self) -> bool:
+        """Whether the centre of mass is marked."""
+        return bool(self._com.visible)
+
+    @has_com.setter
+    def has_com(self, value: bool) -> None:
+        self._com.visible = bool(value)
+
+    def part_positions(self) -> Array:
+        """Where all parts of the robot are drawn, (n, 3)."""
+        return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self._batches)])
+
+    def on_pull(self, action: Callable[[Pull], None]) -> None:
+        """Call a function while a link is dragged with the left mouse button."""
+        for batch in self._batches:
+
+            async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+                link = links[event.instance_index or 0]
+                action(Pull(link, event.phase, np.array(event.start_position), np.array(event.end_position)))
+
+            batch.node.on_drag("left")(pulled)
+
+    def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
+        """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
+        for batch in self._batches:
+
+            async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+                action(links[event.instance_index or 0], np.array(event.ray_origin), np.array(event.ray_direction))
+
+            batch.node.on_click(clicked)
+
+    def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
+        """A force at a point of the world as a wrench on a link: [f, n] at its origin, in its axes.
+
+        Args:
+            link: name of the link.
+            force: [N], world's axes.
+            point: [m], in the world, of the pose shown.
+        """
+        pose = self.poses[link]
+        f = np.asarray(force, dtype=np.float64)
+        moment = np.cross(np.asarray(point, dtype=np.float64) - pose[:3, 3], f)
+        return np.concatenate([pose[:3, :3].T @ f, pose[:3, :3].T @ moment])
+
+    def centre_of(self, link: str) -> Array:
+        """Centre of mass of a link in the world, in the pose shown."""
+        pose = self.poses[link]
+        return np.asarray(pose[:3, 3] + pose[:3, :3] @ self.model.links[link].com)
+
+    def _set_up(self, poses: Array) -> None:
+        """Ground and camera, which need a pose."""
+        self._is_set_up = True
+        points = poses[:, :3, 3]
+        for batch in self._batches:
+            batch.move(poses)
+        drawn = np.concatenate([points, self.part_positions()])
+        low, high = drawn.min(axis=0), drawn.max(axis=0)
+        centre, radius = 0.5 * (low + high), max(0.5 * float(np.linalg.norm(high - low)), 0.25 * self.size)
+        height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
+        cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
+        width = 40.0 * cell
+        self._server.scene.add_grid(
+            "/ground",
+            width,
+            width,
+            cell_size=cell,
+            section_size=5.0 * cell,
+            position=(float(centre[0]), float(centre[1]), height),
+            fade_distance=3.0 * width,
+        )
+        # Not every viewer has the same aspect: a little more than the sphere around the robot fits in all.
+        self._server.initial_camera.look_at = centre
+        self._server.initial_camera.position = centre + _AWAY * radius * _VIEW / np.linalg.norm(_VIEW)
+
+    def _show_arrows(self, arrows: Sequence[Arrow]) -> None:
+        points = np.zeros((max(len(arrows), 1), 2, 3), dtype=np.float32)
+        scale = self.size / (2.0 * self._weight)
+        for i, arrow in enumerate(arrows):
+            reach = scale * np.asarray(arrow.force)
+            reach *= min(1.0, _LONGEST_ARROW * self.size / max(float(np.linalg.norm(reach)), 1e-12))
+            points[i] = arrow.at, arrow.at + reach
+        if self._arrows is None:
+            if arrows:
+                width = 0.008 * self.size
+                self._arrows = self._server.scene.add_arrows(
+                    "/forces", points, _FORCE, shaft_radius=width, head_radius=2.5 * width, head_length=5.0 * width
+                )
+            return
+        self._arrows.visible = bool(arrows)
+        if arrows:
+            self._arrows.points = points
+
+    def _show_polygon(self, corners: ArrayLike | None) -> None:
+        ring = np.zeros((0, 3)) if corners is None else np.asarray(corners, dtype=np.float64).reshape(-1, 3)
+        if self._polygon is None and not len(ring):
+            return
+        segments = np.stack([ring, np.roll(ring, -1, axis=0)], axis=1).astype(np.float32)
+        if self._polygon is None:
+            self._polygon = self._server.scene.add_line_segments(
+                "/support", segments, _POLYGON, thickness=3.0, thickness_units="screen"
+            )
+        self._polygon.visible = bool(len(ring))
+        if len(ring):
+            self._polygon.points = segments
+
+
+class _LoopMarks:
+    """A ball at each loop joint, and a line across its gap, in the colour of the gap."""
+
+    def __init__(self, scene: Any, owner: Scene) -> None:
+        self._owner = owner
+        self._numbers = LoopNumbers(owner.model)
+        names = np.array([name for name, _, _ in self._numbers.conditions])
+        self._conditions = {name: np.flatnonzero(names == name) for name in owner.model.loop_names}
+        self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)
+        root, radius = owner.model.root, 0.018 * owner.size
+        marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in self.gaps]
+        self._balls = Batch(scene, "/loops/joints", marks, {root: 0}).node
+        self._lines = scene.add_line_segments(
+            "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius
+        )
+
+    def move(self, q: Array) -> None:
+        sizes = np.abs(self._numbers.gap(q))
+        for name, rows in self._conditions.items():
+            self.gaps[name] = float(np.max(sizes[rows], initial=0.0))
+        ends = np.array([_ends(loop, self._owner.poses) for loop in self._owner.model.loops.values()])
+        colours = np.array([gap_colour(gap) for gap in self.gaps.values()])
+        self._balls.batched_positions = ends[:, 1].astype(np.float32)
+        self._balls.batched_colors = colours
+        self._lines.points = ends.astype(np.float32)
+        self._lines.colors = np.repeat(colours[:, np.newaxis], 2, axis=1)
+
+
+def _ends(loop: LoopJoint, poses: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Where the joint is on its parent and on its child, in the world."""
+    found = []
+    for link, xyz in ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz)):
+        pose = np.eye(4) if link == WORLD_LINK and link not in poses else poses[link]
+        found.append(pose[:3, 3] + pose[:3, :3] @ xyz)
+    return found[0], found[1]
+
+
+def gap_colour(gap: float) -> NDArray[np.uint8]:
+    """Green for a closed loop, red for an open one; by the logarithm of the gap between."""
+    share = (np.log10(max(gap, 1e-30)) - np.log10(CLOSED)) / (np.log10(OPEN) - np.log10(CLOSED))
+    share = float(np.clip(share, 0.0, 1.0))
+    return np.asarray(np.round((1.0 - share) * _GREEN + share * _RED), dtype=np.uint8)
+
+
+def _batches(scene: Any, model: Model, rows: dict[str, int]) -> list[Batch]:
+    """All parts of a robot, by solid. What is see-through is drawn apart, or it would hide what is behind it."""
+    by_solid: dict[tuple[str, bool], list[Part]] = {}
+    for part in parts_of(model):
+        by_solid.setdefault((part.solid, part.rgba[3] < 1.0), []).append(part)
+    return [
+        Batch(scene, f"/robot/{i}_{solid if '/' not in solid else 'mesh'}", parts, rows)
+        for i, ((solid, _), parts) in enumerate(by_solid.items())
+    ]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline of Awa 2009 (eqs. 3-46) against `Dynamics`, which shares no recursion with it, and its PID control."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios.experiments import awa_dynamics, awa_kinematics, awa_motors
+from ada_dynamics.scenarios.experiments.awa_kinematics import Frame, Samples
+from ada_dynamics.scenarios.experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
+
+Array = NDArray[np.float64]
+STATES = 6
+# A dozen products of 4x4 matrices with entries up to some tens: 1e-14 is seen.
+ROUNDING = 1e-11
+
+
+def two_armed(base: str = "floating") -> ada.Model:
+    """A body with two branches of three motors, each with a fixed hand; all numbers are random."""
+    rng = np.random.default_rng(5)
+    builder = ada.Builder("two_armed").link("trunk", 1.0, (0.1, 0.2, 0.3), (0.1, 0.2, 0.25, 0.01, 0.02, 0.03))
+    for side in ("left", "right"):
+        parent = "trunk"
+        for i in range(4):
+            name = f"{side}_{i}"
+            A = rng.normal(size=(3, 3))
+            builder.link(name, rng.uniform(0.1, 1.0), rng.normal(size=3) * 0.1, 0.01 * (A @ A.T + np.eye(3)))
+            kind, axis = ("fixed", None) if i == 3 else ("revolute", rng.normal(size=3))
+            place = rng.normal(size=3) * 0.2, rng.normal(size=3)
+            builder.joint(f"joint_{name}", kind, parent, name, *place, axis=axis)
+            parent = name
+    return builder.build(base=base)
+
+
+class Case:
+    """Random states of a model, and what the pipeline makes of them."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(1)
+        self.model = two_armed()
+        self.dynamics = ada.Dynamics(self.model)
+        self.q = np.array([self.model.random_state(rng)[0] for _ in range(STATES)])
+        self.v, self.a = rng.normal(size=(2, STATES, self.model.nv))
+        self.motors = awa_motors.motors_of(self.model)
+        samples = Samples(self.q[:, 7:], self.v[:, 6:], self.a[:, 6:])
+        self.motions = awa_kinematics.motions_of(self.motors, samples, self.frame(self.model.root))
+        self.loads = awa_dynamics.loads_of(self.motors, self.motions, np.array(self.model.gravity))
+
+    def frame(self, link: str) -> Frame:
+        """T, V and A of a link from `Dynamics` (eqs. 16 and 28)."""
+        T = self.dynamics.pose(link, self.q)
+        velocity = self.dynamics.velocity(link, self.q, self.v)
+        acceleration = self.dynamics.acceleration(link, self.q, self.v, self.a)
+        p, w, wd = T[:, :3, 3], velocity[:, 3:], acceleration[:, 3:]
+        V, A = np.zeros_like(T), np.zeros_like(T)
+        V[:, :3, :3], A[:, :3, :3] = awa_kinematics.hat(w), awa_kinematics.hat(wd)
+        V[:, :3, 3] = velocity[:, :3] - np.cross(w, p)
+        A[:, :3, 3] = acceleration[:, :3] - np.cross(w, velocity[:, :3]) - np.cross(wd, p)
+        return Frame(T, V, A)
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return Case()
+
+
+def test_motion_of_every_hand_equals_that_of_dynamics(case: Case) -> None:
+    for motor, motion in zip(case.motors, case.motions, strict=True):
+        if motor.link.endswith("_3"):  # which carry nothing: their tip is their origin
+            wanted = case.frame(motor.link)
+            assert np.allclose(motion.tip.T, wanted.T, atol=ROUNDING)
+            assert np.allclose(motion.tip.V, wanted.V, atol=ROUNDING)
+            assert np.allclose(motion.tip.A, wanted.A, atol=ROUNDING)
+
+
+def test_torques_equal_inverse_dynamics(case: Case) -> None:
+    u = np.array([load.u for motor, load in zip(case.motors, case.loads, strict=True) if motor.column is not None]).T
+    assert np.allclose(u, case.dynamics.inverse(case.q, case.v, case.a)[:, 6:], atol=ROUNDING)
+
+
+def test_load_of_the_body_is_the_wrench_on_the_floating_base(case: Case) -> None:
+    T = case.dynamics.pose(case.model.root, case.q)
+    back = np.swapaxes(T[:, :3, :3], 1, 2)
+    whole = case.loads[0]
+    about_origin = whole.moment - np.cross(T[:, :3, 3], whole.f)
+    found = np.concatenate([np.einsum("nij,nj->ni", back, x) for x in (whole.f, about_origin)], axis=1)
+    assert np.allclose(found, case.dynamics.inverse(case.q, case.v, case.a)[:, :6], atol=ROUNDING)
+
+
+def test_momenta_add_up_to_the_momentum_of_the_robot(case: Case) -> None:
+    P, L = (np.sum([getattr(load, name) for load in case.loads], axis=0) for name in "PL")
+    momentum, com = case.dynamics.momentum(case.q, case.v), case.dynamics.com(case.q)
+    assert np.allclose(P, momentum[:, :3], atol=ROUNDING)
+    assert np.allclose(L - np.cross(com, P), momentum[:, 3:], atol=ROUNDING)
+
+
+def test_a_transpose_in_the_place_of_an_inverse_gives_no_spatial_velocity(case: Case) -> None:
+    """Eq. 19 as printed: T V Tᵀ has a part that is not skew where T has a position."""
+    T, V = case.motions[2].tip.T, case.motions[3].tip.V
+    printed, meant = T @ V @ np.swapaxes(T, 1, 2), T @ V @ awa_kinematics.inverse(T)
+
+    def off_skew(M: Array) -> float:
+        return float(np.abs(M[:, :3, :3] + np.swapaxes(M[:, :3, :3], 1, 2)).max())
+
+    assert off_skew(meant) < ROUNDING
+    assert off_skew(printed) > 1e-3
+
+
+def test_while_a_foot_stands_it_stands(case: Case) -> None:
+    rng = np.random.default_rng(2)
+    samples = Samples(*rng.normal(size=(3, STATES, 6)))
+    index = next(i for i, motor in enumerate(case.motors) if motor.link == "right_3")
+    still = awa_kinematics.standing(np.eye(4), STATES)
+    seen = awa_kinematics.motions_of(case.motors, samples, still)[index].tip
+    at = case.motions[index].tip.T[0]
+    foot = awa_kinematics.motions_of(case.motors, samples, awa_kinematics.foot_stands(seen, at))[index].tip
+    assert np.allclose(foot.T, at, atol=ROUNDING)
+    assert np.allclose(foot.V, 0.0, atol=ROUNDING)
+    assert np.allclose(foot.A, 0.0, atol=ROUNDING)
+
+
+def test_differences_are_exact_on_a_parabola_but_for_their_lag() -> None:
+    dt = 0.1
+    t = dt * np.arange(9)
+    found = awa_kinematics.differentiated((3.0 * t**2)[:, None], dt)
+    assert np.allclose(found.rates[:, 0], 6.0 * (t[:-2] + dt / 2.0))
+    assert np.allclose(found.accelerations, 6.0)
+    assert len(found.angles) == len(t) - 2
+
+
+def test_motors_refuse_what_the_paper_has_not() -> None:
+    slider = ada.Builder("slider").link("base").link("box", 1.0, inertia=(1, 1, 1))
+    slider.joint("rail", "prismatic", "base", "box")
+    with pytest.raises(InputError, match=r"'rail' is prismatic"):
+        awa_motors.motors_of(slider.build())
+    with pytest.raises(InputError, match="has loops"):
+        awa_motors.motors_of(ada.load("four_bar"))
+
+
+# --- eq. 1 ----------------------------------------------------------------------------------------------------------
+def test_pid_is_equation_1_on_a_ramp() -> None:
+    """e = c t: u = K_p (c t + c t² / 2 T_i + T_d c), with the sum in the place of the integral."""
+    T, c, steps = 1e-3, 0.2, 400
+    pid = Pid(Gains(), T, 1)
+    for k in range(steps + 1):
+        u = pid.target_speed(np.array([c * k * T]))
+    t = steps * T
+    # The sum of k T over the samples is t (t + T) / 2.
+    assert u[0] == pytest.approx(5.0 * (c * t + c * t * (t + T) / 2.0 / 0.5 + 0.1 * c), rel=1e-12)
+
+
+def test_torque_stays_within_that_of_the_servo() -> None:
+    pid = Pid(Gains(), 1e-3, 2)
+    torque = pid.torque(np.array([3.0, -3.0]), np.zeros(2), np.zeros(2))
+    assert torque == pytest.approx([LARGEST_TORQUE, -LARGEST_TORQUE])
+    assert pytest.approx(0.8532, abs=1e-4) == LARGEST_TORQUE
+
+
+@pytest.mark.parametrize(("gains", "period", "named"), [(Gains(kp=0.0), 1e-3, "K_p"), (Gains(), -1.0, "period")])
+def test_pid_refuses_gains_that_are_none(gains: Gains, period: float, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        Pid(gains, period, 3)

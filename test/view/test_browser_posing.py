@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots posed by hand: loops stay closed, the motors lead, what cannot be reached is not."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model import Builder
+from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.view.browser.posing import Posing
+
+
+def posing(name):
+    return Posing(ada.load(name), start_of_mechanism(name))
+
+
+def leading(shown):
+    return [knob for knob in shown.knobs if knob.leads]
+
+
+def test_a_tree_has_a_knob_per_joint_and_each_moves_its_joint_alone():
+    shown = posing("pa10")
+    assert [knob.label for knob in shown.knobs] == shown.model.joint_names
+    for i, knob in enumerate(shown.knobs):
+        before = shown.q.copy()
+        assert shown.move(knob, 0.3)
+        before[i] = 0.3
+        np.testing.assert_array_equal(shown.q, before)
+
+
+def test_the_rhombus_follows_its_crank_as_a_parallelogram():
+    shown = posing("four_bar")
+    crank = leading(shown)[0]
+    assert [knob.label for knob in leading(shown)] == ["joint_1"]
+    for angle in (2.0, 1.0, 2.6):
+        assert shown.move(crank, angle)
+        # Opposite sides stay parallel, figure 3.9's start being (135, -45, 225) deg: relative angles of the sides.
+        np.testing.assert_allclose(shown.q, [angle, 0.5 * np.pi - angle, 0.5 * np.pi + angle], atol=1e-10)
+        assert shown.gap < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("name", "motors"),
+    [("five_bar", 2), ("slider_crank", 1), ("delta", 3), ("stewart", 6), ("parallel_gripper", 1)],
+)
+def test_as_many_motors_lead_as_there_are_motions_and_they_hold_each_other(name, motors):
+    shown = posing(name)
+    knobs = leading(shown)
+    assert len(knobs) == motors
+    assert {knob.joint for knob in knobs} <= set(shown.model.actuated)
+    start = [shown.value(knob) for knob in knobs]
+    step = 0.02
+    assert shown.move(knobs[0], start[0] + step)
+    after = [shown.value(knob) for knob in knobs]
+    np.testing.assert_allclose(after, [start[0] + step, *start[1:]], atol=1e-12)
+    assert shown.gap < 1e-10
+
+
+def rocker(crank, rod, rocker_length, base):
+    """A four-bar whose links have any lengths."""
+    b = Builder("rocker")
+    b.link("base")
+    for i, length in enumerate((crank, rod, rocker_length), start=1):
+        b.link(f"link_{i}", mass=1.0, com=(0, 0, 0.5 * length), inertia=np.diag([0.1, 0.1, 0.01]))
+    b.joint("joint_1", "revolute", "base", "link_1", axis=(0, 1, 0))
+    b.joint("joint_2", "revolute", "link_1", "link_2", axis=(0, 1, 0), xyz=(0, 0, crank))
+    b.joint("joint_3", "revolute", "link_2", "link_3", axis=(0, 1, 0), xyz=(0, 0, rod))
+    b.loop("closing", "revolute", "link_3", "base", axis=(0, 1, 0), parent_xyz=(0, 0, rocker_length), child_xyz=(base, 0, 0))
+    return b.build()
+
+
+def test_a_crank_that_cannot_turn_over_stops_at_its_dead_centre():
+    # Grashof's rule: 1 + 2 > 1.2 + 1.3. The crank stops where rod and rocker are in line, at 2.5 from its tip.
+    a, b, c, d = 2.0, 1.2, 1.3, 1.0
+    tip = lambda angle: np.hypot(a * np.sin(angle) - d, a * np.cos(angle))  # noqa: E731
+    shown = Posing(rocker(a, b, c, d), [0.6, 1.5, 1.5])
+    crank = leading(shown)[0]
+    assert not shown.move(crank, -3.0)
+    # The last step is halved 8 times from 0.1 rad; beside a dead centre the gap grows with the square of the rest.
+    assert tip(shown.value(crank)) == pytest.approx(b + c, abs=2e-3)
+    assert shown.gap < 1e-10
+    assert shown.move(crank, 0.6)
+
+
+def test_a_free_body_has_places_and_angles_and_keeps_its_quaternion_unit():
+    shown = Posing(ada.load("pa10", base="floating"))
+    roots = {knob.label: knob for knob in shown.knobs if knob.joint == "root_joint"}
+    assert [label.split()[1] for label in roots] == ["x", "y", "z", "roll", "pitch", "yaw"]
+    for label, value in zip(roots, (0.1, -0.2, 0.3, 0.4, -0.5, 2.0), strict=True):
+        shown.move(roots[label], value)
+    found = [shown.value(knob) for knob in roots.values()]
+    np.testing.assert_allclose(found, [0.1, -0.2, 0.3, 0.4, -0.5, 2.0], atol=1e-12)
+    assert np.linalg.norm(shown.q[3:7]) == pytest.approx(1.0, abs=1e-15)
