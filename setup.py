@@ -37,6 +37,7 @@ def data_files() -> list[tuple[str, list[str]]]:
 # MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
 YAML = ["PyYAML>=6,<7"]
+RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
 # The wheels of ROS 2 exist for this platform only; elsewhere the extra is empty and ROS comes from its own installer.
 ROS_WHEELS = "; platform_system == 'Linux' and platform_machine == 'x86_64' and python_version < '3.15'"
 ROS = [
@@ -57,6 +58,7 @@ EXTRAS = {
     "ros": [requirement + ROS_WHEELS for requirement in ROS],
     "xacro": ["xacro>=2.1,<3"],
     "yaml": YAML,
+    "record": RECORD,
     "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4"],
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
@@ -64,8 +66,10 @@ EXTRAS = {
         "pytest-xdist>=3.5,<4",
         "hypothesis>=6.100,<7",
         "example-robot-data>=6,<7",
+        "mcap-ros2-support>=0.5.7,<1",
         *ORACLE,
         *YAML,
+        *RECORD,
     ],
     "dev": [
         "ruff>=0.15,<0.18",

@@ -6,6 +6,7 @@ import ada_dynamics as ada
 model = ada.load("pa10")
 dyn = ada.Dynamics(model)
 a = dyn.forward(q, v, tau)
+log = ada.Simulation(model, q).run(3.0)
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ if TYPE_CHECKING:
     from ada_dynamics.loops.check import check
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
     from ada_dynamics.model.load import load
+    from ada_dynamics.simulation import Contact, Log, Simulation
 
 # Loaded when first used, so that `import ada_dynamics` costs next to nothing.
 _HOMES = {
     "Builder": "ada_dynamics.model",
+    "Contact": "ada_dynamics.simulation",
     "Dynamics": "ada_dynamics.dynamics",
+    "Log": "ada_dynamics.simulation",
     "Model": "ada_dynamics.model",
+    "Simulation": "ada_dynamics.simulation",
     "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
     "check": "ada_dynamics.loops.check",
@@ -47,11 +52,14 @@ __all__ = [
     "BifurcationWarning",
     "Builder",
     "CompileError",
+    "Contact",
     "Dynamics",
     "InputError",
+    "Log",
     "Model",
     "ModelError",
     "OpenLoopWarning",
+    "Simulation",
     "SingularPoseWarning",
     "__version__",
     "assemble",

@@ -18,8 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ada_dynamics import Dynamics
-from ada_dynamics.commands.free_motion import move_freely
+from ada_dynamics import Dynamics, Simulation
 from ada_dynamics.view.skeleton import skeleton
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,7 +33,7 @@ Names = dict[str, Any]
 def four_bar(example: Names) -> Figure:
     """Snapshots of the falling linkage with the force of its closing joint, and that force over time."""
     model = example["model"]
-    path = move_freely(model, example["q"], 1.6, 2e-3)
+    path = Simulation(model, example["q"], step=2e-3).run(1.6)
     figure, (left, right) = _two_panels()
     wrenches = path.dynamics.joint_wrenches(path.q, path.v, np.zeros(model.nv))["closing"]
     for i in range(0, 401, 80):

@@ -37,6 +37,7 @@ class Mechanism:
         limits = stops.resolve(model) if stops else ()
         moving = without_friction(tree)
         count = len(contacts)
+        self._quaternions = [slice(b.q.stop - 4, b.q.stop) for b in tree.bodies if b.joint.kind == "floating"]
 
         def loads(q, v, step):
             external, added = gather(contact_loads(tree, contacts, q, v, step))
@@ -83,19 +84,17 @@ class Mechanism:
 
     def _march(self, q, v, h, steps, step):
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
-        rows_q, rows_v, rows_w = [q], [v], [self.world(q, v)]
+        rows_q, rows_v = [q], [v]
         for _ in range(steps):
             q, v = step(q, v)
-            q = self.model.integrate(q, np.zeros(self.model.nv), 0.0)
+            for own in self._quaternions:
+                q[own] /= np.linalg.norm(q[own])
             rows_q.append(q)
             rows_v.append(v)
-            rows_w.append(self.world(q, v))
-        return Motion(h * np.arange(steps + 1), np.array(rows_q), np.array(rows_v), np.array(rows_w))
-
-    def world(self, q, v):
-        """Wrenches of the contacts in one state."""
-        found = self.rate.single(q, v)
-        return found[2] if len(found) > 2 else np.zeros((0, 6))
+        Q, V = np.array(rows_q), np.array(rows_v)
+        found = self.rate.batch(Q, V)
+        world = found[2] if len(found) > 2 else np.zeros((len(Q), 0, 6))
+        return Motion(h * np.arange(steps + 1), Q, V, world)
 
 
 def _kernel(name, inputs, body):

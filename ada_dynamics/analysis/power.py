@@ -27,7 +27,7 @@ from ada_dynamics.model.joints import (
     Universal,
 )
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.stops import JointStops
+from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 
 Array = NDArray[np.float64]
 
@@ -93,8 +93,8 @@ def power_balance(
     Args:
         motion: a `Log`: model, t, q, v; its tau, external wrenches and contact wrenches where it has them.
         stops: the joint stops that acted.
-        friction_speed: speed under which Coulomb friction was as good as viscous (`joint_loads`); the log's own by
-            default, and f sign(v) where it has none.
+        friction_speed: speed under which Coulomb friction was as good as viscous (`joint_loads`); by default that of
+            simulations for their logs, and f sign(v) for other motions.
         places: where the contacts are (see `balance`); the log's own by default.
         is_held: whether the efforts of each row held until the next one, as those of a controller do; else they are
             taken as samples of something smooth.
@@ -133,8 +133,11 @@ def _efforts(motion: Motion) -> Array:
 def _friction_speed(motion: Any, given: float | None) -> float | None:
     if given is not None and not 0.0 < given < np.inf:
         raise InputError(f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].")
-    own = (getattr(motion, "info", None) or {}).get("friction_speed")
-    return given if given is not None else None if own is None else float(own)
+    if given is not None:
+        return given
+    info = getattr(motion, "info", None) or {}
+    own = info.get("friction_speed", FRICTION_SPEED if "integrator" in info else None)
+    return None if own is None else float(own)
 
 
 def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = None) -> Array:

@@ -22,33 +22,42 @@ from ada_dynamics.commands.common import (
     source_of,
     start_pose,
 )
-from ada_dynamics.commands.free_motion import Trajectory, move_freely
 from ada_dynamics.commands.terminal_view import draw
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
-from ada_dynamics.model.joints import Continuous, Revolute
+from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.contact import Contact
+from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.simulation import Simulation
+from ada_dynamics.view.skeleton import skeleton
 
 NAME = "sim"
 SUMMARY = "let a robot move under its own weight"
 DETAILS = """\
-Let a robot move under its own weight, without motors, and show it as a stick figure in the terminal.
+Let a robot move under its own weight, without motors, and show it as a stick figure in the terminal or in the browser.
 Robots with closed loops start in a pose that closes them; the loops are kept closed, and their energy constant.
+Robots that stand on boxes or spheres, such as khr1, stand on the ground.
 
 examples:
   ada sim pa10                              watch it fall
+  ada sim pa10 --view                       in the browser: pause, push it, plots
   ada sim pa10 --headless --duration 10     figures only, ends by itself
   ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
+  ada sim khr1 --animate khr1.gif           a film
   ada sim robot.urdf --base floating
   ada sim four_bar --json                   a linkage; see `ada list`
+  ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
   ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
 """
 FRAMES_PER_SECOND = 25
 LINES = 10  # of the table without a terminal
-STEP, STEP_WITH_LOOPS = 1e-3, 2e-3  # [s]; closing loops anew takes a few milliseconds
+STEP = 1e-3  # [s]
 _NEAR = 1e-6  # [rad, m] by which a start pose may be off without a word
-_START = "loops closed near zero; without loops 45 deg in the second joint, so that an upright arm falls"
+_START = "as the robot's document has it; else loops closed near zero, upright arms with 45 deg in the second joint"
+_FREE = (Floating.kind, FloatingEuler.kind)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,120 +66,213 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_arguments(parser)
     add_loops_argument(parser)
     add_start_argument(parser, _START)
-    parser.add_argument("--duration", type=float, default=5.0, metavar="S", help="seconds to simulate (default 5)")
+    parser.add_argument("--duration", type=float, metavar="S", help="seconds to simulate (default 5; --view: no end)")
     parser.add_argument(
-        "--step",
-        type=float,
-        metavar="S",
-        help=f"integration step [s] (default {STEP:g}, with loops {STEP_WITH_LOOPS:g})",
+        "--step", type=float, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"
+    )
+    parser.add_argument(
+        "--integrator",
+        choices=list(METHODS),
+        help="default: rkf45, on the ground semi_implicit; see docs/simulation.md",
+    )
+    parser.add_argument(
+        "--ground",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="a plane at height 0 that the robot's shapes touch (default auto: under floating robots with weight)",
     )
     parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
     parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
+    parser.add_argument("--view", action="store_true", help="in the browser, in real time")
+    parser.add_argument("--host", default="127.0.0.1", help="address of the browser view (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8080, help="port of the browser view (default 8080)")
+    parser.add_argument("--no-open", action="store_true", help="do not open a browser by itself")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
+    parser.add_argument("--snapshots", type=Path, metavar="FILE", help="write poses over time as a picture")
+    parser.add_argument("--animate", type=Path, metavar="FILE", help="write a film (gif, mp4)")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file while it runs")
 
 
 def run(options: argparse.Namespace) -> int:
     """Simulate, then show."""
     model = load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops)
-    step = options.step if options.step is not None else STEP_WITH_LOOPS if model.loops else STEP
-    for name, value in (("duration", options.duration), ("step", step)):
-        if not 0.0 < value < np.inf:
+    for name in ("duration", "step"):
+        value = getattr(options, name)
+        if value is not None and not 0.0 < value < np.inf:
             raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
-    q = _start(model, start_pose(options, model), options.base)
+    q = _start(model, start_pose(options, model))
+    contact = _ground(model, options.ground)
+    integrator = options.integrator or ("rkf45" if contact is None else "semi_implicit")
+    sim = Simulation(
+        model, np.array(q), integrator=integrator, step=options.step, contact=contact, pushable=options.view
+    )
+    if options.view:
+        return _live(sim, options)
     started = time.perf_counter()
-    trajectory = move_freely(model, np.array(q), options.duration, step)
+    log = sim.run(5.0 if options.duration is None else options.duration, options.record, "auto")
     elapsed = time.perf_counter() - started
-    if options.plot:
-        trajectory.plot(options.plot)
+    _write_pictures(log, options)
     if options.json:
-        print_json({**_figures(trajectory), "seconds_of_computing": elapsed})
+        print_json({**_figures(log), "seconds_of_computing": elapsed})
         return 0
     if not options.headless and sys.stdout.isatty():
-        _play(trajectory)
+        _play(log)
     else:
-        _print_table(trajectory)
-    steps = len(trajectory.t) - 1
-    print(
-        f"{model.name}: {trajectory.t[-1]:g} s in {steps} steps, {elapsed:.2f} s of computing "
-        f"({trajectory.t[-1] / elapsed:.1f} x real time); energy drift {trajectory.energy_drift():.1e} of its swing."
-    )
+        _print_table(log)
+    _print_summary(log, elapsed)
     if q.moved > _NEAR and options.start is not None:
         print(f"start: the loops were closed by moving the given pose by up to {q.moved:.3g} [rad, m]")
     if model.loops:
-        print(f"loops: largest gap {_largest_gap(trajectory):.1e} [m, rad]{_passed(trajectory)}")
+        print(f"loops: largest gap {_largest_gap(log):.1e} [m, rad]{_passed(log)}")
     return 0
 
 
-def _start(model: Model, guess: NDArray[np.float64] | None, base: str | None) -> AssembledPose:
+def _live(sim: Simulation, options: argparse.Namespace) -> int:
+    from ada_dynamics.view.browser.live import live
+
+    ground = None if sim.contact is None else 0.0
+    live(
+        sim,
+        host=options.host,
+        port=options.port,
+        open_browser=not options.no_open,
+        duration=options.duration,
+        ground=ground,
+    )
+    return 0
+
+
+def _start(model: Model, guess: NDArray[np.float64] | None) -> AssembledPose:
     """Where the robot starts."""
     turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
-    if guess is None and not model.loops and base in (None, "fixed") and len(turning) > 1:
+    if guess is None and not model.loops and not _floats(model) and len(turning) > 1:
         guess = model.neutral()
         guess[model.q_index(turning[1])] = np.pi / 4
     return assemble(model, guess)
 
 
-def _figures(trajectory: Trajectory) -> dict[str, Any]:
+def _floats(model: Model) -> bool:
+    return any(joint.kind in _FREE for joint in model.joints.values())
+
+
+def _ground(model: Model, wanted: str) -> Contact | None:
+    """Contact with a plane at height 0."""
+    has_shapes = any(link.collisions or link.visuals for link in model.links.values())
+    falls = _floats(model) and np.linalg.norm(model.gravity) > 0.0 and has_shapes
+    if wanted == "off" or (wanted == "auto" and not falls):
+        return None
+    return Contact.of_shapes(model, _outer_links(model))
+
+
+def _outer_links(model: Model) -> list[str]:
+    """The base and the ends of all limbs, or what is nearest to them and has a shape."""
+    above = {joint.child: joint.parent for joint in model.joints.values()}
+    parents = set(above.values())
+    outer: dict[str, None] = {}
+    for link in (model.root, *(name for name in model.links if name not in parents)):
+        while link in above and not _has_shape(model, link):
+            link = above[link]
+        if _has_shape(model, link):
+            outer[link] = None
+    return list(outer)
+
+
+def _has_shape(model: Model, link: str) -> bool:
+    return link in model.links and bool(model.links[link].collisions or model.links[link].visuals)
+
+
+def _write_pictures(log: Log, options: argparse.Namespace) -> None:
+    if options.plot:
+        log.plot(options.plot)
+    if options.snapshots:
+        from ada_dynamics.view.snapshots import plot_snapshots
+
+        plot_snapshots(log, options.snapshots)
+    if options.animate:
+        from ada_dynamics.view.animate import animate
+
+        animate(log, options.animate)
+
+
+def _figures(log: Log) -> dict[str, Any]:
     """The rows of the table, and what holds for the whole motion."""
-    rows, model = _rows(trajectory), trajectory.model
+    kinetic, potential = log.energy
     return {
-        "robot": model.name,
-        "duration": trajectory.t[-1],
-        "steps": len(trajectory.t) - 1,
-        "energy_drift": trajectory.energy_drift(),
-        "largest_gap": _largest_gap(trajectory),
-        "singular_at": trajectory.singular,
+        "robot": log.model.name,
+        "duration": log.t[-1],
+        "steps": log.info["steps"],
+        "integrator": log.info["integrator"],
+        "energy_drift": log.energy_drift,
+        "largest_gap": _largest_gap(log),
+        "singular_at": log.singular,
         "states": [
             {
-                "t": trajectory.t[i],
-                "q": trajectory.q[i].tolist(),
-                "v": trajectory.v[i].tolist(),
-                "kinetic_energy": trajectory.energy[i, 0],
-                "potential_energy": trajectory.energy[i, 1],
+                "t": log.t[i],
+                "q": log.q[i].tolist(),
+                "v": log.v[i].tolist(),
+                "kinetic_energy": kinetic[i],
+                "potential_energy": potential[i],
             }
-            for i in rows
+            for i in _rows(log)
         ],
     }
 
 
-def _largest_gap(trajectory: Trajectory) -> float:
-    return max(trajectory.gap(i) for i in _rows(trajectory))
+def _largest_gap(log: Log) -> float:
+    return float(np.max(log.loop_gap)) if log.model.loops else 0.0
 
 
-def _passed(trajectory: Trajectory) -> str:
-    times = trajectory.singular
+def _passed(log: Log) -> str:
+    times = log.singular
     if not times:
         return ""
     shown = ", ".join(f"{t:.3g}" for t in times[:6]) + (", ..." if len(times) > 6 else "")
     return f"; passed singular poses at t = {shown} s"
 
 
-def _rows(trajectory: Trajectory) -> list[int]:
+def _rows(log: Log) -> list[int]:
     """The states that the table shows."""
-    return [int(i) for i in np.linspace(0, len(trajectory.t) - 1, LINES + 1)]
+    return [int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)]
 
 
-def _play(trajectory: Trajectory) -> None:
+def _play(log: Log) -> None:
     """Frames in place, at the pace of the motion."""
     width, height = shutil.get_terminal_size()
-    skip = max(1, round(1.0 / (FRAMES_PER_SECOND * trajectory.step)))
+    skip = max(1, round(1.0 / (FRAMES_PER_SECOND * (log.t[1] - log.t[0]))))
+    ends = np.array([end for line in skeleton(log.dynamics, log.q[0]) for end in line])
+    reach = 1.1 * float(np.max(np.linalg.norm(ends, axis=1), initial=0.1))
     begin = time.monotonic()
     sys.stdout.write("\x1b[2J\x1b[?25l")
     try:
-        for i in range(0, len(trajectory.t), skip):
-            picture = draw(trajectory.skeleton(i), trajectory.reach(), width, height - 3)
-            sys.stdout.write(f"\x1b[H{picture}\nt = {trajectory.t[i]:6.2f} s   (Ctrl-C ends)\x1b[K\n")
+        for i in range(0, len(log.t), skip):
+            picture = draw(skeleton(log.dynamics, log.q[i]), reach, width, height - 3)
+            sys.stdout.write(f"\x1b[H{picture}\nt = {log.t[i]:6.2f} s   (Ctrl-C ends)\x1b[K\n")
             sys.stdout.flush()
-            time.sleep(max(0.0, begin + trajectory.t[i] - time.monotonic()))
+            time.sleep(max(0.0, begin + log.t[i] - time.monotonic()))
     finally:
         sys.stdout.write("\x1b[?25h")
 
 
-def _print_table(trajectory: Trajectory) -> None:
-    names = trajectory.model.joint_names
-    shown = [trajectory.model.q_index(n).start for n in names if trajectory.model.joints[n].nq == 1][:7]
-    labels = [n for n in names if trajectory.model.joints[n].nq == 1][:7]
-    print("    t [s]  " + "".join(f"{label[:10]:>11}" for label in labels) + "   energy [J]")
-    for i in _rows(trajectory):
-        values = "".join(f"{trajectory.q[i, j]:11.4f}" for j in shown)
-        print(f"  {trajectory.t[i]:7.3f}  {values}  {trajectory.energy[i].sum():11.6f}")
+def _print_table(log: Log) -> None:
+    model = log.model
+    names = [name for name in model.joint_names if model.joints[name].nq == 1][:7]
+    shown = [model.q_index(name).start for name in names]
+    energy = log.total_energy
+    print("    t [s]  " + "".join(f"{name[:10]:>11}" for name in names) + "   energy [J]")
+    for i in _rows(log):
+        values = "".join(f"{log.q[i, j]:11.4f}" for j in shown)
+        print(f"  {log.t[i]:7.3f}  {values}  {energy[i]:11.6f}")
+
+
+def _print_summary(log: Log, elapsed: float) -> None:
+    steps, span = log.info["steps"], log.t[-1] - log.t[0]
+    energy = log.total_energy
+    kept = (
+        f"{energy[0] - energy[-1]:.3g} J went into the ground"
+        if log.contact_wrenches
+        else f"energy drift {log.energy_drift:.1e} of its swing"
+    )
+    print(
+        f"{log.model.name}: {span:g} s in {steps} steps ({log.info['integrator']}), {elapsed:.2f} s of computing "
+        f"({span / elapsed:.1f} x real time); {kept}."
+    )

@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _refuse_robot_options(options: argparse.Namespace) -> None:
     given = {
-        "--base": options.base != "fixed",
+        "--base": options.base not in (None, "fixed"),
         "--arg": options.arg,
         "--loops": options.loops,
         "--start": options.start,

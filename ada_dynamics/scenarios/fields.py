@@ -147,12 +147,12 @@ class Part:
         """A whole number."""
         text = self.text(key, str(default))
         try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
+            value = to_float(text)  # "9.0", too: Python data has its numbers as floats
+        except BadNumber:
+            value = -1.0
+        if value < least or value != int(value):
             raise self.problem(key, f"{shortened(text)!r} is not possible; it must be a whole number from {least} on.")
-        return value
+        return int(value)
 
     def vector(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
         """Numbers in a list, each with its dimension."""

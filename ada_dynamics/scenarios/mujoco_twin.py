@@ -59,7 +59,9 @@ class TwinMotion:
 class Twin:
     """A model in MuJoCo."""
 
-    def __init__(self, model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground | None = None) -> None:
+    def __init__(
+        self, model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground | None = None
+    ) -> None:
         """Compile the twin.
 
         Args:
@@ -177,7 +179,7 @@ def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, ground
         if link not in bodies:
             raise unknown_name("link", link, model.links)
         for i, xyz in enumerate(np.asarray(places, dtype=float).reshape(-1, 3)):
-            at = " ".join(repr(float(x)) for x in xyz + (0.0, 0.0, _CORNER))
+            at = " ".join(repr(float(x)) for x in np.add(xyz, (0.0, 0.0, _CORNER)))
             sphere = {"name": f"{link} point {i}", "type": "sphere", "size": repr(_CORNER), "pos": at, "mass": "0"}
             own = {**sphere, "contype": "0", "conaffinity": "1", **touch}
             bodies[link].append(ElementTree.Element("geom", own))

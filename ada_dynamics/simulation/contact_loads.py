@@ -14,7 +14,7 @@ from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.simulation.log_quantities import ContactFrame, LogQuantities
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact
+    from ada_dynamics.simulation.contact import Contact, ContactPoint, ContactSphere
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,8 @@ def frames_of(contact: Contact | None) -> dict[str, ContactFrame]:
     """Where the wrenches of a simulation's contacts act."""
     if contact is None:
         return {}
-    frames = {c.name: ContactFrame(c.link, _xyz(c.xyz)) for c in (*contact.points, *contact.spheres)}
+    on_ground: list[ContactPoint | ContactSphere] = [*contact.points, *contact.spheres]
+    frames = {c.name: ContactFrame(c.link, _xyz(c.xyz)) for c in on_ground}
     for pair in contact.pairs:
         other = None if pair.other.link == WORLD_LINK else pair.other.link
         frames[pair.name] = ContactFrame(pair.one.link, _xyz(pair.one.xyz), other)

@@ -59,7 +59,8 @@ class Log(LogQuantities):
         contact_frames: by contact, where its origin is.
         events: what happened, in the order of time.
         singular: times at which a singular pose was passed [s].
-        info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut short.
+        info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut
+            short.
     """
 
     def __init__(
@@ -81,9 +82,19 @@ class Log(LogQuantities):
     ) -> None:
         """Take arrays as they are, without a copy where they are float64 and contiguous.
 
-        Args as the attributes, and
-
         Args:
+            model: as the attribute of that name; so are all but the last one.
+            t: as the attribute.
+            q: as the attribute.
+            v: as the attribute.
+            a: as the attribute.
+            tau: as the attribute.
+            external: as the attribute.
+            contact_wrenches: as the attribute.
+            contact_frames: as the attribute.
+            events: as the attribute.
+            singular: as the attribute.
+            info: as the attribute.
             dynamics: what works out quantities; made when needed by default.
 
         Raises:
@@ -130,7 +141,9 @@ class Log(LogQuantities):
     def __getitem__(self, rows: slice) -> Log:
         """The log of some rows, `log[i:j]`; events and singular poses outside of their times are left out."""
         if not isinstance(rows, slice):
-            raise InputError(f"log[{rows!r:.50}]: give a range of rows, log[i:j]; single values are log.q[i], log.v[i].")
+            raise InputError(
+                f"log[{rows!r:.50}]: give a range of rows, log[i:j]; single values are log.q[i], log.v[i]."
+            )
         t = self.t[rows]
         first, last = (float(np.min(t)), float(np.max(t))) if len(t) else (np.inf, -np.inf)
         return Log(
@@ -249,6 +262,9 @@ class Recorder(Protocol):
 
     def passed_singular(self, t: float) -> None:
         """Take the time at which a singular pose was passed."""
+
+    def close(self, info: Mapping[str, Any] | None = None) -> None:
+        """End, with what is known about the motion by then."""
 
 
 class LogBuffer:

@@ -140,10 +140,9 @@ class Run:
         if self.buffer is None or not len(t):
             return
         sim, nq = self.sim, self.sim.model.nq
-        u = np.tile(self.stepper.u, (len(t), 1))
         x = np.ascontiguousarray(x)
         q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:])
-        a = sim._system.accelerations(x, u, t)
+        a = self.stepper.accelerations(x, t, sim.step_length)
         tau = np.tile(sim._inputs.tau, (len(t), 1))
         contact: dict[str, Array] = {}
         if sim.contact is not None and sim._system.contacts is not None:
@@ -174,7 +173,7 @@ class Run:
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
                 event = self.sim.events[i]
-                self._tell(EventRecord(start + s, event.name, x[:nq], x[nq:]))
+                self._tell(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.stepper.x = x
                     self.sim._origin, self.sim._done = start + s, 0

@@ -24,6 +24,7 @@ from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
+ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
 
 
 class MotionError(AdaError, ArithmeticError):
@@ -37,7 +38,7 @@ class Counts:
     steps: int = 0
     refused: int = 0  # steps of an adaptive method that were too long
     careful: int = 0  # steps that were taken on numbers
-    singular: list[float] = field(default_factory=list)  # times of steps through singular poses [s]
+    singular: list[float] = field(default_factory=list)  # times at which singular poses were passed [s]
 
 
 class Stepper:
@@ -49,6 +50,7 @@ class Stepper:
         self.method = method
         self.tolerance = tolerance
         self.counts = Counts()
+        self._last_singular = -np.inf
         self._native = self._native_march()
         lanes = self._native.lanes if self._native else 1
         self._padded = -(-system.size // lanes) * lanes
@@ -90,10 +92,23 @@ class Stepper:
         self.x = x
         self._state[:] = 0.0
         self.counts = Counts()
+        self._last_singular = -np.inf
 
     def forget(self) -> None:
         """The rate that an adaptive method kept does not hold any more."""
         self._counters[5] = 0
+
+    def accelerations(self, X: Array, T: Array, h: float) -> Array:
+        """Accelerations in rows of states at some times, under the present input.
+
+        A semi-implicit step has no others than the mean ones of the step that follows.
+        """
+        if not (self.method.is_direct and self.system.is_compiled):
+            return self.system.accelerations(X, np.tile(self._u, (len(T), 1)), T)
+        self._u[-1] = h
+        nq = self.system.model.nq
+        after = [self.system.step.single_status(x, self._u, T[i : i + 1])[0] for i, x in enumerate(X)]
+        return (np.array(after)[:, nq:] - X[:, nq:]) / h
 
     # --- fixed steps --------------------------------------------------------------------------------------------
     def march(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
@@ -259,7 +274,9 @@ class Stepper:
         self.x = self._settled(new)
         self.counts.careful += self._native is not None
         if singular:
-            self.counts.singular.append(t)
+            if t > self._last_singular + ONE_PASSING:
+                self.counts.singular.append(t)
+            self._last_singular = t
 
     def _settled(self, x: Array) -> Array:
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.joints import Continuous
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -140,8 +141,9 @@ def _stopped(model: Model) -> list[str]:
     """Joints of one position and one velocity that have a finite limit, those that mimic others among them."""
     found = []
     for body in model.tree.bodies:
-        limits = model.joints[body.name].limits
-        if (body.joint.nq, body.joint.nv) == (1, 1) and min(abs(limits.lower), abs(limits.upper)) < NO_LIMIT:
+        joint = model.joints[body.name]
+        is_scalar = (body.joint.nq, body.joint.nv) == (1, 1) and joint.kind != Continuous.kind
+        if is_scalar and min(abs(joint.limits.lower), abs(joint.limits.upper)) < NO_LIMIT:
             found.append(body.name)
     return found
 

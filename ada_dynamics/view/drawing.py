@@ -19,6 +19,7 @@ from ada_dynamics.view.solids import Solid, solids_of
 Array = NDArray[np.float64]
 
 SPACE = "3d"
+SLIMMEST = 0.3  # picture: the shorter side by the longer one
 
 
 class View(NamedTuple):
@@ -182,7 +183,10 @@ def box(poses: Sequence[Pose], view: View) -> tuple[tuple[float, float], tuple[f
     """Limits of both axes of a view that hold all poses, with a margin."""
     every = np.vstack([pose.corners() for pose in poses])[:, [view.right, view.up]]
     low, high = (every.min(axis=0), every.max(axis=0)) if len(every) else (-np.ones(2), np.ones(2))
-    edge = 0.05 * max(float(np.max(high - low)), 0.1)
+    longest = max(float(np.max(high - low)), 0.1)
+    spare = 0.5 * np.maximum(SLIMMEST * longest - (high - low), 0.0)
+    low, high = low - spare, high + spare
+    edge = 0.05 * longest
     return (float(low[0] - edge), float(high[0] + edge)), (float(low[1] - edge), float(high[1] + edge))
 
 
@@ -200,7 +204,7 @@ def prepare(figure: Any, place: Any, poses: Sequence[Pose], plane: str) -> Any:
         middle, half = frame(poses)
         axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
         axes.set_zlim(middle[2] - half, middle[2] + half)
-        axes.set_box_aspect((1, 1, 1))
+        axes.set_box_aspect((1, 1, 1), zoom=0.92)
         axes.set(xlabel="x [m]", ylabel="y [m]", zlabel="z [m]")
         axes.view_init(elev=20.0, azim=-55.0)
         axes.locator_params(nbins=4)

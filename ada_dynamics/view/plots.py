@@ -160,9 +160,10 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
 
 def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     """Draw a panel on matplotlib's axes."""
+    covered = _covered(panel.series)
     for i, series in enumerate(panel.series):
         x, y = thinned(series.x, series.y)
-        axes.plot(x, y, label=series.label, **_look(series, i))
+        axes.plot(x, y, label=series.label, **_look(series, i, covered[i]))
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.set_title(letter + panel.title, loc="left")
@@ -181,9 +182,24 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
         axes.legend(loc="best", ncols=1 if len(labels) < 4 else 2 if len(labels) < 9 else 3)
 
 
-def _look(series: Series, i: int) -> dict[str, Any]:
+def _covered(every: Sequence[Series]) -> list[int]:
+    """How many curves below it each curve would hide: it is dashed, so that they show through."""
+    finite = [s.y[np.isfinite(s.y)] for s in every]
+    low = min((float(y.min()) for y in finite if len(y)), default=0.0)
+    high = max((float(y.max()) for y in finite if len(y)), default=0.0)
+    near = 0.004 * (high - low)
+    hidden = []
+    for i, above in enumerate(every):
+        below = [s for s in every[:i] if s.x.shape == above.x.shape]
+        hidden.append(sum(bool(np.nanmax(np.abs(above.y - s.y), initial=0.0) <= near) for s in below))
+    return hidden
+
+
+def _look(series: Series, i: int, hides: int) -> dict[str, Any]:
     look: dict[str, Any] = dict(colours.curve(i))
-    if series.style in colours.DASHES:
+    if hides and not series.style:
+        look["linestyle"] = colours.DASHES[min(hides, len(colours.DASHES) - 1)]
+    elif series.style in colours.DASHES:
         look["linestyle"] = series.style
     elif series.style:
         look.update(marker=series.style, linestyle="none", markersize=4.0)

@@ -71,7 +71,7 @@ def number(value: float) -> str:
 def limit_text(claim: Claim) -> str:
     """What a figure must keep to, such as "≤ 1e-8"."""
     unit = f" {claim.unit}" if claim.unit else ""
-    limit = f"{claim.limit:g}"
+    limit = f"{claim.limit:.3g}"
     return f"{_SIGNS[claim.relation]} {limit}{unit}"
 
 

@@ -105,8 +105,8 @@ def _size(poses: Sequence[Pose], plane: str, side: float) -> tuple[float, float]
     shape = (right - left) / (high - low)
     around = 0.55 if side > _SMALL else 0.35  # labels of the axes
     if shape >= 1.0:
-        return side + around, max(side / shape, 0.25 * side) + around
-    return max(side * shape, 0.25 * side) + around, side + around
+        return side + around, side / shape + around
+    return side * shape + around, side + around
 
 
 def _rows(log: Motion, times: ArrayLike | None, count: int) -> list[int]:

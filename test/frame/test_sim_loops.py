@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics import cli
-from ada_dynamics.commands.free_motion import move_freely
+from ada_dynamics import Simulation
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.mechanisms import four_bar, slider_crank
@@ -121,4 +121,4 @@ def test_the_stick_figure_reaches_the_joints_that_close_loops():
 
 def test_a_motion_without_steps_in_singular_poses_names_none():
     model, q = slider_crank()
-    assert move_freely(model, q, 0.01, 1e-3).singular == []
+    assert Simulation(model, q).run(0.01).singular == []

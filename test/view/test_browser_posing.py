@@ -3,9 +3,9 @@
 
 import numpy as np
 import pytest
+from browser_stand_in import rocker
 
 import ada_dynamics as ada
-from ada_dynamics.model import Builder
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.view.browser.posing import Posing
 
@@ -54,19 +54,6 @@ def test_as_many_motors_lead_as_there_are_motions_and_they_hold_each_other(name,
     after = [shown.value(knob) for knob in knobs]
     np.testing.assert_allclose(after, [start[0] + step, *start[1:]], atol=1e-12)
     assert shown.gap < 1e-10
-
-
-def rocker(crank, rod, rocker_length, base):
-    """A four-bar whose links have any lengths."""
-    b = Builder("rocker")
-    b.link("base")
-    for i, length in enumerate((crank, rod, rocker_length), start=1):
-        b.link(f"link_{i}", mass=1.0, com=(0, 0, 0.5 * length), inertia=np.diag([0.1, 0.1, 0.01]))
-    b.joint("joint_1", "revolute", "base", "link_1", axis=(0, 1, 0))
-    b.joint("joint_2", "revolute", "link_1", "link_2", axis=(0, 1, 0), xyz=(0, 0, crank))
-    b.joint("joint_3", "revolute", "link_2", "link_3", axis=(0, 1, 0), xyz=(0, 0, rod))
-    b.loop("closing", "revolute", "link_3", "base", axis=(0, 1, 0), parent_xyz=(0, 0, rocker_length), child_xyz=(base, 0, 0))
-    return b.build()
 
 
 def test_a_crank_that_cannot_turn_over_stops_at_its_dead_centre():

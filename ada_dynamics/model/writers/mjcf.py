@@ -16,6 +16,7 @@ from ada_dynamics.model.names import free_name
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft
 from ada_dynamics.model.writers.numbers import is_unit, number, numbers, to_quaternion
+from ada_dynamics.model.writers.shapes_out import is_geom, mjcf_geoms
 from ada_dynamics.model.writers.xml_out import make, to_text
 
 LEVER = 0.1  # [m] between the two points of a revolute loop
@@ -64,6 +65,11 @@ def _check_names(draft: Draft) -> None:
     if any(math.isfinite(joint.limits.velocity) for joint in draft.joints):
         draft.note("velocity limits are left out: MJCF has none.")
     fixed = [joint.name for joint in draft.joints if joint.kind == "fixed"]
+    shapes = [shape for link in draft.model.links.values() for shape in (*link.visuals, *link.collisions)]
+    if not all(map(is_geom, shapes)):
+        draft.note("meshes and shapes without volume are left out.")
+    if any(link.collisions for link in draft.model.links.values()):
+        draft.note("collision shapes are geoms without contact (contype 0): links that are joined may overlap.")
     if fixed:
         draft.note(f"the names of {len(fixed)} fixed joints are left out: a body without joints is fixed.")
 
@@ -124,7 +130,7 @@ def _body(link: Link, joint: Joint | None, sites: _Sites, draft: Draft) -> Eleme
         if not is_unit(joint.rotation):
             attributes["quat"] = numbers(to_quaternion(joint.rotation))
     joints = [] if joint is None or joint.kind == "fixed" else _joints(joint, draft)
-    return make("body", attributes, [_inertial(link), *joints, *sites.of(link.name)])
+    return make("body", attributes, [_inertial(link), *joints, *mjcf_geoms(link), *sites.of(link.name)])
 
 
 def _inertial(link: Link) -> Element | None:

@@ -17,6 +17,7 @@ from ada_dynamics.model.writers.draft import Draft
 from ada_dynamics.model.writers.loop_elements import check_closed_at_zero
 from ada_dynamics.model.writers.numbers import number, numbers
 from ada_dynamics.model.writers.sdf_joint import LOOP_TYPES, axis_element, loop_element, pose
+from ada_dynamics.model.writers.shapes_out import sdf_shapes
 from ada_dynamics.model.writers.xml_out import make, to_text
 
 VERSION = "1.11"  # the first one with <mimic>
@@ -84,7 +85,7 @@ def _link(link: Link, carrier: str | None) -> Element:
     tensor = make("inertia", {}, [make(tag, text=number(float(link.inertia[i, j]))) for tag, i, j in _MOMENTS])
     inertial = make("inertial", {}, [pose(link.com, _UNTURNED), make("mass", text=number(link.mass)), tensor])
     place = None if carrier is None else pose(_AT_ZERO, _UNTURNED, carrier)
-    return make("link", {"name": link.name}, [place, inertial])
+    return make("link", {"name": link.name}, [place, inertial, *sdf_shapes(link)])
 
 
 def _joint(joint: Joint, draft: Draft) -> Element:

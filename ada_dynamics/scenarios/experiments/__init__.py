@@ -6,5 +6,6 @@ from __future__ import annotations
 # Full names of modules whose `@experiment` and `@measure` functions scenarios can call.
 MODULES: tuple[str, ...] = (
     "ada_dynamics.scenarios.experiments.engines",
+    "ada_dynamics.scenarios.experiments.euler_angles",
     "ada_dynamics.scenarios.experiments.hybrid_cost",
 )

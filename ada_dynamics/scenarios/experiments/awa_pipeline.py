@@ -19,7 +19,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.scenarios import units
-from ada_dynamics.scenarios.experiments import awa_ground, drawing
+from ada_dynamics.scenarios.experiments import awa_ground
 from ada_dynamics.scenarios.experiments.awa_dynamics import MotorLoad, loads_of
 from ada_dynamics.scenarios.experiments.awa_kinematics import (
     Frame,
@@ -31,9 +31,11 @@ from ada_dynamics.scenarios.experiments.awa_kinematics import (
 )
 from ada_dynamics.scenarios.experiments.awa_motors import Motor, motors_of
 from ada_dynamics.scenarios.experiments.awa_walk import Walk, khr1_walk
+from ada_dynamics.scenarios.experiments.pictures import picture, vector
 from ada_dynamics.scenarios.experiments.settings import settings_of
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.scenario import Scenario
+from ada_dynamics.view.panels import Panel
 
 Array = NDArray[np.float64]
 
@@ -216,47 +218,49 @@ def _table(periods: Sequence[float], errors: Sequence[float], forces: Sequence[f
         (f"{1e3 * dt:g}", f"{error:.3e}", f"{force:.3f}")
         for dt, error, force in zip(periods, errors, forces, strict=True)
     ]
-    columns = ("period [ms]", "rms error of torques, smooth motion [N m]", "peak of m p̈_g of the leg's end, constant speeds [N]")
+    columns = (
+        "period [ms]",
+        "rms error of torques, smooth motion [N m]",
+        "peak of m p̈_g of the leg's end, constant speeds [N]",
+    )
     return Table("Numerical differentiation (eqs. 44, 45)", columns, rows)
 
 
 # --- figures --------------------------------------------------------------------------------------------------------
 def _fig_12(t: Array, foot: MotorMotion, path: Path) -> Path:
     tip, centre = foot.tip, foot.centre
-    of = drawing.by_component
     panels = [
-        drawing.Curves("Position p", "[m]", of(t, tip.position)),
-        drawing.Curves("Velocity v_o", "[m/s]", of(t, tip.v_o)),
-        drawing.Curves("Acceleration v̇_o", "[m/s²]", of(t, tip.a_o)),
-        drawing.Curves("Angular velocity ω", "[rad/s]", of(t, tip.angular)),
-        drawing.Curves("Angular acceleration ω̇", "[rad/s²]", of(t, tip.angular_acceleration)),
-        drawing.Curves("Centre of mass p_g", "[m]", of(t, centre.position)),
-        drawing.Curves("Its velocity ṗ_g", "[m/s]", of(t, centre.velocity)),
-        drawing.Curves("Its acceleration p̈_g", "[m/s²]", of(t, centre.acceleration)),
+        vector("Position p", "[m]", t, tip.position),
+        vector("Velocity v_o", "[m/s]", t, tip.v_o),
+        vector("Acceleration v̇_o", "[m/s²]", t, tip.a_o),
+        vector("Angular velocity ω", "[rad/s]", t, tip.angular),
+        vector("Angular acceleration ω̇", "[rad/s²]", t, tip.angular_acceleration),
+        vector("Centre of mass p_g", "[m]", t, centre.position),
+        vector("Its velocity ṗ_g", "[m/s]", t, centre.velocity),
+        vector("Its acceleration p̈_g", "[m/s²]", t, centre.acceleration),
     ]
-    return drawing.draw(panels, path, 2, "Kinematics of the end of the right leg, body at rest (like fig. 12)")
+    return picture(panels, path, "Kinematics of the end of the right leg, body at rest (like fig. 12)", 2)
 
 
 def _fig_13(t: Array, foot: MotorLoad, path: Path) -> Path:
-    of = drawing.by_component
     panels = [
-        drawing.Curves("Momentum P", "[kg m/s]", of(t, foot.P)),
-        drawing.Curves("Angular momentum L", "[kg m²/s]", of(t, foot.L)),
-        drawing.Curves("Force f", "[N]", of(t, foot.f)),
-        drawing.Curves("Moment τ", "[N m]", of(t, foot.moment)),
-        drawing.Curves("Torque u", "[N m]", {"u": (t, foot.u)}),
+        vector("Momentum P", "[kg m/s]", t, foot.P),
+        vector("Angular momentum L", "[kg m²/s]", t, foot.L),
+        vector("Force f", "[N]", t, foot.f),
+        vector("Moment τ", "[N m]", t, foot.moment),
+        Panel.of("Torque u", "[N m]", t, {"u": foot.u}),
     ]
-    return drawing.draw(panels, path, 2, "Dynamics of the end of the right leg, body at rest (like fig. 13)")
+    return picture(panels, path, "Dynamics of the end of the right leg, body at rest (like fig. 13)", 2)
 
 
 def _fig_ground(t: Array, ground: Result, zmp: Array, margin: Array, path: Path) -> Path:
     panels = [
-        drawing.Curves("Force of the ground", "[N]", drawing.by_component(t, ground.loads[0].f)),
-        drawing.Curves("Zero-moment point", "[m]", drawing.by_component(t, zmp[:, :2], ("x", "y"))),
-        drawing.Curves("Body", "[m]", drawing.by_component(t, ground.motions[0].tip.position)),
-        drawing.Curves("Margin in the soles", "[m]", {"margin": (t, margin)}),
+        vector("Force of the ground", "[N]", t, ground.loads[0].f),
+        vector("Zero-moment point", "[m]", t, zmp[:, :2], ("x", "y")),
+        vector("Body", "[m]", t, ground.motions[0].tip.position),
+        Panel.of("Margin in the soles", "[m]", t, {"margin": margin}),
     ]
-    return drawing.draw(panels, path, 2, "The walk over standing feet (not in the paper)")
+    return picture(panels, path, "The walk over standing feet (not in the paper)", 2)
 
 
 _NOTES = [

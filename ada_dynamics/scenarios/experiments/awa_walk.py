@@ -72,5 +72,7 @@ def khr1_walk(model: Model) -> Walk:
     from ada_dynamics import resources
     from ada_dynamics.scenarios.khr1_motion import read_motion
 
-    times, angles = read_motion(resources.find("config", "khr1_walk.csv"), resources.find("config", "khr1_angle_map.yaml"))
+    times, angles = read_motion(
+        resources.find("config", "khr1_walk.csv"), resources.find("config", "khr1_angle_map.yaml")
+    )
     return Walk(model, times, angles)

@@ -8,7 +8,7 @@ exchange forces a step late.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,9 @@ from ada_dynamics.model.edit import merge
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, Plane
+from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.simulation.material import Material
+from ada_dynamics.spatial.scalar import Scalar
 
 Array = NDArray[np.float64]
 
@@ -35,10 +37,10 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Hold:
-    """Robot 1's control, which keeps its joints where they are."""
+    """Robot 1's control, which keeps its joints where they are: springs and dampers."""
 
-    stiffness: float = 2e4  # [N m/rad]
-    damping: float = 1e3  # [N m s/rad]
+    stiffness: float = 3e5  # [N m/rad]
+    damping: float = 800.0  # [N m s/rad]
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,26 @@ class Pair:
         side = Plane(SECOND + BASE, xyz=(-HALF, 0.0, 0.0), normal=(-1.0, 0.0, 0.0))
         return Contact(pairs=[ContactPair(TOUCH, tip, side)], material=spring)
 
-    def holding(self, hold: Hold) -> HoldArm:
-        """A controller that keeps robot 1's arm in its pose."""
-        return HoldArm(self, hold)
+    def holding(self, hold: Hold) -> CompiledController:
+        """A control that keeps robot 1's arm in its pose, as part of the equations; robot 2's joints are free."""
+        at = [(self.model.q_index(FIRST + joint).start, self.model.v_index(FIRST + joint).start) for joint in ARM]
+        home = [float(self.q[i]) for i, _ in at]
+
+        def law(t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+            efforts: list[Scalar] = [0.0] * self.model.nv
+            for (i, j), angle in zip(at, home, strict=True):
+                efforts[j] = hold.stiffness * (angle - q[i]) - hold.damping * v[j]
+            return efforts
+
+        return CompiledController(law)
+
+    def hold_energy(self, hold: Hold, t: Array, q: Array, v: Array) -> Array:
+        """What the hold's springs store and its dampers have lost, at each time of a motion [J]."""
+        angles = np.array([self.model.q_index(FIRST + joint).start for joint in ARM])
+        stored = 0.5 * hold.stiffness * np.sum((q[:, angles] - self.q[angles]) ** 2, axis=1)
+        power = hold.damping * np.sum(v[:, self.columns(FIRST)] ** 2, axis=1)
+        lost = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(t))])
+        return np.asarray(stored + lost, dtype=np.float64)
 
     def effective_mass(self, dynamics: Dynamics) -> float:
         """m_e of the touch at the start, 1/m_e = J M⁻¹ Jᵀ, with robot 1's arm as if it were locked [kg]."""
@@ -82,22 +101,6 @@ class Pair:
             lever = np.cross(J[3:].T, at - pose[:3, 3])
             rows += sign * (J[:3].T + lever) @ -side[:3, 0]
         return rows
-
-
-class HoldArm:
-    """Springs and dampers of robot 1's arm about its first pose; robot 2's joints are free."""
-
-    def __init__(self, pair: Pair, hold: Hold) -> None:
-        """Args: the robots, and how stiff."""
-        self._v = pair.columns(FIRST)
-        self._q = np.array([pair.model.q_index(FIRST + joint).start for joint in ARM])
-        self._home, self._hold, self._nv = pair.q[self._q].copy(), hold, pair.model.nv
-
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Efforts."""
-        tau = np.zeros(self._nv)
-        tau[self._v] = self._hold.stiffness * (self._home - q[self._q]) - self._hold.damping * v[self._v]
-        return tau
 
 
 def pair_of(

@@ -20,13 +20,24 @@ from ada_dynamics.model.load import load
 from ada_dynamics.model.mechanisms import hexa
 from ada_dynamics.model.model import Model
 from ada_dynamics.scenarios import units
-from ada_dynamics.scenarios.experiments import drawing
+from ada_dynamics.scenarios.experiments.pictures import picture, vector
 from ada_dynamics.scenarios.experiments.settings import settings_of
-from ada_dynamics.scenarios.experiments.space_pair import SECOND, TOUCH, Hold, Pair, pair_of, with_masses
+from ada_dynamics.scenarios.experiments.space_pair import (
+    ARM,
+    FREE,
+    SECOND,
+    TOUCH,
+    Hold,
+    Pair,
+    pair_of,
+    with_masses,
+)
 from ada_dynamics.scenarios.experiments.tarao_impedance import platform_jacobian, stiffness_along
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.scenario import Scenario
 from ada_dynamics.simulation import Log, Simulation
+from ada_dynamics.view.panels import Panel
+from ada_dynamics.view.snapshots import plot_snapshots
 
 Array = NDArray[np.float64]
 
@@ -68,6 +79,8 @@ class Touch:
         kp: of the table's motors [N m/rad].
         stiffness: of the touch [N/m].
         mass: m_e of the touch [kg].
+        pair: the robots.
+        hold: robot 1's control.
         log: of the motion.
         force: along the normal, at the rows of the log [N].
         seconds: of computing.
@@ -77,6 +90,8 @@ class Touch:
     kp: float
     stiffness: float
     mass: float
+    pair: Pair
+    hold: Hold
     log: Log
     force: Array
     seconds: float
@@ -97,18 +112,19 @@ class Touch:
         return float(t[end - 1] - t[start] + h * min(f[start] / rise, 1.0) + h * min(f[end - 1] / fall, 1.0))
 
     @property
+    def end(self) -> float:
+        """Of the first touch [s]."""
+        return float(self.log.t[self._first().stop])
+
+    @property
     def lumped_peak(self) -> float:
         """v √(k m_e): of a mass on a spring [N]."""
-        return self._approach * float(np.sqrt(self.stiffness * self.mass))
+        return self.pair.approach * float(np.sqrt(self.stiffness * self.mass))
 
     @property
     def lumped_duration(self) -> float:
         """π √(m_e / k): half a period of it [s]."""
         return float(np.pi * np.sqrt(self.mass / self.stiffness))
-
-    @property
-    def _approach(self) -> float:
-        return float(-self.log.v[0, self.log.model.v_index(SECOND + "free").start])
 
     def _first(self) -> slice:
         touching = self.force > 0.0
@@ -180,14 +196,15 @@ def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, 
         step=chosen.step,
         contact=pair.contact(stiffness),
         algorithm=algorithm,
-        control_period=chosen.step,
     )
+    simulation.run(chosen.step)  # compiles, or fetches what was compiled
+    simulation.reset()
     started = time.perf_counter()
     log = simulation.run(chosen.duration)
     seconds = time.perf_counter() - started
     force = np.linalg.norm(log.contact_wrenches[TOUCH][:, :3], axis=1)
     mass = pair.effective_mass(Dynamics(pair.model))
-    return Touch(name, kp, stiffness, mass, log, force, seconds)
+    return Touch(name, kp, stiffness, mass, pair, chosen.hold, log, force, seconds)
 
 
 # --- what must hold -----------------------------------------------------------------------------------------------
@@ -203,14 +220,11 @@ def momentum_change(log: Log) -> tuple[float, float]:
 
 
 def energy_error(case: Touch) -> float:
-    """Largest of kinetic energy + spring's - what the hold's motors gave, off its start, by the energy at the start."""
+    """Largest change of the energies of motion, touch and hold with what the hold lost, by the energy at the start."""
     log = case.log
     kinetic = np.asarray(log.energy.kinetic)
     spring = 0.5 * case.force**2 / case.stiffness
-    # Efforts stay for a step, so their work is their product with what the joints moved.
-    moved = np.array([log.model.difference(a, b) for a, b in zip(log.q[:-1], log.q[1:], strict=True)])
-    work = np.concatenate([[0.0], np.cumsum(np.sum(log.tau[:-1] * moved, axis=1))])
-    balance = kinetic + spring - work
+    balance = kinetic + spring + case.pair.hold_energy(case.hold, log.t, log.q, log.v)
     return float(np.abs(balance - balance[0]).max() / kinetic[0])
 
 
@@ -231,7 +245,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
         Claim("linear momentum of both robots is kept through the touches", float(changes[:, 0].max()), CONSERVED),
         Claim("and so is angular momentum about the world's origin", float(changes[:, 1].max()), CONSERVED),
         Claim(
-            "energy is accounted for: motion and spring, less the work of robot 1's motors (by the energy at the start)",
+            "energy is accounted for: motion, touch, hold of robot 1 and what its dampers lost (by the energy at the start)",
             max(energy_error(case) for case in touches),
             ENERGY,
             note="the force has a corner where a touch begins or ends, within a step",
@@ -287,7 +301,16 @@ def _difference(one: Touch, two: Touch) -> float:
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 def _table(touches: Sequence[Touch]) -> Table:
-    columns = ("case", "k [N/m]", "m_e [kg]", "peak [N]", "v √(k m_e)", "duration [ms]", "π √(m_e/k)", "real-time factor")
+    columns = (
+        "case",
+        "k [N/m]",
+        "m_e [kg]",
+        "peak [N]",
+        "v √(k m_e)",
+        "duration [ms]",
+        "π √(m_e/k)",
+        "real-time factor",
+    )
     rows = [
         (
             case.name,
@@ -301,28 +324,35 @@ def _table(touches: Sequence[Touch]) -> Table:
         )
         for case in touches
     ]
-    return Table("The first touch", columns, rows, "with the hold of robot 1 as a Python callback at each step")
+    return Table("The first touch", columns, rows, "the lumped figures are those of a mass m_e on the spring k")
 
 
 def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
-    """Forces as in figs. 12-15, and the motion as in fig. 16."""
-    panels = [
-        drawing.Curves(case.name, "force [N]", {"force": (case.log.t, case.force)}) for case in touches
-    ]
-    forces = drawing.draw(panels, output / "s1_forces.png", 2, "Force of the touch (figs. 12-15)")
-    return [forces, _motion(touches[0], output / "s1_motion.png")]
+    """Forces as in figs. 12-15, what the touch changes, and the robots as in fig. 16."""
+    first = touches[0]
+    shown = max(case.end for case in touches) * 1.3
+    panels = []
+    for case in touches:
+        rows = case.log.t <= shown
+        panels.append(Panel.of(case.name, "Force [N]", case.log.t[rows], {"force": case.force[rows]}))
+    forces = picture(panels, output / "s1_forces.png", "Force of the touch (like figs. 12-15)", 2)
+    return [forces, _motion(first, output / "s1_motion.png"), _snapshots(first, output / "s1_robots.png")]
 
 
 def _motion(case: Touch, path: Path) -> Path:
     log = case.log
-    base = log.model.q_index(SECOND + "free").start
-    joints = {f"joint {i + 1}": (log.t, log.q[:, base + 7 + i] - log.q[0, base + 7 + i]) for i in range(4)}
-    speeds = log.v[:, log.model.v_index(SECOND + "free")]
+    base, speed = log.model.q_index(SECOND + FREE), log.model.v_index(SECOND + FREE)
+    angles = {f"joint {i + 1}": log.q[:, base.stop + i] - log.q[0, base.stop + i] for i in range(len(ARM))}
     panels = [
-        drawing.Curves("Base of robot 2", "velocity [m/s]", drawing.by_component(log.t, speeds[:, :3])),
-        drawing.Curves("Joints of robot 2, from their start", "angle [rad]", joints),
+        vector("Velocity of robot 2's base", "[m/s]", log.t, log.v[:, speed][:, :3]),
+        Panel.of("Joints of robot 2 since the start", "Angle [rad]", log.t, angles),
     ]
-    return drawing.draw(panels, path, 2, f"Motion after the touch, {case.name}")
+    return picture(panels, path, f"Motion after the touch, {case.name}")
+
+
+def _snapshots(case: Touch, path: Path) -> Path:
+    plot_snapshots(case.log, path, count=2, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
+    return path
 
 
 def _notes(touches: Sequence[Touch], chosen: Settings) -> list[str]:

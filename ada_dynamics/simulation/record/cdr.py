@@ -25,7 +25,7 @@ class Slot(NamedTuple):
 
     name: str
     offset: int
-    count: int
+    size: int  # how many numbers
 
 
 class Layout:

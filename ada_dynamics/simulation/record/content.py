@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,41 +42,29 @@ class Content:
     info: Mapping[str, Any] = field(default_factory=dict)
 
     # --- columns of a row: t, q, v, a, tau, wrenches ---------------------------------------------------------------
-    @property
+    @cached_property
     def widths(self) -> list[int]:
         """Columns of t, q, v, a, tau, and of each wrench."""
         return [1, self.model.nq, *3 * [self.model.nv], *[WRENCH] * (len(self.external) + len(self.contacts))]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Columns of a row."""
         return sum(self.widths)
 
+    @cached_property
+    def columns(self) -> list[slice]:
+        """Where they are."""
+        ends = np.cumsum(self.widths).tolist()
+        return [slice(end - width, end) for end, width in zip(ends, self.widths, strict=True)]
+
     def split(self, table: Array) -> list[Array]:
         """The columns of each part."""
-        ends = np.cumsum(self.widths)
-        return [table[:, end - width : end] for end, width in zip(ends, self.widths, strict=True)]
+        return [table[:, columns] for columns in self.columns]
 
-    def log(
-        self, table: Array, events: Sequence[EventRecord], singular: Sequence[float], info: Mapping[str, Any]
-    ) -> Log:
-        """The log of rows."""
-        t, q, v, a, tau, *wrenches = (np.ascontiguousarray(part) for part in self.split(table))
-        count = len(self.external)
-        return Log(
-            self.model,
-            t[:, 0],
-            q,
-            v,
-            a,
-            tau,
-            external=dict(zip(self.external, wrenches[:count], strict=True)),
-            contact_wrenches=dict(zip(self.contacts, wrenches[count:], strict=True)),
-            contact_frames=self.contact_frames,
-            events=events,
-            singular=singular,
-            info={**self.info, **info},
-        )
+    def with_wrenches(self, external: Sequence[str], contacts: Sequence[str]) -> Content:
+        """The same with more columns."""
+        return replace(self, external=(*self.external, *external), contacts=(*self.contacts, *contacts))
 
     # --- as text ----------------------------------------------------------------------------------------------------
     def texts(self) -> dict[str, str]:
@@ -98,7 +87,9 @@ class Content:
         Raises:
             ValueError: something is missing or unusable.
         """
-        missing = [key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts]
+        missing = [
+            key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts
+        ]
         if missing:
             raise ValueError(f"it has no {', '.join(missing)}")
         if texts["format"] != FORMAT:

@@ -7,19 +7,19 @@ import io
 import json
 import struct
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.errors import InputError, ModelError, RecordingCutShortWarning, RecordingError
-from ada_dynamics.simulation.log import EventRecord, Log
+from ada_dynamics.errors import ModelError, RecordingCutShortWarning, RecordingError
+from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.record import cdr
 from ada_dynamics.simulation.record.content import Content, event_of
-from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 
 Array = NDArray[np.float64]
 _CHANNEL, _MESSAGE = 0x04, 0x05
@@ -27,21 +27,15 @@ _RECORD = struct.Struct("<BQ")  # opcode and length, before each record
 _MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 
 
-class _Found(NamedTuple):
-    """What a file holds."""
-
-    metadata: dict[str, dict[str, str]]
-    tables: list[Array]
-    events: list[EventRecord]
-    singular: list[float]
-    problem: str  # why it ends early; empty where it has its end
-
-
 class _CutShortError(Exception):
     """The file ends within a record."""
 
 
-class _Whole(io.RawIOBase):
+class _UnusableError(Exception):
+    """What the file says about itself cannot be used."""
+
+
+class _Whole:
     """A file that gives all bytes asked for, or says that it ends: half a record must not be read."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -62,77 +56,98 @@ def read_mcap(path: Path) -> Log:
     Raises:
         RecordingError: the file is no recording of this library, or cannot be read.
     """
+    reading = _Reading()
     try:
         with path.open("rb") as file:
-            found = _records(file)
-    except OSError as problem:
-        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
-    if METADATA not in found.metadata:
+            problem = _read(file, reading)
+    except OSError as failure:
+        raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
+    except _UnusableError as failure:
+        raise RecordingError(f"{path} holds a recording that cannot be used: {failure}.") from None
+    if reading.buffer is None:
         raise RecordingError(
             f"{path} is an MCAP file, but no recording of this library: it has no metadata {METADATA!r}"
-            + (f" ({found.problem})." if found.problem else ".")
+            + (f" ({problem})." if problem else ".")
         )
-    try:
-        content = Content.of_texts(found.metadata[METADATA])
-        ending = json.loads(found.metadata.get(METADATA_END, {}).get("info", "{}"))
-        table = np.concatenate([np.empty((0, content.width)), *found.tables])
-        log = content.log(table, found.events, found.singular, {**ending, "complete": not found.problem and ending.get("complete", True)})
-    except (ValueError, KeyError, TypeError, InputError, ModelError) as problem:
-        raise RecordingError(f"{path} holds a recording that cannot be used: {problem}.") from None
-    if found.problem:
-        until = f"up to t = {log.t[-1]:g} s" if len(log) else "without any"
-        warnings.warn(
-            f"{path} was cut short ({found.problem}); {len(log)} rows {until} are read.",
-            RecordingCutShortWarning,
-            stacklevel=4,
-        )
+    complete = not problem and bool(reading.ending.get("complete", True))
+    log = reading.buffer.log(**{**reading.ending, "complete": complete})
+    if problem:
+        rows = f"{len(log)} rows up to t = {log.t[-1]:g} s are" if len(log) else "no row is"
+        message = f"{path} was cut short ({problem}); {rows} in it."
+        warnings.warn(message, RecordingCutShortWarning, stacklevel=4)
     return log
 
 
-def _records(file: BinaryIO) -> _Found:
-    """All records as far as they are whole."""
+def _read(file: BinaryIO, reading: _Reading) -> str:
+    """Read all records as far as they are whole, and say why the file ends early; empty where it has its end."""
     stream_reader = mcap_module("mcap.stream_reader")
     records = mcap_module("mcap.records")
-    metadata: dict[str, dict[str, str]] = {}
-    reading = _Chunks([], [], [])
-    problem = "it has no end: the run was killed, or its disk was full"
     try:
         for record in stream_reader.StreamReader(_Whole(file), emit_chunks=True).records:
             if isinstance(record, records.Metadata):
-                metadata[record.name] = dict(record.metadata)
+                reading.take_metadata(record.name, record.metadata)
             elif isinstance(record, records.Chunk):
                 stream, _ = stream_reader.get_chunk_data_stream(record, validate_crc=True)
-                reading.take(stream._stream.getvalue())
+                reading.take_chunk(stream._stream.getvalue())
             elif isinstance(record, records.DataEnd):
-                problem = ""
-                break  # what follows is an index
+                return ""  # what follows is an index
     except _CutShortError:
         pass
+    except (OSError, _UnusableError):
+        raise
     except Exception as damage:  # of any kind: decompression, check sums, lengths
-        problem = f"it is damaged from there on: {type(damage).__name__}: {str(damage)[:120]}"
-    return _Found(metadata, reading.tables, reading.events, reading.singular, problem)
+        return f"it is damaged: {type(damage).__name__}: {str(damage)[:120]}"
+    return "it has no end: the run was killed, or its disk was full"
 
 
-class _Chunks:
-    """Reads chunks, and of them only what a log needs: the rest is for viewers."""
+class _Reading:
+    """Takes from records what a log needs; the rest is for viewers."""
 
-    def __init__(self, tables: list[Array], events: list[EventRecord], singular: list[float]) -> None:
-        self.tables, self.events, self.singular = tables, events, singular
+    def __init__(self) -> None:
+        self.buffer: LogBuffer | None = None
+        self.ending: dict[str, Any] = {}
+        self._content: Content | None = None
         self._topics: dict[int, str] = {}
 
-    def take(self, data: bytes) -> None:
+    def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
+        """What the rows that follow have in their columns, or what was known in the end."""
+        try:
+            if name == METADATA_END:
+                self.ending = dict(json.loads(texts["info"]))
+            elif name == METADATA:
+                self._content = Content.of_texts(texts)
+        except (ValueError, KeyError, TypeError, ModelError) as problem:
+            raise _UnusableError(str(problem)) from None
+        if self._content is not None and self.buffer is None:
+            content = self._content
+            self.buffer = LogBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
+
+    def take_chunk(self, data: bytes) -> None:
         """Read a chunk; all of it, or nothing where it is damaged."""
         tables: list[Array] = []
         texts: list[dict[str, Any]] = []
         for channel, message in self._messages(data):
-            topic = self._topics.get(channel)
-            if topic == STATE:
+            if self._topics[channel] == STATE:
                 tables.append(cdr.Reader(message).table())
-            elif topic == EVENTS:
+            else:
                 texts.append(json.loads(cdr.Reader(message).string()))
-        self.tables += tables
-        self.events += [event_of(text) for text in texts if "event" in text]
-        self.singular += [float(text["t"]) for text in texts if "singular" in text]
+        if self.buffer is None or self._content is None:
+            return  # another program's topics of these names
+        for table in tables:
+            self._append(self._content, self.buffer, table)
+        for text in texts:
+            if "event" in text:
+                self.buffer.event(event_of(text))
+            elif "singular" in text:
+                self.buffer.passed_singular(float(text["t"]))
+
+    def _append(self, content: Content, buffer: LogBuffer, table: Array) -> None:
+        if table.shape[1] != content.width:
+            raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata says {content.width}")
+        t, q, v, a, tau, *wrenches = content.split(table)
+        count = len(content.external)
+        external = dict(zip(content.external, wrenches[:count], strict=True))
+        buffer.append(t[:, 0], q, v, a, tau, external, dict(zip(content.contacts, wrenches[count:], strict=True)))
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         at = 0

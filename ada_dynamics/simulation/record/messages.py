@@ -19,7 +19,9 @@ _BESIDE = {  # types that others are made of
     "geometry_msgs/Vector3": _VECTOR3,
     "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
     "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation\n",
-    "geometry_msgs/TransformStamped": "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n",
+    "geometry_msgs/TransformStamped": (
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n"
+    ),
     "geometry_msgs/Wrench": "geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque\n",
 }
 

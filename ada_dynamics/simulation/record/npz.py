@@ -31,7 +31,7 @@ def write_npz(log: Log, path: Path) -> Path:
     try:
         try:
             with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays, **texts)  # type: ignore[arg-type]
+                np.savez(file, allow_pickle=False, **arrays, **texts)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ the messages for viewers, one by one, at a rate that they can use.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics._version import __version__
-from ada_dynamics.errors import InputError, RecordingError, unknown_name
+from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE
 from ada_dynamics.simulation.record import cdr, messages
-from ada_dynamics.simulation.record.content import Content, content_of, event_text, to_json
+from ada_dynamics.simulation.record.content import WRENCH, Content, content_of, event_text, to_json
 from ada_dynamics.simulation.record.mcap_package import mcap_module
 from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, description, nanoseconds
 
@@ -56,7 +57,7 @@ class McapRecorder:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | os.PathLike[str],
         model: Model,
         *,
         external: Sequence[str] = (),
@@ -71,8 +72,8 @@ class McapRecorder:
         Args:
             path: the file.
             model: the robot.
-            external: links that get external wrenches.
-            contacts: names of contacts.
+            external: links that get external wrenches; others may follow later.
+            contacts: names of contacts, likewise.
             contact_frames: where they are; see `Log`.
             info: how the motion is made, fit for JSON.
             dynamics: what works out energies and poses; made here by default.
@@ -90,10 +91,10 @@ class McapRecorder:
             dynamics = Dynamics(model)
         self.path = Path(path)
         self._content = Content(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {}))
-        self._viewers = ViewerTopics(self._content, dynamics)
+        self._dynamics = dynamics
         self._rate = rate
         self._tick = -np.inf  # of the last row that viewers got
-        self._pending: list[Array] = []
+        self._waiting = 0  # rows in the table that are not written yet
         self._texts: list[tuple[str, float, str]] = []  # topic, time, text
         self._rows = 0
         self._last_chunk = time.monotonic()
@@ -103,24 +104,29 @@ class McapRecorder:
         with self._guarded():
             self._file = self.path.open("wb")
         with self._guarded():
-            self._writer = writing.Writer(self._file, chunk_size=_BIG)
+            self._writer = writing.Writer(self._file, _BIG, writing.CompressionType.LZ4)
             self._writer.start("ros2", f"ada_dynamics {__version__}")
-            self._writer.add_metadata(METADATA, self._content.texts())
-            self._channels = self._registered()
+            self._schemas: dict[str, int] = {}
+            self._channels: dict[str, int] = {}
+            self._begin_columns()
             robot = description(model)
             if robot is not None:
                 self._write(DESCRIPTION, 0, cdr.text_message(robot))
             self._writer.flush()
 
-    def _registered(self) -> dict[str, int]:
-        """Channel by topic."""
+    def _begin_columns(self) -> None:
+        """Say what columns the rows have from now on, and register topics that are new."""
+        self._viewers = ViewerTopics(self._content, self._dynamics)
+        self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self._content.width)), self._content.width))
+        self._writer.add_metadata(METADATA, self._content.texts())
         kinds = {STATE: messages.NUMBERS, EVENTS: messages.TEXT, DESCRIPTION: messages.TEXT}
         kinds |= {topic.name: topic.kind for topic in self._viewers.topics}
-        schemas = {
-            kind: self._writer.register_schema(kind, "ros2msg", messages.DEFINITIONS[kind].encode())
-            for kind in dict.fromkeys(kinds.values())
-        }
-        return {topic: self._writer.register_channel(topic, "cdr", schemas[kind]) for topic, kind in kinds.items()}
+        for topic, kind in kinds.items():
+            if kind not in self._schemas:
+                definition = messages.DEFINITIONS[kind].encode()
+                self._schemas[kind] = self._writer.register_schema(kind, "ros2msg", definition)
+            if topic not in self._channels:
+                self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[kind])
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -140,28 +146,46 @@ class McapRecorder:
         """Take some rows, (n, ...) each, or one; see `LogBuffer.append`.
 
         Raises:
-            InputError: a link or contact was not named at the beginning, or the recorder is closed.
+            InputError: the recorder is closed.
             RecordingError: the file cannot be written any more; what is in it stays readable.
         """
         self._require_open()
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        table = np.zeros((len(times), self._content.width))
-        parts = self._content.split(table)
-        for part, values in zip(parts, (times[:, None], q, v, a, tau), strict=False):
-            part[:] = values
-        wrenches = parts[5:]
-        for names, given, what in (
-            (self._content.external, external or {}, "link with external wrenches"),
-            (self._content.contacts, contact or {}, "contact"),
-        ):
-            for name, wrench in given.items():
-                if name not in names:
-                    raise unknown_name(f"{what} of the recording {self.path}", name, names)
-                wrenches[names.index(name)][:] = wrench
-            wrenches = wrenches[len(names) :]
-        self._pending.append(table)
-        self._rows += len(times)
-        self._flush_if_due()
+        parts = [times[:, None], *(x if np.ndim(x) == 2 else np.reshape(x, (1, -1)) for x in (q, v, a, tau))]
+        wrenches = self._placed(external or {}, contact or {})
+        taken = 0
+        while taken < len(times):
+            count = min(len(times) - taken, len(self._table) - self._waiting)
+            rows = self._table[self._waiting : self._waiting + count]
+            given = slice(taken, taken + count)
+            for columns, values in zip(self._content.columns, parts, strict=False):
+                rows[:, columns] = values[given]
+            if len(self._content.columns) > len(parts):
+                rows[:, self._content.columns[len(parts)].start :] = 0.0
+            for columns, wrench in wrenches:
+                rows[:, columns] = wrench[given]
+            taken += count
+            self._waiting += count
+            self._rows += count
+            if self._waiting == len(self._table) or time.monotonic() - self._last_chunk >= CHUNK_SECONDS:
+                self.flush()
+
+    def _placed(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> list[tuple[slice, Array]]:
+        """Wrenches, with the columns that they have."""
+        own, touched = self._content.external, self._content.contacts
+        new = [name for name in external if name not in own], [name for name in contact if name not in touched]
+        if any(new):
+            self.flush()
+            self._content = self._content.with_wrenches(*new)
+            with self._guarded():
+                self._begin_columns()
+        columns = self._content.columns[5:]  # behind t, q, v, a, tau
+        named = [
+            *(("link", name) for name in self._content.external),
+            *(("contact", n) for n in self._content.contacts),
+        ]
+        given = {**{("link", n): w for n, w in external.items()}, **{("contact", n): w for n, w in contact.items()}}
+        return [(columns[named.index(name)], np.reshape(wrench, (-1, WRENCH))) for name, wrench in given.items()]
 
     def event(self, event: EventRecord) -> None:
         """Take an event."""
@@ -174,19 +198,14 @@ class McapRecorder:
         self._texts.append((EVENTS, t, to_json({"singular": True, "t": float(t)})))
 
     # --- the file -----------------------------------------------------------------------------------------------
-    def _flush_if_due(self) -> None:
-        size = sum(table.nbytes for table in self._pending)
-        if size >= CHUNK_BYTES or time.monotonic() - self._last_chunk >= CHUNK_SECONDS:
-            self.flush()
-
     def flush(self) -> None:
         """Write what was taken as a chunk, now."""
         self._require_open()
-        pending, texts = self._pending, self._texts
-        self._pending, self._texts = [], []
+        rows, texts = self._table[: self._waiting], self._texts
+        self._waiting, self._texts = 0, []
         with self._guarded():
-            if pending:
-                self._write_rows(np.concatenate(pending))
+            if len(rows):
+                self._write_rows(rows)
             for topic, t, text in texts:
                 self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
             self._writer.flush()
@@ -200,7 +219,7 @@ class McapRecorder:
             for at, message in zip(times[chosen].tolist(), encoded, strict=True):
                 self._write(topic.name, at, message)
 
-    def _for_viewers(self, rows: Array) -> Array:
+    def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
         """Which rows viewers get: the first one in each period, where all numbers are finite."""
         ticks = np.floor(rows[:, 0] * self._rate + 1e-6)
         state = rows[:, : 1 + self._content.model.nq + self._content.model.nv]
@@ -252,7 +271,7 @@ class McapRecorder:
         except OSError as problem:
             self._is_open = False
             reason = problem.strerror or str(problem)
-            kept = f" What was written before, of {self._rows} rows in all, stays readable: Log.load." if self._rows else ""
+            kept = " What was written before stays readable: Log.load." if self._rows else ""
             self._failure = f"the recording {self.path} cannot be written: {reason}.{kept}"
             if hasattr(self, "_file"):
                 with suppress(OSError):  # it would write what is left to a full disk

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.page import HOST, PORT, RATE, Page
 from ada_dynamics.view.browser.plots import LivePlot
@@ -43,6 +43,10 @@ class Simulated(Protocol):
         """The robot."""
 
     @property
+    def step_length(self) -> float:
+        """Length of a step [s]."""
+
+    @property
     def t(self) -> float:
         """Present time [s]."""
 
@@ -61,7 +65,7 @@ class Simulated(Protocol):
         """Back to the start."""
 
     def push(self, link: str, wrench: ArrayLike, duration: float) -> object:
-        """Add a wrench [f, n] on a link, at its origin in its axes, from now on for some seconds."""
+        """Add a wrench [f, n] on a link, at its origin in the world's axes, from now on for some seconds."""
 
 
 class Pace:
@@ -120,7 +124,7 @@ class LivePage:
         self.model = simulation.model
         dynamics = getattr(simulation, "dynamics", None)
         self.scene = Scene(page.server, self.model, dynamics if isinstance(dynamics, Dynamics) else None, ground)
-        self.pace = Pace(_step_of(simulation))
+        self.pace = Pace(simulation.step_length)
         self.is_playing = False
         self._weight = max(self.model.total_mass * float(np.linalg.norm(self.model.gravity)), 1.0)
         self._pull: Pull | None = None
@@ -212,7 +216,12 @@ class LivePage:
     def _push_at(self, link: str, force: Array, point: Array, duration: float) -> None:
         if link not in self.scene.poses or not np.any(force):
             return
-        self.simulation.push(link, self.scene.wrench_at(link, force, point), duration)
+        try:
+            self.simulation.push(link, self.scene.wrench_at(link, force, point), duration)
+        except AdaError as problem:
+            self._pull = None
+            self.page.say(str(problem))
+            return
         self._arrow = (time.monotonic() + _SHOWN, Arrow(point, force))
 
     # --- going on -----------------------------------------------------------------------------------------------
@@ -261,21 +270,6 @@ class LivePage:
                 self.joint_plot.draw()
 
 
-def _step_of(simulation: Simulated) -> float:
-    """Length of a step: what the simulation says, else tried out [s]."""
-    for name in ("step_size", "dt", "h"):
-        value = getattr(simulation, name, None)
-        if isinstance(value, float) and value > 0.0:
-            return value
-    begin = float(simulation.t)
-    simulation.step(1)
-    length = float(simulation.t) - begin
-    simulation.reset()
-    if not length > 0.0:
-        raise InputError("the simulation's step() does not move its time on; the view cannot pace it.")
-    return length
-
-
 def live(
     simulation: Simulated,
     *,
@@ -290,7 +284,7 @@ def live(
     """Run a simulation in real time in the browser until Ctrl-C, or for some seconds.
 
     Args:
-        simulation: an `ada.Simulation`, or what behaves like one.
+        simulation: an `ada.Simulation`, made with pushable=True, or what behaves like one.
         host: address to listen on.
         port: to listen on; 0 takes any free one.
         open_browser: open the page, where there is a screen.

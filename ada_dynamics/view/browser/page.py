@@ -61,9 +61,8 @@ class Page:
             self.close()
             raise InputError(_taken(host, port))
         self.gui, self.scene = self.server.gui, self.server.scene
-        self.gui.configure_theme(
-            control_layout="fixed", control_width="large", show_logo=False, show_share_button=False
-        )
+        self.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
+        self.gui.main_panel.dock_right()
 
     def __enter__(self) -> Page:
         return self

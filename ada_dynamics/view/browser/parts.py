@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks where it has none."""
+"""What a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
 
 from __future__ import annotations
 

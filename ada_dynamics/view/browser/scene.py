@@ -143,17 +143,16 @@ class Scene:
             batch.node.on_click(clicked)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
-        """A force at a point of the world as a wrench on a link: [f, n] at its origin, in its axes.
+        """A force at a point of the world as a wrench on a link: [f, n] at its origin, in the world's axes.
 
         Args:
             link: name of the link.
             force: [N], world's axes.
             point: [m], in the world, of the pose shown.
         """
-        pose = self.poses[link]
         f = np.asarray(force, dtype=np.float64)
-        moment = np.cross(np.asarray(point, dtype=np.float64) - pose[:3, 3], f)
-        return np.concatenate([pose[:3, :3].T @ f, pose[:3, :3].T @ moment])
+        arm = np.asarray(point, dtype=np.float64) - self.poses[link][:3, 3]
+        return np.concatenate([f, np.cross(arm, f)])
 
     def centre_of(self, link: str) -> Array:
         """Centre of mass of a link in the world, in the pose shown."""

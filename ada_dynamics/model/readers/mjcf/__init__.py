@@ -33,12 +33,14 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
             message = f"<{element.tag}> is not read."
             sink(Problem("not-modelled", element.line, "<mujoco>", message, _UNREAD[element.tag]))
     settings = read_settings(root, robot, sink)
+    read_colours(root, settings)
     bodies = root.all("worldbody")
     if not bodies:
         raise ModelError(f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>.")
     walk = Walk(robot, settings, sink)
     world = walk.run(_merged(bodies))
     scale_masses(robot, settings.total_mass)
+    note_odd_shapes(robot)
     equalities = Equalities(robot, world, settings, sink)
     for section in root.all("equality"):
         equalities.read(section)

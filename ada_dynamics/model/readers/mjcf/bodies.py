@@ -9,6 +9,7 @@ from ada_dynamics.model.readers.anchored import Assembly
 from ada_dynamics.model.readers.description import Description, LinkRecord
 from ada_dynamics.model.readers.mjcf.inertia import Mass, read_geom, read_inertial, together
 from ada_dynamics.model.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
+from ada_dynamics.model.readers.mjcf.shapes import read_shape
 from ada_dynamics.model.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.rigid import NO_MOVE, compose
@@ -116,6 +117,7 @@ class Walk:
         self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
         joints = self._joints(element, inner, NO_MOVE)
         self._set_mass(link, inner)
+        self._add_shapes(link, element, inner)
         connect_body(self._assembly, link, place.body, pose, joints, self._sink)
         for joint in joints:
             self.world.joints[joint.name] = joint
@@ -164,6 +166,20 @@ class Walk:
             elif child.tag == "frame":
                 parts.extend(self._geoms(child, self._frame(child, place)))
         return parts
+
+    def _add_shapes(self, link: LinkRecord, element: Element, place: _Place) -> None:
+        """Shapes of the geoms in a body; one that cannot be read is left out, unless it gives the mass."""
+        for child in element.children:
+            if child.tag == "geom":
+                problems: list[Problem] = []
+                values = Values(child, link.where, problems.append, self._settings, place.in_class)
+                shape, is_seen, touches = read_shape(values, self._settings, place.frame)
+                self._robot.odd_shapes.extend(problems)
+                if shape is not None and not problems:
+                    link.visuals += [shape] if is_seen else []
+                    link.collisions += [shape] if touches else []
+            elif child.tag == "frame":
+                self._add_shapes(link, child, self._frame(child, place))
 
 
 def _of_line(values: Values, frame: Pose) -> Pose:

@@ -81,7 +81,7 @@ def read_geom(values: Values, settings: Settings, around: Pose) -> Mass | None:
         return None
     if values.flag("shellinertia"):
         values.problem("not-modelled", "has shellinertia.", "Give the body an <inertial>.")
-    size, pose = _size_and_pose(values, shape)
+    size, pose = size_and_pose(values, shape)
     if not (size > 0.0).all():
         values.problem("size", f"is a {shape} with size {size.tolist()}.", "All of them must be positive.")
         return None
@@ -91,7 +91,7 @@ def read_geom(values: Values, settings: Settings, around: Pose) -> Mass | None:
     return Mass(own, com, _turned(np.diag(own * moments), R))
 
 
-def _size_and_pose(values: Values, shape: str) -> tuple[Array, Pose]:
+def size_and_pose(values: Values, shape: str) -> tuple[Array, Pose]:
     """Sizes as without fromto, and the geom's pose in its frame."""
     wanted = _SIZES[shape]
     if not values.has("fromto"):

@@ -33,6 +33,7 @@ class Settings:
     inertia_groups: tuple[int, int] = (0, 5)
     total_mass: float = -1.0
     defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes
+    colours: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of materials
 
     def angle(self, value: float) -> float:
         """An angle of the file in radians."""

@@ -13,12 +13,13 @@ import numpy as np
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.readers.anchored import Assembly
-from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord, LoopRecord, NamedPlace
+from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord, LoopRecord, NamedPlace, note_odd_shapes
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.rigid import NO_MOVE
 from ada_dynamics.model.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.model.readers.sdf.graph import root_of, split
 from ada_dynamics.model.readers.sdf.joint import SdfJoint, place, read_joint
+from ada_dynamics.model.readers.sdf.shapes import read_shapes
 from ada_dynamics.model.readers.sdf.values import Values
 from ada_dynamics.model.readers.values import UNIT
 from ada_dynamics.model.readers.xml import Element
@@ -47,6 +48,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
             sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
         elif element.tag == "link":
             _read_link(element, robot, sink)
+    note_odd_shapes(robot)
     if not robot.links:
         return robot
     joints = [joint for element in model.all("joint") if (joint := read_joint(element, sink)) is not None]
@@ -75,6 +77,8 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
         return
     link = LinkRecord(name, element)
     robot.links.append(link)
+    link.visuals = read_shapes(element, "visual", link.where, robot.odd_shapes.append)
+    link.collisions = read_shapes(element, "collision", link.where, robot.odd_shapes.append)
     values = Values(element, link.where, sink)
     if values.child("gravity") is not None and not values.flag("gravity"):
         values.problem(

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a long run is: a bar on a terminal, now and then a line where the output goes to a file."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import TextIO
+
+FIRST_AFTER = 0.5  # [s]; shorter runs show nothing
+REDRAW_AFTER = 0.1  # [s], on a terminal
+LINE_AFTER = 10.0  # [s], elsewhere; or
+LINE_SHARE = 0.1  # of the whole, but not sooner than
+LINE_NOT_BEFORE = 1.0  # [s]
+_BAR = 24  # characters
+
+
+class Progress:
+    """Tells how far a run is, on the standard error.
+
+    Example::
+
+        with Progress(3600.0, "pa10", "s") as progress:
+            for t in ...:
+                progress.update(t, "energy drift 1e-9")
+
+    An instance is a callable (fraction, text), as `Simulation.run(progress=...)` takes it.
+    """
+
+    def __init__(
+        self,
+        total: float,
+        label: str = "",
+        unit: str = "",
+        *,
+        quiet: bool = False,
+        start: float = 0.0,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin; nothing is shown yet.
+
+        Args:
+            total: of what is to be done.
+            label: what is done.
+            unit: of the total, such as "s" or "runs".
+            quiet: show nothing.
+            start: what was done before, in an earlier run that is resumed.
+            stream: where to; the standard error by default.
+            clock: seconds.
+        """
+        self.total = float(total)
+        self.done = float(start)
+        self._label, self._unit, self._text = label, unit, ""
+        self._quiet = quiet
+        self._first = float(start)
+        self._stream = sys.stderr if stream is None else stream
+        self._clock = clock
+        self._began = clock()
+        self._shown_at = -math.inf
+        self._shown_share = self.share
+        self._has_shown = False
+        self._is_terminal = _is_terminal(self._stream)
+
+    # --- how far ------------------------------------------------------------------------------------------------
+    @property
+    def share(self) -> float:
+        """What is done of the whole, from 0 to 1."""
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0.0 else 1.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Estimated from the mean speed until now; infinite before anything is done."""
+        speed = (self.done - self._first) / max(self._clock() - self._began, 1e-9)
+        return max(0.0, self.total - self.done) / speed if speed > 0.0 else math.inf
+
+    def update(self, done: float, text: str = "") -> None:
+        """So much is done by now; the text stands behind the figures."""
+        self.done, self._text = float(done), text
+        if self._quiet:
+            return
+        now = self._clock()
+        if now - self._began >= FIRST_AFTER and self._is_due(now):
+            self._show(now)
+
+    def advance(self, step: float = 1.0, text: str = "") -> None:
+        """So much more is done."""
+        self.update(self.done + step, text)
+
+    def __call__(self, fraction: float, text: str = "") -> None:
+        """A share of the whole is done."""
+        self.update(fraction * self.total, text)
+
+    def _is_due(self, now: float) -> bool:
+        since = now - self._shown_at if self._has_shown else now - self._began
+        if self._is_terminal:
+            return not self._has_shown or since >= REDRAW_AFTER
+        return since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
+
+    # --- the end ------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        """Show the last figures, if any were shown, and leave the line."""
+        if self._has_shown and not self._quiet:
+            self._show(self._clock(), is_last=True)
+        self._quiet = True
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- text ---------------------------------------------------------------------------------------------------
+    def _show(self, now: float, is_last: bool = False) -> None:
+        self._shown_at, self._shown_share, self._has_shown = now, self.share, True
+        with suppress(OSError, ValueError):  # the reader of a pipe has gone: no reason to end a run
+            if self._is_terminal:
+                width = max(20, shutil.get_terminal_size().columns - 1)
+                self._stream.write(f"\r{self._line(now, with_bar=True)[:width]}\x1b[K" + ("\n" if is_last else ""))
+            else:
+                self._stream.write(self._line(now, with_bar=False) + "\n")
+            self._stream.flush()
+
+    def _line(self, now: float, with_bar: bool) -> str:
+        full = round(_BAR * self.share)
+        bar = [f"[{'#' * full}{'.' * (_BAR - full)}]"] if with_bar else []
+        amount = f"{self.done:.6g}/{self.total:.6g} {self._unit}".rstrip()
+        passed = f"{duration_text(now - self._began)} passed"
+        left = [f"{duration_text(self.seconds_left)} left"] if self.share < 1.0 else []
+        text = [self._text] if self._text else []
+        figures = ", ".join([f"{100.0 * self.share:3.0f} %", amount, passed, *left, *text])
+        return " ".join([*([f"{self._label}:"] if self._label else []), *bar, figures])
+
+
+def duration_text(seconds: float) -> str:
+    """Hours, minutes and seconds; "?" where nobody knows."""
+    if not math.isfinite(seconds):
+        return "?"
+    whole = math.ceil(seconds)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False

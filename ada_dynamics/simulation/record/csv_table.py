@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs as tables of text: a line of names with units, then a line per row; numbers have all their digits."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import RecordingError
+from ada_dynamics.model.joints import (
+    Continuous,
+    Cylindrical,
+    Floating,
+    FloatingEuler,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SphericalEuler,
+    Universal,
+)
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.log import Log
+
+Array = NDArray[np.float64]
+ROWS_AT_ONCE = 8192
+
+_ANGLES = tuple((name, "rad") for name in ("angle_1", "angle_2", "angle_3"))
+_PLACE = tuple((name, "m") for name in "xyz")
+_QUATERNION = tuple((name, "1") for name in ("qx", "qy", "qz", "qw"))
+_TURNING = tuple((name, "rad") for name in ("wx", "wy", "wz"))
+# Names and units of a joint's positions, in their order in q; those of one alone need no name.
+_POSITIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    Revolute.kind: (("", "rad"),),
+    Continuous.kind: (("", "rad"),),
+    Prismatic.kind: (("", "m"),),
+    Cylindrical.kind: (("slide", "m"), ("turn", "rad")),
+    Universal.kind: _ANGLES[:2],
+    Planar.kind: (("x", "m"), ("y", "m"), ("turn", "rad")),
+    Spherical.kind: _QUATERNION,
+    SphericalEuler.kind: _ANGLES,
+    Floating.kind: (*_PLACE, *_QUATERNION),
+    FloatingEuler.kind: (*_PLACE, *_ANGLES),
+}
+# The same of v, without the per second.
+_VELOCITIES = {**_POSITIONS, Spherical.kind: _TURNING, Floating.kind: (*_PLACE, *_TURNING)}
+_EFFORTS = {"rad": "N m", "m": "N"}
+_WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
+
+
+def write_csv(log: Log, path: Path) -> Path:
+    """Write a log; a file of that name is replaced in one step.
+
+    Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and with loops their gap.
+    """
+    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
+    try:
+        try:
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerow(header(log))
+                for table in _tables(log):
+                    file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as problem:
+        raise RecordingError(f"{path} cannot be written: {problem.strerror or problem}.") from None
+    return path
+
+
+def header(log: Log) -> list[str]:
+    """Names and units of the columns."""
+    model = log.model
+    names = ["t [s]"]
+    names += _joint_columns(model, "q", _POSITIONS, lambda unit: unit)
+    names += _joint_columns(model, "v", _VELOCITIES, lambda unit: f"{unit}/s")
+    names += _joint_columns(model, "a", _VELOCITIES, lambda unit: f"{unit}/s^2")
+    names += _joint_columns(model, "tau", _VELOCITIES, lambda unit: _EFFORTS[unit])
+    for what, given in (("external", log.external), ("contact", log.contact_wrenches)):
+        names += [f"{what} {name} {part} [{unit}]" for name in given for part, unit in _WRENCH]
+    names += ["kinetic energy [J]", "potential energy [J]"]
+    return [*names, "loop gap [m, rad]"] if model.loops else names
+
+
+def _joint_columns(
+    model: Model, what: str, table: dict[str, tuple[tuple[str, str], ...]], unit_of: Callable[[str], str]
+) -> Iterator[str]:
+    for joint in model.joint_names:
+        for part, unit in table[model.joints[joint].kind]:
+            yield f"{what} {joint} {part}".rstrip() + f" [{unit_of(unit)}]"
+
+
+def _tables(log: Log) -> Iterator[Array]:
+    parts = [log.t[:, None], log.q, log.v, log.a, log.tau, *log.external.values(), *log.contact_wrenches.values()]
+    parts += [log.energy.kinetic[:, None], log.energy.potential[:, None]]
+    if log.model.loops:
+        parts.append(log.loop_gap[:, None])
+    for first in range(0, len(log), ROWS_AT_ONCE):
+        yield np.concatenate([part[first : first + ROWS_AT_ONCE] for part in parts], axis=1)

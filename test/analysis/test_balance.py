@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Momentum, zero-moment point and support against statics and Newton's law."""
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Builder, Dynamics
+from ada_dynamics.analysis.balance import (
+    balance_of,
+    contact_points,
+    ground_wrench,
+    plane_axes,
+    support_margins,
+    support_polygon,
+    zmp_of_motion,
+    zmp_of_wrenches,
+)
+from ada_dynamics.analysis.momentum import mass_of, momentum, momentum_rate
+from ada_dynamics.analysis.polygon import area, convex_hull, margin
+from ada_dynamics.errors import InputError
+from ada_dynamics.model import chain_3d
+from ada_dynamics.simulation.log import ContactFrame, Log
+
+G = 9.81
+SQUARE = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Dynamics(chain_3d(5, base="floating"))
+
+
+@pytest.fixture(scope="module")
+def box():
+    return Dynamics(Builder("box").link("box", 2.0, (0.0, 0.0, 0.3), (0.1, 0.2, 0.3)).build("floating"))
+
+
+# --- momentum -------------------------------------------------------------------------------------------------------
+def test_the_rate_of_momentum_is_its_difference_quotient(robot):
+    rng = np.random.default_rng(1)
+    q, v = robot.model.random_state(rng)
+    a, h = rng.normal(size=robot.model.nv), 1e-5
+
+    def at(s):
+        return robot.momentum(robot.model.integrate(q, v + 0.5 * s * a, s), v + s * a)
+
+    quotient = (at(h) - at(-h)) / (2.0 * h)
+    found = momentum_rate(robot, q, v, a)
+    np.testing.assert_allclose(found, quotient, rtol=0, atol=1e-7 * np.max(np.abs(found)))
+
+
+def test_momentum_about_the_origin_is_that_of_all_bodies(robot):
+    q, v = robot.model.random_state(np.random.default_rng(2))
+    found = momentum(robot, q, v)
+    total, spin = np.zeros(3), np.zeros(3)
+    for name, link in robot.model.links.items():
+        pose, V = robot.pose(name, q), robot.velocity(name, q, v)
+        R, arm = pose[:3, :3], pose[:3, :3] @ link.com
+        p = link.mass * (V[:3] + np.cross(V[3:], arm))
+        total += p
+        spin += np.cross(pose[:3, 3] + arm, p) + R @ link.inertia @ R.T @ V[3:]
+    np.testing.assert_allclose(found.linear, total, atol=1e-12)
+    np.testing.assert_allclose(found.angular, spin, atol=1e-12)
+    np.testing.assert_allclose(found.com_velocity, robot.com_jacobian(q) @ v, atol=1e-12)
+    assert mass_of(robot) == pytest.approx(robot.model.total_mass)
+
+
+def test_batches_are_rows_of_single_states(robot):
+    states = [robot.model.random_state(np.random.default_rng(i)) for i in range(3)]
+    q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])
+    a = 0.3 * v
+    np.testing.assert_allclose(momentum_rate(robot, q, v, a)[1], momentum_rate(robot, q[1], v[1], a[1]), atol=1e-12)
+    np.testing.assert_allclose(momentum(robot, q, v).angular[2], momentum(robot, q[2], v[2]).angular, atol=1e-12)
+    np.testing.assert_allclose(zmp_of_motion(robot, q, v, a)[0], zmp_of_motion(robot, q[0], v[0], a[0]), atol=1e-9)
+
+
+# --- zero-moment point ----------------------------------------------------------------------------------------------
+def test_at_rest_the_zero_moment_point_is_below_the_centre_of_mass(robot):
+    q, _ = robot.model.random_state(np.random.default_rng(3))
+    rest = np.zeros(robot.model.nv)
+    found, com = zmp_of_motion(robot, q, rest, rest, height=-0.4), robot.com(q)
+    np.testing.assert_allclose(found, [com[0], com[1], -0.4], atol=1e-12)
+
+
+def test_a_falling_box_needs_no_ground(box):
+    a = np.array([0.0, 0.0, -G, 0.0, 0.0, 0.0])
+    assert np.isnan(zmp_of_motion(box, box.model.neutral(), np.zeros(6), a)).all()
+
+
+def test_an_accelerated_box_has_its_zero_moment_point_behind(box):
+    """x = x_c - z_c a/g, and a turn about y adds -I α/(m g)."""
+    q, rest = box.model.neutral(), np.zeros(6)
+    pushed = zmp_of_motion(box, q, rest, np.array([2.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    np.testing.assert_allclose(pushed, [-0.3 * 2.0 / G, 0.0, 0.0], atol=1e-12)
+    # about its centre of mass: its origin, 0.3 m below it, goes the other way
+    turned = zmp_of_motion(box, q, rest, np.array([-0.3 * 1.5, 0.0, 0.0, 0.0, 1.5, 0.0]))
+    np.testing.assert_allclose(turned, [-0.2 * 1.5 / (2.0 * G), 0.0, 0.0], atol=1e-12)
+
+
+def test_an_external_push_is_not_the_ground_s(box):
+    q, rest = box.model.neutral(), np.zeros(6)
+    push = {"box": [5.0, 0.0, 0.0, 0.0, 0.0, 0.0]}  # at its origin, on the ground: it asks for no moment there
+    found = zmp_of_motion(box, q, rest, rest, external=push)
+    np.testing.assert_allclose(found, 0.0, atol=1e-12)
+    com, wrench = ground_wrench(box, q, rest, rest, push)
+    np.testing.assert_allclose(com, [0.0, 0.0, 0.3])
+    np.testing.assert_allclose(wrench, [-5.0, 0.0, 2.0 * G, 0.0, 1.5, 0.0], atol=1e-12)
+
+
+def test_motion_and_contacts_agree_on_the_zero_moment_point(robot):
+    """What the ground must supply, put into three contacts at will, has one zero-moment point."""
+    rng = np.random.default_rng(4)
+    q, v = robot.model.random_state(rng)
+    a = rng.normal(size=robot.model.nv)
+    com, wrench = ground_wrench(robot, q, v, a)
+    points = {name: rng.normal(size=3) for name in "abc"}
+    wrenches = {name: rng.normal(size=6) for name in "ab"}
+    rest_force = wrench[:3] - sum(w[:3] for w in wrenches.values())
+    moment = wrench[3:] - sum(w[3:] + np.cross(points[n] - com, w[:3]) for n, w in wrenches.items())
+    wrenches["c"] = np.concatenate([rest_force, moment - np.cross(points["c"] - com, rest_force)])
+    wanted = zmp_of_motion(robot, q, v, a, height=0.2)
+    np.testing.assert_allclose(zmp_of_wrenches(points, wrenches, height=0.2), wanted, atol=1e-11)
+
+
+def test_on_four_corners_it_is_their_weighted_mean():
+    points = {name: (x, y, 0.0) for name, (x, y) in zip("abcd", SQUARE, strict=True)}
+    forces = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+    wrenches = {name: (0.3, -0.2, f, 0.0, 0.0, 0.1) for name, f in forces.items()}
+    wanted = sum(f * SQUARE[i] for i, f in enumerate(forces.values())) / 10.0
+    np.testing.assert_allclose(zmp_of_wrenches(points, wrenches), [*wanted, 0.0], atol=1e-14)
+
+
+def test_without_a_pressing_force_there_is_no_point():
+    found = zmp_of_wrenches({"a": np.zeros((3, 3))}, {"a": [[0, 0, 1.0, 0, 0, 0], np.zeros(6), [0, 0, 1e-9, 0, 0, 0]]})
+    np.testing.assert_array_equal(np.isnan(found[:, 0]), [False, True, True])
+    assert np.isnan(zmp_of_wrenches({"a": np.zeros(3)}, {"a": np.zeros(6)})).all()
+
+
+def test_a_slope_has_its_own_plane(box):
+    """On a slope through the origin at rest: where the vertical through the centre of mass meets it."""
+    N = np.array([np.sin(0.2), 0.0, np.cos(0.2)])
+    found = zmp_of_motion(box, box.model.neutral(), np.zeros(6), np.zeros(6), normal=2.0 * N)
+    np.testing.assert_allclose(found @ N, 0.0, atol=1e-12)
+    np.testing.assert_allclose(found, 0.0, atol=1e-12)  # the centre of mass is above the origin
+    axes = plane_axes(N)
+    np.testing.assert_allclose(np.vstack([axes, N]) @ np.vstack([axes, N]).T, np.eye(3), atol=1e-15)
+    np.testing.assert_array_equal(plane_axes(), np.eye(3)[:2])
+
+
+# --- polygons -------------------------------------------------------------------------------------------------------
+def test_hulls_leave_out_what_is_inside_or_on_an_edge():
+    cloud = np.vstack([SQUARE, [[1.0, 0.5], [1.0, 0.0], [2.0, 0.25]], SQUARE])
+    hull = convex_hull(cloud)
+    assert sorted(map(tuple, hull)) == sorted(map(tuple, SQUARE))
+    assert area(hull) == pytest.approx(2.0)  # positive: counter-clockwise
+
+
+def test_hulls_of_few_points():
+    assert convex_hull(np.zeros((0, 2))).shape == (0, 2)
+    np.testing.assert_array_equal(convex_hull([[1.0, 2.0]] * 3), [[1.0, 2.0]])
+    np.testing.assert_array_equal(convex_hull([[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]]), [[0.0, 0.0], [2.0, 2.0]])
+
+
+def test_random_hulls_are_convex_and_hold_every_point():
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        cloud = rng.normal(size=(40, 2))
+        hull = convex_hull(cloud)
+        edges = np.roll(hull, -1, axis=0) - hull
+        turns = edges[:, 0] * np.roll(edges, -1, axis=0)[:, 1] - edges[:, 1] * np.roll(edges, -1, axis=0)[:, 0]
+        assert (turns > 0.0).all()
+        assert min(margin(p, hull) for p in cloud) > -1e-12
+
+
+@pytest.mark.parametrize(
+    ("point", "wanted"),
+    [((1.0, 0.4), 0.4), ((0.1, 0.5), 0.1), ((1.0, 1.0), 0.0), ((3.0, 0.5), -1.0), ((-3.0, -4.0), -5.0)],
+)
+def test_margins_are_distances_to_the_border(point, wanted):
+    assert margin(point, SQUARE) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_lines_points_and_nothing_have_margins_too():
+    line, point, nothing = SQUARE[:2], SQUARE[:1], SQUARE[:0]
+    assert margin((1.0, 0.0), line) == 0.0
+    assert margin((1.0, 0.5), line) == -0.5
+    assert margin((3.0, 0.0), line) == -1.0
+    assert margin((3.0, 4.0), point) == -5.0
+    assert margin((0.0, 0.0), nothing) == -np.inf
+    assert np.isnan(margin((np.nan, 0.0), SQUARE))
+
+
+def test_margins_follow_the_contacts_that_are_loaded():
+    points = {name: np.tile([*p, 0.0], (4, 1)) for name, p in zip("abcd", SQUARE, strict=True)}
+    loaded = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 0, 0, 0], "d": [1, 0, 0, 0]}
+    zmp = np.tile([1.0, 0.25, 0.0], (4, 1))
+    found = support_margins(zmp, points, loaded)
+    np.testing.assert_allclose(found, [0.25, -0.25, -np.hypot(1.0, 0.25), -np.inf])
+    np.testing.assert_array_equal(support_margins(zmp, {}, {}), -np.inf)
+
+
+# --- along a motion -------------------------------------------------------------------------------------------------
+def standing(weights):
+    """A box on four corners, over as many rows as there are weights."""
+    model = Builder("box").link("box", 2.0, (0.0, 0.0, 0.3), (0.1, 0.2, 0.3)).build("floating")
+    n = len(weights)
+    q = np.tile(model.neutral(), (n, 1))
+    q[:, :3] = [3.0, 1.0, 0.1]
+    corners = {name: (x - 1.0, y - 0.5, -0.1) for name, (x, y) in zip("abcd", SQUARE, strict=True)}
+    wrenches = {name: np.zeros((n, 6)) for name in corners}
+    for row, forces in enumerate(weights):
+        for name, f in zip(corners, forces, strict=True):
+            wrenches[name][row, 2] = f
+    frames = {name: ContactFrame("box", xyz) for name, xyz in corners.items()}
+    wrenches["pair"], frames["pair"] = np.ones((n, 6)), ContactFrame("box", (0.0, 0.0, 0.0), "other")
+    v = np.zeros((n, 6))
+    return Log(model, np.arange(float(n)), q, v, v, v, contact_wrenches=wrenches, contact_frames=frames)
+
+
+def test_a_log_has_its_balance():
+    found = balance_of(standing([(1, 1, 1, 1), (3, 0, 0, 1), (0, 0, 0, 0)]))
+    np.testing.assert_allclose(found.zmp[:2], [[3.0, 1.0, 0.0], [2.0, 0.75, 0.0]], atol=1e-14)
+    np.testing.assert_allclose(found.margin[:2], [0.5, 0.0], atol=1e-14)
+    assert np.isnan(found.margin[2])
+    assert area(found.polygon(0)) == pytest.approx(2.0)
+    assert [len(found.polygon(i)) for i in range(3)] == [4, 2, 0]
+    assert set(found.points) == set("abcd")  # what acts between two links is not the ground's
+
+
+def test_points_of_links_move_with_them(robot):
+    q, _ = robot.model.random_state(np.random.default_rng(8))
+    pose = robot.pose("link_2", q)
+    found = contact_points(robot, np.array([q, q]), {"tip": ("link_2", (0.1, 0.2, 0.3))})["tip"]
+    np.testing.assert_allclose(found[1], pose[:3, 3] + pose[:3, :3] @ [0.1, 0.2, 0.3], atol=1e-14)
+
+
+def test_questions_without_ground_are_refused(box):
+    rest = np.zeros(6)
+    with pytest.raises(InputError, match="normal"):
+        zmp_of_motion(box, box.model.neutral(), rest, rest, normal=(0, 0, 0))
+    with pytest.raises(InputError, match="contact 'a' has a wrench but no point"):
+        zmp_of_wrenches({}, {"a": np.zeros(6)})
+    with pytest.raises(InputError, match="no contact wrenches"):
+        zmp_of_wrenches({}, {})
+    with pytest.raises(InputError, match="no wrenches of contacts with the ground"):
+        balance_of(Log(box.model, [0.0], [box.model.neutral()], [rest]))
+    with pytest.raises(InputError, match="hull needs"):
+        support_polygon([[np.nan, 0.0, 0.0]])

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The power balance against closed forms of a pendulum and of a body, and what it does not balance."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Builder, Dynamics
+from ada_dynamics.analysis.power import dissipated_power, external_power, power_balance, stop_power
+from ada_dynamics.errors import InputError
+from ada_dynamics.model import chain_3d
+from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.simulation.log import ContactFrame, Log
+from ada_dynamics.simulation.stops import JointStops
+
+G = 9.81
+MASS, LENGTH, INERTIA = 2.0, 0.5, 0.1  # of the pendulum; the inertia is about its centre of mass
+
+
+def pendulum(**joint: Any):
+    """A bob under a pivot, turning about y; at angle zero it hangs."""
+    builder = Builder("pendulum").link("base").link("bob", MASS, (0.0, 0.0, -LENGTH), (INERTIA, INERTIA, INERTIA))
+    return builder.joint("pivot", "revolute", "base", "bob", axis=(0.0, 1.0, 0.0), **joint).build()
+
+
+def moved(model, duration, effort=lambda t, q, v: 0.0, start=1.0, speed=0.0, step=1e-3, external=None):
+    """A motion by Runge-Kutta steps of fourth order; efforts are held over each step."""
+    dynamics = Dynamics(model)
+    n = round(duration / step)
+    t, q, v, tau = np.arange(n + 1) * step, np.zeros((n + 1, 1)), np.zeros((n + 1, 1)), np.zeros((n + 1, 1))
+    q[0], v[0] = start, speed
+
+    for i in range(n + 1):
+        tau[i] = effort(t[i], q[i], v[i])
+        if i == n:
+            break
+
+        def rate(x, w, u=tau[i]):
+            return dynamics.forward(x, w, u, external=external)
+
+        h, a1 = step, rate(q[i], v[i])
+        v2 = v[i] + 0.5 * h * a1
+        a2 = rate(q[i] + 0.5 * h * v[i], v2)
+        v3 = v[i] + 0.5 * h * a2
+        a3 = rate(q[i] + 0.5 * h * v2, v3)
+        v4 = v[i] + h * a3
+        a4 = rate(q[i] + h * v3, v4)
+        q[i + 1] = q[i] + h / 6.0 * (v[i] + 2.0 * v2 + 2.0 * v3 + v4)
+        v[i + 1] = v[i] + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+    forces = {link: np.tile(np.asarray(w, dtype=float), (n + 1, 1)) for link, w in (external or {}).items()}
+    return Log(model, t, q, v, None, tau, external=forces, dynamics=dynamics)
+
+
+def test_a_free_pendulum_exchanges_its_energies_and_nothing_else():
+    log = moved(pendulum(), 1.0)
+    balance = power_balance(log)
+    angle, rate = log.q[:, 0], log.v[:, 0]
+    np.testing.assert_allclose(balance.kinetic, 0.5 * (INERTIA + MASS * LENGTH**2) * rate**2, atol=1e-13)
+    np.testing.assert_allclose(balance.potential, -MASS * G * LENGTH * np.cos(angle), atol=1e-13)
+    for power in (balance.input, balance.external, balance.contact, balance.stops, balance.dissipated):
+        assert not power.any()
+    assert balance.worst < 1e-11  # (1 ms · 4/s)⁴ of the integration
+
+
+def test_damping_takes_what_is_missing():
+    balance = power_balance(moved(pendulum(damping=0.3), 1.0))
+    lost = balance.work["dissipated"][-1]
+    assert lost > 1.0
+    assert balance.total[0] - balance.total[-1] == pytest.approx(lost, rel=1e-9)
+    assert balance.worst < 1e-9
+
+
+def test_a_motor_that_is_held_over_each_step_does_torque_times_angle():
+    log = moved(pendulum(), 0.6, lambda t, q, v: 4.0 if t < 0.3 else -2.5)
+    balance = power_balance(log)
+    switch = 300
+    wanted = 4.0 * (log.q[switch, 0] - log.q[0, 0]) - 2.5 * (log.q[-1, 0] - log.q[switch, 0])
+    assert balance.work["input"][-1] == pytest.approx(wanted, rel=1e-12)
+    assert balance.worst < 1e-10  # the jump costs nothing
+
+
+def test_a_smooth_controller_s_samples_are_integrated_as_such():
+    log = moved(pendulum(), 0.5, lambda t, q, v: 3.0 - 0.5 * v[0])
+    # each sample held for 1 ms in the motion, but not in the integral: half a step of 0.5 · a · v is missing
+    held, smooth = power_balance(log).worst, power_balance(log, is_held=False).worst
+    assert held < 1e-10 < smooth < 1e-3
+
+
+def test_a_push_on_a_link_does_force_times_way():
+    push = {"bob": np.array([3.0, 0.0, 1.0, 0.0, 0.4, 0.0])}
+    balance = power_balance(moved(pendulum(), 0.5, external=push))
+    assert abs(balance.work["external"][-1]) > 0.1
+    assert balance.worst < 1e-9
+
+
+def test_the_power_of_a_wrench_is_that_of_its_generalized_force():
+    model = chain_3d(4, base="floating")
+    dynamics, rng = Dynamics(model), np.random.default_rng(5)
+    q, v = model.random_state(rng)
+    wrench = {"link_3": rng.normal(size=6)}
+    rest = np.zeros(model.nv)
+    generalized = dynamics.inverse(q, rest, rest) - dynamics.inverse(q, rest, rest, external=wrench)
+    assert external_power(dynamics, q, v, wrench) == pytest.approx(generalized @ v, rel=1e-11)
+
+
+def test_friction_takes_its_torque_times_the_way():
+    log = moved(pendulum(friction=0.7), 0.25, start=0.1, speed=6.0)
+    assert (log.v > 0.5).all()  # it does not turn back
+    balance = power_balance(log)
+    assert balance.work["dissipated"][-1] == pytest.approx(0.7 * (log.q[-1, 0] - log.q[0, 0]), rel=1e-9)
+    assert balance.worst < 1e-9
+
+
+def test_smooth_friction_takes_less_below_its_speed_and_mimics_count():
+    builder = Builder("pair").link("base").link("a", 1.0, inertia=(1, 1, 1)).link("b", 1.0, inertia=(1, 1, 1))
+    builder.joint("one", "revolute", "base", "a", axis=(0, 1, 0), friction=0.5, damping=0.2)
+    builder.joint("two", "revolute", "base", "b", axis=(0, 1, 0), friction=1.0, damping=0.1, mimic=Mimic("one", -3.0))
+    model = builder.build()
+    v = np.array([[0.2], [-0.01], [0.0]])
+    hard = [0.2 * x**2 + 0.1 * 9.0 * x**2 + 0.5 * abs(x) + 3.0 * abs(x) for x in v[:, 0]]
+    np.testing.assert_allclose(dissipated_power(model, v), hard, atol=1e-15)
+    s = 0.05
+    soft = [1.1 * x**2 + 0.5 * x**2 / np.hypot(x, s) + 9.0 * x**2 / np.hypot(3.0 * x, s) for x in v[:, 0]]
+    np.testing.assert_allclose(dissipated_power(model, v, s), soft, atol=1e-15)
+
+
+def test_stops_take_and_give_back():
+    model = pendulum(limits=Limits(lower=-0.5, upper=0.4))
+    stops = JointStops(stiffness=200.0, damping=0.0)
+    t = np.linspace(0.0, 1.0, 2001)
+    q = (0.4 + 0.1 * np.sin(np.pi * t))[:, None]  # into the upper stop and out again
+    v = (0.1 * np.pi * np.cos(np.pi * t))[:, None]
+    power = stop_power(model, stops, q, v)
+    np.testing.assert_allclose(power, -200.0 * (q[:, 0] - 0.4) * v[:, 0], atol=1e-12)
+    balance = power_balance(Log(model, t, q, v, None, np.zeros_like(v)), stops=stops)
+    assert np.min(balance.work["stops"]) == pytest.approx(-0.5 * 200.0 * 0.1**2, rel=1e-6)
+    assert balance.work["stops"][-1] == pytest.approx(0.0, abs=1e-9)
+
+
+class Falling(NamedTuple):
+    """A box that falls and is caught by a constant force at a point."""
+
+    log: Log
+    force: float
+
+
+def caught() -> Falling:
+    model = Builder("box").link("box", 2.0, inertia=(0.1, 0.1, 0.1)).build("floating")
+    t, force = np.linspace(0.0, 1.0, 101), 15.0
+    a = force / 2.0 - G
+    q, v = np.zeros((101, 7)), np.zeros((101, 6))
+    q[:, 6], q[:, 2], v[:, 2] = 1.0, 0.5 * a * t**2, a * t
+    wrench = np.zeros((101, 6))
+    wrench[:, 2] = force
+    frames = {"sole": ContactFrame("box", (0.0, 0.0, -0.1))}
+    log = Log(model, t, q, v, None, np.zeros_like(v), contact_wrenches={"sole": wrench}, contact_frames=frames)
+    return Falling(log, force)
+
+
+def test_contacts_do_force_times_the_way_of_their_point():
+    log, force = caught()
+    balance = power_balance(log)
+    np.testing.assert_allclose(balance.contact, force * log.v[:, 2], atol=1e-12)
+    assert balance.worst < 1e-12
+
+
+def test_between_two_links_a_contact_s_power_is_that_of_their_relative_motion():
+    model = chain_3d(3)
+    dynamics, rng = Dynamics(model), np.random.default_rng(6)
+    q, v = model.random_state(rng)
+    q, v, t = np.tile(q, (3, 1)), np.tile(v, (3, 1)), np.arange(3.0)
+    frames = {"touch": ContactFrame("link_3", (0.0, 0.1, 0.2), "link_3")}
+    wrench = np.tile(rng.normal(size=6), (3, 1))
+    own = Log(model, t, q, v, None, 0 * v, contact_wrenches={"touch": wrench}, contact_frames=frames, dynamics=dynamics)
+    np.testing.assert_allclose(power_balance(own).contact, 0.0, atol=1e-14)  # a link does no work on itself
+
+
+def test_what_nothing_explains_is_left_over():
+    log = moved(pendulum(), 0.3)
+    log.v[200:] *= 1.1
+    assert power_balance(log).worst > 0.05
+
+
+def test_unknown_places_and_efforts_are_refused():
+    log, _ = caught()
+    log.contact_frames.clear()
+    with pytest.raises(InputError, match="contact 'sole'"):
+        power_balance(log)
+    assert power_balance(log, places={"sole": ("box", (0.0, 0.0, -0.1))}).worst < 1e-12
+    log.tau[3] = np.nan
+    with pytest.raises(InputError, match="tau"):
+        power_balance(log)
+    with pytest.raises(InputError, match="friction_speed"):
+        power_balance(moved(pendulum(), 0.01), friction_speed=-1.0)

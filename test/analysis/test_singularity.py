@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""det(J Jᵀ) against closed forms, and the times at which singular poses are passed."""
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Dynamics
+from ada_dynamics.analysis.singularity import (
+    closing_condition,
+    condition_number,
+    gram_determinant,
+    loop_jacobian,
+    loop_measure,
+    manipulability,
+    passings,
+    point_jacobian,
+    singularity_measure,
+)
+from ada_dynamics.errors import InputError
+from ada_dynamics.model import planar_chain
+from ada_dynamics.model.mechanisms import four_bar, slider_crank, stewart
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Dynamics(planar_chain(2))
+
+
+@pytest.fixture(scope="module")
+def rhombus():
+    model, q = four_bar()
+    return Dynamics(model, pose=q)
+
+
+def rhombus_poses(crank):
+    """The parallelogram's poses by its crank's angle: the coupler stays level."""
+    return np.column_stack([crank, 0.5 * np.pi - crank, crank + 0.5 * np.pi])
+
+
+def test_the_measure_of_a_two_link_arm_is_its_closed_form(arm):
+    q = np.random.default_rng(1).uniform(-3.0, 3.0, size=(50, 2))
+    found = singularity_measure(arm, "link_2", q, rows="linear", point=(0.0, 0.0, 0.7))
+    np.testing.assert_allclose(found, (1.0 * 0.7 * np.sin(q[:, 1])) ** 2, atol=1e-14)
+    assert singularity_measure(arm, "link_2", q[0], rows="linear", point=(0, 0, 0.7)) == pytest.approx(found[0])
+
+
+def test_the_jacobian_of_a_point_is_the_rate_of_its_place(arm):
+    q, v, h, point = np.array([0.3, -0.8]), np.array([1.0, 0.4]), 1e-6, np.array([0.1, 0.2, 0.7])
+
+    def place(x):
+        pose = arm.pose("link_2", x)
+        return pose[:3, 3] + pose[:3, :3] @ point
+
+    moved = (place(q + h * v) - place(q - h * v)) / (2.0 * h)
+    # central differences: h² of the third derivative, and 1e-16/h of rounding
+    np.testing.assert_allclose(point_jacobian(arm, "link_2", q, point)[:3] @ v, moved, atol=1e-9)
+
+
+def test_more_rows_than_columns_are_measured_by_the_smaller_product():
+    J = np.random.default_rng(2).normal(size=(6, 2))
+    assert gram_determinant(J) == pytest.approx(np.linalg.det(J.T @ J))
+    assert gram_determinant(J.T) == pytest.approx(np.linalg.det(J.T @ J))
+    assert manipulability(J) == pytest.approx(np.sqrt(np.linalg.det(J.T @ J)))
+
+
+def test_condition_numbers_are_infinite_in_singular_poses():
+    J = np.array([np.diag([2.0, 0.5]), np.diag([1.0, 0.0])])
+    np.testing.assert_array_equal(condition_number(J), [4.0, np.inf])
+
+
+def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
+    """By Cauchy and Binet det(J Jᵀ) of the planar 4R is Σ (2 area)² over the triangles of its pivots: 4 cos² here."""
+    crank = np.linspace(-3.0, 3.0, 61)
+    np.testing.assert_allclose(
+        loop_measure(rhombus, "closing", rhombus_poses(crank)), 4.0 * np.cos(crank) ** 2, atol=1e-13
+    )
+
+
+def test_the_jacobian_of_the_cut_end_has_the_paper_s_shape_and_its_null_space_holds_the_motion(rhombus):
+    q = rhombus_poses(np.array([0.7]))[0]
+    J = loop_jacobian(rhombus, "closing", q)
+    assert J.shape == (6, 4)
+    # crank and rocker turn alike, the coupler stays level, and so does what the closing joint joins: the ground
+    np.testing.assert_allclose(J @ [1.0, -1.0, 1.0, 1.0], 0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("mechanism", [slider_crank, stewart], ids=["slider-crank", "stewart"])
+def test_velocities_that_the_loops_allow_are_in_the_null_space(mechanism):
+    model, q = mechanism()
+    dynamics = Dynamics(model, pose=q)
+    _, v = dynamics.project(q, np.random.default_rng(3).normal(size=model.nv))
+    for name in model.loop_names:
+        J = loop_jacobian(dynamics, name, q)
+        moved, own = J[:, : model.nv] @ v, J[:, model.nv :]
+        left = moved - own @ np.linalg.lstsq(own, moved, rcond=None)[0]
+        np.testing.assert_allclose(left, 0.0, atol=1e-12)
+
+
+def test_five_passings_are_counted_at_their_times():
+    """A crank that swings as that of fig. 3.17: between 60 and 300 deg it passes 90 and 270 deg."""
+    t = np.linspace(0.0, 3.0, 3001)
+    crank = np.pi - 2.0 / 3.0 * np.pi * np.cos(2.4 * t)
+    measure = 4.0 * np.cos(crank) ** 2
+    # at 90 and 270 deg, each half period apart
+    first = np.arccos(0.75) / 2.4
+    half = np.pi / 2.4
+    wanted = [first, half - first, half + first, 2 * half - first, 2 * half + first]  # the next one is after 3 s
+    np.testing.assert_allclose(
+        passings(t, measure), wanted, atol=3e-6
+    )  # of the order of (1 ms)², the parabola's next term
+
+
+def test_minima_away_from_zero_and_ends_are_no_passings():
+    t = np.linspace(0.0, 1.0, 1001)
+    assert len(passings(t, 1.01 + np.cos(20.0 * t))) == 0
+    assert len(passings(t, t**2)) == 0
+    assert len(passings([0.0, 1.0], [0.0, 1.0])) == 0
+
+
+def test_the_closing_solve_loses_its_rank_where_the_measure_vanishes(rhombus):
+    crank = np.array([0.3, 0.5 * np.pi - 1e-3, 0.5 * np.pi])
+    sigma = closing_condition(rhombus, rhombus_poses(crank))
+    assert sigma[0] > 0.05 and 1e-5 < sigma[1] < 1e-2 and sigma[2] < 1e-12
+    assert len(closing_condition(rhombus, rhombus_poses(crank), every=2)) == 2
+
+
+def test_without_loops_nothing_is_ill_conditioned(arm):
+    np.testing.assert_array_equal(closing_condition(arm, np.zeros((2, 2))), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda arm: singularity_measure(arm, "hand", np.zeros(2)), "no link is named 'hand'"),
+        (lambda arm: singularity_measure(arm, "link_2", np.zeros(2), rows="liner"), "Did you mean 'linear'"),
+        (lambda arm: singularity_measure(arm, "link_2", np.zeros(2), rows=[7]), "rows 0 to 5"),
+        (lambda arm: singularity_measure(arm, "base", np.zeros(2)), "nothing moves the link"),
+        (lambda arm: loop_measure(arm, "closing", np.zeros(2)), "no loop is named"),
+        (lambda arm: closing_condition(arm, np.zeros(2), every=0), "every"),
+        (lambda arm: gram_determinant(np.zeros(3)), "a Jacobian is"),
+        (lambda arm: passings([0.0, 1.0], [0.0]), "both must be"),
+    ],
+)
+def test_questions_without_an_answer_are_refused(arm, call, said):
+    with pytest.raises(InputError, match=said):
+        call(arm)

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compliant contact against closed forms, invariants, finite differences and MuJoCo."""
+
+import numpy as np
+import pytest
+from contact_motion import Mechanism, body, energy
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import aba, closed_aba, crba, kkt
+from ada_dynamics.algorithms import contact_shapes as shapes
+from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force
+from ada_dynamics.algorithms.jacobian import columns_at
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.simulation.contact import (
+    Ball,
+    Box,
+    Capsule,
+    Contact,
+    ContactPair,
+    ContactPoint,
+    ContactSphere,
+    Ground,
+    Material,
+    Plane,
+    fastest_rate,
+)
+from ada_dynamics.spatial.rotation import from_rpy
+
+G = 9.81
+LEVEL = [0.0, 0.0, 0.0, 1.0]
+TURNED = np.array([0.1, 0.15, 0.05, 0.98]) / np.linalg.norm([0.1, 0.15, 0.05, 0.98])
+
+
+def corners(size, levels=(-1,)):
+    x, y, z = np.array(size) / 2
+    signs = [(1, 1), (-1, 1), (-1, -1), (1, -1)]
+    return [
+        ContactPoint(f"corner_{i}_{s}", "body", (a * x, b * y, s * z)) for s in levels for i, (a, b) in enumerate(signs)
+    ]
+
+
+def slope(angle):
+    return Ground(normal=(np.sin(angle), 0.0, np.cos(angle)))
+
+
+def state(z, quaternion=LEVEL, xy=(0.0, 0.0)):
+    return np.array([*xy, z, *quaternion])
+
+
+# --- the law ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+@pytest.mark.parametrize("loss", [0.02, 0.5, 4.0])
+def test_restitution_is_that_of_the_first_integral_of_the_law_whatever_the_stiffness(exponent, loss):
+    # m u du/dδ = -k δ^p (1 + λ u), λ = 3/2 e: v/λ - ln(1 + λ v)/λ² is the same for the speeds v in and -u out
+    speed, lam = 0.5, 1.5 * loss
+    first = lambda v: v / lam - np.log(1.0 + lam * v) / lam**2  # noqa: E731
+    low, high = 0.0, min(speed, 1.0 / lam * (1.0 - 1e-12))
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if first(-middle) < first(speed) else (low, middle)
+    material = Material(stiffness=1e4 if exponent == 1.0 else 1e5, dissipation=loss, exponent=exponent)
+    ball = body(size=(0.1,) * 3, shape="ball", gravity=(0, 0, 0))
+    contact = Contact(spheres=[ContactSphere("ball", "body", (0, 0, 0), 0.05)], material=material)
+    motion = Mechanism(ball, contact).rk4(state(0.05), [0, 0, -speed, 0, 0, 0], 5e-5, 2500)
+    assert motion.world[-1, 0, 2] == 0.0  # it has left the ground
+    # RK4 meets a kink at both ends of the contact: second order there
+    assert motion.v[-1, 2] == pytest.approx(low, abs=2e-5)
+    if loss * speed < 0.02:
+        assert motion.v[-1, 2] / speed == pytest.approx(1.0 - loss * speed, abs=(loss * speed) ** 2)
+
+
+def test_the_normal_force_never_pulls_and_is_continuous_at_its_onset():
+    law = Law(5000.0, 1.5, 4.0, 0.8, 0.02)
+    rng = np.random.default_rng(1)
+    for depth, rate in zip(rng.normal(0, 1e-3, 500), rng.normal(0, 1, 500), strict=True):
+        found = normal_force(law, float(depth), float(rate))
+        assert found.force >= 0.0 and found.by_depth >= 0.0 and found.by_rate >= 0.0
+        assert (found.force == 0.0) == (depth <= 0.0 or 1.0 + 6.0 * rate <= 0.0)
+    assert normal_force(law, 1e-12, 1.0).force < 1e-11
+
+
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_slopes_of_the_normal_force_are_those_of_finite_differences(exponent):
+    law, depth, rate, e = Law(5000.0, exponent, 4.0, 0.8, 0.02), 1e-3, -0.05, 1e-6
+    found = normal_force(law, depth, rate)
+    f = lambda d, r: normal_force(law, d, r).force  # noqa: E731
+    assert found.by_depth == pytest.approx((f(depth + e, rate) - f(depth - e, rate)) / 2e-6, rel=1e-6)
+    assert found.by_rate == pytest.approx((f(depth, rate + e) - f(depth, rate - e)) / 2e-6, rel=1e-6)
+
+
+# --- at rest, sliding, rolling ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_a_box_sinks_by_the_closed_form_and_its_contacts_carry_its_weight(exponent):
+    size, material = (0.2, 0.2, 0.1), Material.for_weight(1.0, exponent=exponent, sink=4e-4)
+    box = Mechanism(body(1.0, size), Contact(corners(size), material=material))
+    motion = box.rk4(state(0.05), np.zeros(6), 1e-3, 3000)
+    assert motion.q[-1, 2] == pytest.approx(0.05 - 4e-4, abs=1e-10)
+    assert material.sink(G / 4) == pytest.approx(4e-4)
+    np.testing.assert_allclose(motion.world[-1, :, 2], G / 4, rtol=1e-7)
+
+
+def test_a_box_on_a_slope_under_the_angle_of_friction_creeps_as_predicted():
+    angle, size, material = 0.3, (0.2, 0.2, 0.02), Material(friction=0.8, slip_speed=0.01)
+    box = body(1.0, size, gravity=(G * np.sin(-angle), 0.0, -G * np.cos(angle)))
+    motion = Mechanism(box, Contact(corners(size), material=material)).rk4(state(0.0095), np.zeros(6), 5e-4, 4000)
+    expected = 0.01 * np.tan(angle) / np.sqrt(0.8**2 - np.tan(angle) ** 2)
+    assert motion.v[-1, 0] == pytest.approx(-expected, rel=1e-6)
+
+
+def test_a_tilted_ground_is_the_same_as_tilted_gravity():
+    angle, size, material = 0.3, (0.2, 0.2, 0.02), Material(friction=0.8, slip_speed=0.01)
+    contact = Contact(corners(size), ground=slope(angle), material=material)
+    start = np.array([0.0095 * np.sin(angle), 0, 0.0095 * np.cos(angle), 0, np.sin(angle / 2), 0, np.cos(angle / 2)])
+    motion = Mechanism(body(1.0, size), contact).rk4(start, np.zeros(6), 5e-4, 4000)
+    expected = 0.01 * np.tan(angle) / np.sqrt(0.8**2 - np.tan(angle) ** 2)
+    # down the slope is +x in the body, and x has turned about y towards -z
+    assert motion.v[-1, 0] == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(motion.world[-1].sum(axis=0)[:3], [0, 0, G], atol=1e-6)  # the law holds the weight
+
+
+def test_a_box_on_a_steep_slope_slides_at_coulombs_rate():
+    angle, size, material = 0.6, (0.3, 0.3, 0.02), Material(friction=0.3, slip_speed=0.002)
+    box = body(1.0, size, gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)))
+    motion = Mechanism(box, Contact(corners(size), material=material)).rk4(state(0.0095), np.zeros(6), 5e-4, 4000)
+    rate = (motion.v[-1, 0] - motion.v[2000, 0]) / 1.0
+    # the slip is a thousand times slip_speed, whose share is its square
+    assert rate == pytest.approx(G * (np.sin(angle) - 0.3 * np.cos(angle)), rel=1e-5)
+
+
+def test_a_ball_rolls_down_a_slope_at_five_sevenths():
+    angle = 0.2
+    ball = body(1.0, (0.1,) * 3, shape="ball", gravity=(G * np.sin(angle), 0.0, -G * np.cos(angle)))
+    contact = Contact(spheres=[ContactSphere("ball", "body", (0, 0, 0), 0.05)], material=Material(stiffness=2e4))
+    motion = Mechanism(ball, contact).rk4(state(0.0495), np.zeros(6), 2.5e-4, 6000)
+    # velocities are in the axes of the body, which turn: work with speeds
+    speed, turn = np.linalg.norm(motion.v[:, :3], axis=1), np.linalg.norm(motion.v[:, 3:], axis=1)
+    rate = (speed[-1] - speed[4000]) / 0.5
+    assert rate == pytest.approx(5 / 7 * G * np.sin(angle), rel=1e-4)
+    # friction carries 2/7 of the weight's share, at a slip s with μ cos(a) s/√(s² + v_s²) = 2/7 sin(a)
+    share = 2 / 7 * np.tan(angle) / 0.8
+    assert speed[-1] - 0.05 * turn[-1] == pytest.approx(0.02 * share / np.sqrt(1 - share**2), rel=1e-3)
+
+
+# --- energy and stability ---------------------------------------------------------------------------------------------
+def spring_energy(model, contact, motion):
+    """½ k δ² of all points (p = 1)."""
+    total = np.zeros(len(motion.t))
+    T = ada.Dynamics(model).pose("body", motion.q)
+    for point in contact.points:
+        z = (T[:, :3, :3] @ np.array(point.xyz) + T[:, :3, 3])[:, 2]
+        total += 0.5 * contact.material.stiffness * np.maximum(-z, 0.0) ** 2
+    return total
+
+
+def test_a_tumbling_box_never_gains_energy_never_is_pulled_and_keeps_to_the_cone_of_friction():
+    size = (0.2, 0.15, 0.1)
+    model, contact = body(1.0, size), Contact(corners(size, (-1, 1)))
+    motion = Mechanism(model, contact).rk4(state(0.3, TURNED), [0.8, 0.3, 0.0, 4.0, -3.0, 1.0], 2.5e-4, 6000)
+    total = energy(model, motion) + spring_energy(model, contact, motion)
+    # kinks at the ends of each contact cost RK4 its order; the box starts with 3.5 J
+    assert np.max(total - np.minimum.accumulate(total)) < 1e-5 * total[0]
+    assert total[-1] < 0.6 * total[0]
+    forces = motion.world[:, :, :3]
+    assert forces[:, :, 2].min() == 0.0 and forces[:, :, 2].max() > 5.0
+    slip = np.linalg.norm(forces[:, :, :2], axis=2)
+    assert (slip <= contact.material.friction * forces[:, :, 2] + 1e-12).all()
+
+
+@pytest.mark.parametrize("size", [(0.2, 0.2, 0.1), (0.08, 0.045, 0.06), (0.3, 0.3, 0.02)])
+@pytest.mark.parametrize("method", ["rk4", "linearly_implicit"])
+def test_a_kilogram_on_four_corner_points_is_stable_at_one_millisecond_for_ten_seconds(size, method):
+    model, contact = body(1.0, size), Contact(corners(size, (-1, 1)))
+    march = getattr(Mechanism(model, contact), method)
+    motion = march(state(0.15, TURNED), [0.3, 0.1, 0.0, 1.0, 1.0, 0.5], 1e-3, 10_000)
+    total = energy(model, motion) + spring_energy(model, contact, motion)
+    # 1 ms is 1/7 of the springs' time constant: what a kink adds is 1e-2 of the energy of that bounce
+    assert np.max(total - np.minimum.accumulate(total)) < 0.02 * total[0]
+    assert np.abs(motion.v[-5000:]).max() < 1e-6
+    assert motion.world[-1, :, 2].sum() == pytest.approx(G, rel=1e-6)
+
+
+def test_the_linearly_implicit_step_is_stable_far_beyond_explicit_limits():
+    size = (0.2, 0.2, 0.1)
+    for harder, speed in ((100.0, 1e-9), (1e4, G * 1e-3)):
+        material = Material(stiffness=5000.0 * harder, slip_speed=0.02 / harder)
+        model, contact = body(1.0, size), Contact(corners(size, (-1, 1)), material=material)
+        assert fastest_rate(model, contact, state(0.05)) * 1e-3 > 100.0
+        motion = Mechanism(model, contact).linearly_implicit(state(0.1, TURNED), np.zeros(6), 1e-3, 4000)
+        # what sinks less than it falls in one step, g h², hops by half of that
+        assert np.abs(motion.v[-1000:]).max() < speed
+        assert np.abs(motion.v[-1000:, 3:]).max() < 1e-9
+        assert motion.q[-1, 2] == pytest.approx(0.05, abs=G * 1e-6)
+
+
+def test_the_fastest_rate_tells_what_an_explicit_step_can_follow():
+    size = (0.1, 0.1, 0.1)
+    model = body(1.0, size)
+    for slip_speed, settles in ((0.01, True), (0.005, False)):
+        contact = Contact(corners(size), material=Material(slip_speed=slip_speed))
+        rate = fastest_rate(model, contact, state(0.05))
+        assert bool(rate * 1e-3 < 2.785) is settles  # where RK4 ends on the negative real axis
+        motion = Mechanism(model, contact).rk4(state(0.05), [0.1, 0, 0, 0, 0, 0], 1e-3, 3000)
+        assert bool(np.abs(motion.v[-1]).max() < 1e-6) is settles
+
+
+def test_the_fastest_rates_of_one_point_under_a_mass_are_those_on_paper():
+    model = body(2.0, (0.1,) * 3, shape="ball")
+    point = [ContactPoint("foot", "body", (0, 0, 0))]
+    stiff = Material(stiffness=8e4, dissipation=0.0, friction=0.0)
+    assert fastest_rate(model, Contact(point, material=stiff)) == pytest.approx(200.0)
+    rough = Material(stiffness=1.0, dissipation=0.0, friction=0.5, slip_speed=0.01)
+    assert fastest_rate(model, Contact(point, material=rough)) == pytest.approx(0.5 * G / 0.01)
+    assert fastest_rate(model, Contact()) == 0.0
+
+
+# --- the linearly implicit part ---------------------------------------------------------------------------------------
+def _added_matrix(inertia):
+    B = np.array(inertia.B, dtype=float)
+    return np.block([[np.array(inertia.H, dtype=float), B.T], [B, np.array(inertia.A, dtype=float)]])
+
+
+def test_the_implicit_part_is_symmetric_not_negative_and_the_slope_of_the_force():
+    h, law = 1e-3, Law(5000.0, 1.0, 4.0, 0.8, 0.02)
+    tree = body().tree
+    n = tuple(np.array([0.2, -0.1, 0.9]) / np.linalg.norm([0.2, -0.1, 0.9]))
+    contact = [GroundContact(0, (0.1, 0.05, -0.05), 0.02, law, n, 0.0)]
+    q = [0.0, 0.0, 0.06, *TURNED]
+    # slipping not at all, where the secant of friction is its slope
+    pose = poses(tree, transforms(tree, q))[0]
+    for sink_rate in (0.0, 0.05, -0.05):
+        v = [*np.array(pose.rotation.down(n)) * -sink_rate, 0.0, 0.0, 0.0]
+        (load,) = contact_loads(tree, contact, q, v, h)
+        found = _added_matrix(load.added)
+        np.testing.assert_allclose(found, found.T, atol=1e-15)
+        assert np.linalg.eigvalsh(found).min() > -1e-12 * np.abs(found).max()
+        (explicit,) = contact_loads(tree, contact, q, v)
+        assert explicit.added is None and explicit.world == load.world
+        by_rate = np.zeros((6, 6))
+        for k in range(6):
+            sides = []
+            for e in (1e-6, -1e-6):
+                w = list(v)
+                w[(k + 3) % 6] += e  # v is [linear, angular], the load [moment, force]
+                (moved,) = contact_loads(tree, contact, q, w)
+                sides.append(np.array([*moved.force.moment, *moved.force.force]))
+            by_rate[:, k] = (sides[0] - sides[1]) / 2e-6
+        lower = contact_loads(tree, contact, [x - 1e-7 * y for x, y in zip(q[:3], n, strict=True)] + q[3:], v)
+        stiffness = (np.dot(lower[0].world[:3], n) - np.dot(explicit.world[:3], n)) / 1e-7
+        line = np.array([*np.cross(_touching(pose, contact[0]), pose.rotation.down(n)), *pose.rotation.down(n)])
+        expected = -h * by_rate + h * h * stiffness * np.outer(line, line)
+        np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
+        # the force holds h K δ̇ along the normal
+        more = np.dot(load.force.force, pose.rotation.down(n)) - np.dot(explicit.force.force, pose.rotation.down(n))
+        assert more == pytest.approx(h * stiffness * sink_rate, rel=1e-5, abs=1e-8)
+
+
+def _touching(pose, contact):
+    return np.array(contact.point) - contact.radius * np.array(pose.rotation.down(contact.normal))
+
+
+def _random_chain():
+    builder = Builder("chain").link("base", 3.0, inertia=(0.1, 0.2, 0.15))
+    parent = "base"
+    for i, axis in enumerate(((0, 1, 0), (1, 0, 0), (0, 0.6, 0.8))):
+        builder.link(f"link{i}", 1.0, com=(0, 0.02, 0.1), inertia=(0.02, 0.03, 0.01))
+        builder.joint(f"joint{i}", "revolute", parent, f"link{i}", xyz=(0.1, 0, 0.2), axis=axis, armature=0.01)
+        parent = f"link{i}"
+    return builder.build(base="floating")
+
+
+def test_what_is_added_gives_the_accelerations_of_the_dense_system_by_both_algorithms():
+    model, h = _random_chain(), 1e-3
+    tree, rng = model.tree, np.random.default_rng(3)
+    q, v = model.random_state(rng)
+    contacts = Contact([ContactPoint("a", "link2", (0, 0, 0.2)), ContactPoint("b", "base", (0.1, 0, 0))]).resolve(model)
+    contacts = [c._replace(height=float(q[2] + 5.0)) for c in contacts]  # deep in the ground
+    loads = contact_loads(tree, contacts, q.tolist(), (0.1 * v).tolist(), h)
+    external, added = gather(loads)
+    armature = rng.uniform(0.0, 0.1, model.nv).tolist()
+    args = (tree, q.tolist(), v.tolist(), rng.normal(size=model.nv).tolist(), external, added, armature)
+    found = np.array(aba.forward_dynamics(*args))
+    # M + Σ JᵀAJ + R, with the Jacobian of each body from columns
+    world = poses(tree, transforms(tree, q.tolist()))
+    M = np.array(crba.mass_matrix(tree, q.tolist()).dense(), dtype=float) + np.diag(armature)
+    explicit = np.array(aba.forward_dynamics(*args[:5]))
+    M0 = np.array(crba.mass_matrix(tree, q.tolist()).dense(), dtype=float)
+    for i, A in added.items():
+        columns = columns_at(tree, q.tolist(), world, i, world[i].position)
+        R = np.array(world[i].rotation.matrix(), dtype=float)
+        J = np.array([[*(R.T @ c.angular), *(R.T @ c.linear)] for c in columns]).T
+        M += J.T @ _added_matrix(A) @ J
+    np.testing.assert_allclose(found, np.linalg.solve(M, M0 @ explicit), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found, crba.forward_dynamics(*args), rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_to_close_them():
+    model = ada.load("four_bar")
+    dynamics = ada.Dynamics(model)
+    plans = dynamics._kernels.closed.plans
+    q = ada.assemble(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
+    contacts = Contact([ContactPoint("a", model.link_names[-1], (0, 0, 0.5))], ground=Ground(height=9.0)).resolve(model)
+    v = np.zeros(model.nv).tolist()
+    external, added = gather(contact_loads(model.tree, contacts, q, v, 1e-2))
+    armature, tau = [0.3] * model.nv, [0.1] * model.nv
+    plain = kkt.forward_dynamics(model.tree, q, v, tau, plans.late, external).accelerations
+    found = {}
+    for name, solve in (("kkt", kkt.forward_dynamics), ("aba", closed_aba.forward_dynamics)):
+        for plan in (p for k, p in plans.candidates.items() if k.startswith(name)):
+            found[name] = solve(
+                model.tree, q, v, tau, plan, external, added=added, added_armature=armature
+            ).accelerations
+    assert set(found) == {"kkt", "aba"}
+    np.testing.assert_allclose(found["kkt"], found["aba"], rtol=1e-9)
+    assert np.abs(np.array(plain) - found["kkt"]).max() > 0.1 * np.abs(plain).max()
+
+
+# --- pairs ------------------------------------------------------------------------------------------------------------
+def two_bodies(masses=(1.0, 2.0)):
+    builder = Builder("pair").link("ground", 0.0)
+    for name, mass in zip(("one", "two"), masses, strict=True):
+        builder.link(name, mass, inertia=np.array([0.4, 0.5, 0.6]) * mass * 0.01)
+        builder.joint(f"{name}_joint", "floating", "ground", name)
+    return builder.build(gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Ball("two", (0, 0, 0), 0.1),
+        Capsule("two", (0, -0.1, -0.02), (0.02, 0.1, 0), 0.1),
+        Plane("two", (-0.1, 0, 0), (-1, 0.1, 0.2)),
+        Box("two", (0.2, 0.4, 0.4), (0, 0.01, 0.02)),
+    ],
+    ids=lambda shape: type(shape).__name__,
+)
+def test_a_collision_of_two_bodies_keeps_momentum_and_loses_energy(other):
+    model = two_bodies()
+    pair = ContactPair("hit", ContactSphere("tip", "one", (0.05, 0.01, 0), 0.05), other)
+    contact = Contact(pairs=[pair], material=Material(stiffness=2e4, dissipation=0.5, friction=0.4))
+    mechanism = Mechanism(model, contact)
+    q = np.array([-0.25, 0.02, 0.01, *TURNED, 0, 0, 0, *LEVEL])
+    v = np.array([1.0, 0, 0, 0, 0, 0, -0.2, 0, 0, 0.1, 0.3, 0])
+    motion = mechanism.rk4(q, v, 1e-4, 4000)
+    force = np.linalg.norm(motion.world[:, 0, :3], axis=1)
+    assert force.max() > 5.0 and force[0] == force[-1] == 0.0  # they did meet, and have parted
+    ends = [(motion.q[i], motion.v[i]) for i in (0, -1)]
+    dynamics = ada.Dynamics(model)
+    momentum = [_momentum(model, dynamics, x, y) for x, y in ends]
+    np.testing.assert_allclose(momentum[1], momentum[0], atol=1e-9)
+    kinetic = [dynamics.energy(x, y).kinetic for x, y in ends]
+    assert 0.3 * kinetic[0] < kinetic[1] < 0.99 * kinetic[0]
+
+
+def _momentum(model, dynamics, q, v):
+    """Linear momentum, and angular momentum about the world's origin."""
+    h, c = dynamics.momentum(q, v), dynamics.com(q)
+    return np.concatenate([h[:3], h[3:] + np.cross(c, h[:3])])
+
+
+def test_nearest_points_of_shapes_are_those_of_brute_force():
+    rng = np.random.default_rng(5)
+    R = np.array(from_rpy(0.3, -0.4, 0.5))
+    half, centre = np.array([0.1, 0.2, 0.3]), np.array([0.05, 0, 0.1])
+    box = shapes.Box(0, tuple(centre), tuple(map(tuple, R)), tuple(half))
+    start, end = np.array([0.1, 0, 0]), np.array([0.0, 0.3, 0.2])
+    capsule = shapes.Capsule(0, tuple(start), tuple(end), 0.05)
+    for x in rng.uniform(-0.5, 0.5, (300, 3)):
+        own = R.T @ (x - centre)
+        outside = np.linalg.norm(np.maximum(np.abs(own) - half, 0.0))
+        expected = outside if outside > 0 else np.max(np.abs(own) - half)
+        line = start + np.linspace(0, 1, 2001)[:, None] * (end - start)
+        by_hand = np.min(np.linalg.norm(line - x, axis=1)) - 0.05
+        for shape, distance, tolerance in ((box, expected, 1e-12), (capsule, by_hand, 1e-4)):
+            near = shape.nearest(tuple(x))
+            assert near.distance == pytest.approx(distance, abs=tolerance)
+            assert np.linalg.norm(near.outward) == pytest.approx(1.0)
+            # the way out changes the distance at rate one
+            further = shape.nearest(tuple(x + 1e-6 * np.array(near.outward)))
+            assert (further.distance - near.distance) / 1e-6 == pytest.approx(1.0, abs=1e-4)
+
+
+def test_the_centre_of_a_ball_and_of_a_box_give_finite_numbers():
+    ball = shapes.Ball(0, (0.0, 0.0, 0.0), 0.1).nearest((0.0, 0.0, 0.0))
+    assert ball.outward == (0.0, 0.0, 0.0) and ball.distance == pytest.approx(-0.1)
+    box = shapes.Box(0, (0, 0, 0), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0.1, 0.1, 0.1)).nearest((0.0, 0.0, 0.0))
+    assert box.distance == pytest.approx(-0.1) and np.linalg.norm(box.outward) == pytest.approx(1.0)
+
+
+def test_a_plane_fixed_to_the_world_is_the_ground():
+    model = body()
+    material = Material(stiffness=1e4)
+    q, v = [0.0, 0.0, 0.049, *TURNED], [0.1, 0.05, -0.2, 0.0, 0.0, 0.0]
+    sphere = ContactSphere("s", "body", (0.02, 0.01, 0), 0.06)
+    as_ground = Contact(spheres=[sphere], material=material).resolve(model)
+    as_pair = Contact(pairs=[ContactPair("s", sphere, Plane("world"))], material=material).resolve(model)
+    (ground,), (pair,) = (contact_loads(model.tree, c, q, v) for c in (as_ground, as_pair))
+    np.testing.assert_allclose(pair.world[:3], ground.world[:3], rtol=1e-12)
+    # a pair pushes half the depth above where the ground does
+    lifted = np.cross([0, 0, 0.5 * _depth(model, q, sphere)], ground.world[:3])
+    np.testing.assert_allclose(np.subtract(pair.world[3:], ground.world[3:]), lifted, rtol=1e-9, atol=1e-12)
+    assert pair.body == ground.body == 0
+
+
+def _depth(model, q, sphere):
+    T = ada.Dynamics(model).pose("body", np.array(q))
+    return sphere.radius - (T[:3, :3] @ np.array(sphere.xyz) + T[:3, 3])[2]
+
+
+# --- another engine ---------------------------------------------------------------------------------------------------
+def test_a_tripod_loads_its_feet_as_in_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    feet = {"a": (0.2, 0.0, -0.1), "b": (-0.1, 0.15, -0.1), "c": (-0.15, -0.1, -0.1)}
+    model = (
+        Builder("tripod").link("body", 2.0, com=(0.03, 0.02, 0.05), inertia=(0.02, 0.02, 0.02)).build(base="floating")
+    )
+    spheres = [ContactSphere(name, "body", xyz, 0.02) for name, xyz in feet.items()]
+    contact = Contact(spheres=spheres, material=Material.for_weight(2.0, points=3, sink=1e-4))
+    motion = Mechanism(model, contact).linearly_implicit(state(0.12), np.zeros(6), 1e-3, 4000)
+    geoms = "".join(f'<geom type="sphere" size="0.02" pos="{x} {y} {z}"/>' for x, y, z in feet.values())
+    twin = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option timestep="0.001"/><default><geom friction="0.8 0 0" solref="0.004 1"/></default><worldbody>
+        <geom type="plane" size="1 1 1"/><body pos="0 0 0.12"><freejoint/>
+        <inertial mass="2" pos="0.03 0.02 0.05" diaginertia="0.02 0.02 0.02"/>{geoms}</body></worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(twin)
+    for _ in range(4000):
+        mujoco.mj_step(twin, data)
+    theirs, force = {}, np.zeros(6)
+    for i in range(data.ncon):
+        mujoco.mj_contactForce(twin, data, i, force)
+        theirs[int(max(data.contact[i].geom)) - 1] = force[0]
+    ours = motion.world[-1, :, 2]
+    # both sink by less than 1e-3 of the tripod's width, which tilts it as much
+    np.testing.assert_allclose(ours, [theirs[i] for i in range(3)], rtol=2e-3)
+    assert ours.sum() == pytest.approx(2 * G, rel=1e-6)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contacts as a user gives them: from shapes of a model, in frames of bodies, and what is refused."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.contact import GroundContact, PairContact
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
+from ada_dynamics.simulation.contact import (
+    Ball,
+    Box,
+    Capsule,
+    Contact,
+    ContactPair,
+    ContactPoint,
+    ContactSphere,
+    Ground,
+    Material,
+    Plane,
+)
+
+
+def walker():
+    """A hip with two feet that have soles, and a ball for a head."""
+    sole = Shape("box", (0.2, 0.1, 0.02), xyz=(0.02, 0.0, -0.01))
+    builder = Builder("walker").link(
+        "hip",
+        2.0,
+        inertia=(0.1,) * 3,
+        collisions=[Shape("box", (0.1, 0.3, 0.1)), Shape("sphere", (0.08,), xyz=(0, 0, 0.2))],
+    )
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        builder.link(
+            f"{side}_leg", 0.5, inertia=(0.01,) * 3, visuals=[Shape("capsule", (0.03, 0.2), xyz=(0, 0, -0.15))]
+        )
+        builder.link(f"{side}_foot", 0.3, inertia=(0.001,) * 3, visuals=[sole])
+        builder.joint(f"{side}_hip", "revolute", "hip", f"{side}_leg", xyz=(0, y, 0), axis=(0, 1, 0))
+        builder.joint(f"{side}_ankle", "fixed", f"{side}_leg", f"{side}_foot", xyz=(0, 0, -0.3))
+    return builder.build(base="floating")
+
+
+# --- from shapes ------------------------------------------------------------------------------------------------------
+def test_soles_are_the_lower_corners_of_the_lowest_boxes():
+    contact = Contact.of_soles(walker())
+    assert [p.link for p in contact.points] == ["left_foot"] * 4 + ["right_foot"] * 4
+    assert contact.names[:4] == [f"left_foot_{i}" for i in (1, 2, 3, 4)]
+    found = {tuple(np.round(p.xyz, 12)) for p in contact.points[:4]}
+    assert found == {(x, y, -0.02) for x in (-0.08, 0.12) for y in (-0.05, 0.05)}
+    assert contact.material == Material.for_weight(walker().total_mass)
+
+
+def test_soles_of_a_robot_on_its_back_are_on_the_other_side():
+    model = walker()
+    q = model.neutral()
+    q[3:7] = [1.0, 0.0, 0.0, 0.0]  # half a turn about x
+    contact = Contact.of_soles(model, ["left_foot"], q=q)
+    assert {p.xyz[2] for p in contact.points} == {0.0}
+
+
+def test_all_shapes_of_a_link_become_corners_and_balls():
+    contact = Contact.of_shapes(walker(), ["hip", "left_leg"])
+    assert len(contact.points) == 8 and len({tuple(p.xyz) for p in contact.points}) == 8
+    assert [(s.link, s.radius) for s in contact.spheres] == [("hip", 0.08), ("left_leg", 0.03), ("left_leg", 0.03)]
+    assert [s.xyz[2] for s in contact.spheres[1:]] == pytest.approx([-0.25, -0.05])
+
+
+def test_contacts_of_links_that_are_fixed_to_others_are_resolved_in_the_frame_of_their_body():
+    model = walker()
+    contact = Contact([ContactPoint("heel", "left_foot", (0.1, 0, 0))], ground=Ground(0.5, (0, 0, 2.0)))
+    (found,) = contact.resolve(model)
+    assert isinstance(found, GroundContact)
+    assert model.tree.bodies[found.body].name == "left_hip"
+    frame = model.tree.frames["left_foot"]
+    assert found.point == pytest.approx(frame.pose.point_up((0.1, 0.0, 0.0)))
+    assert (found.height, found.normal) == (0.5, (0.0, 0.0, 1.0))
+
+
+def test_a_contact_keeps_its_own_material_and_pairs_theirs():
+    rubber, steel = Material(friction=1.2), Material(stiffness=1e5)
+    sphere = ContactSphere("ball", "hip", (0, 0, 0), 0.1, rubber)
+    pair = ContactPair("knock", ContactPoint("tip", "left_leg", (0, 0, 0)), Plane("world"), steel)
+    found = Contact(spheres=[sphere], pairs=[pair]).resolve(walker())
+    assert found[0].law == rubber.law() and found[1].law == steel.law()
+    assert isinstance(found[1], PairContact) and found[1].other.body == -1
+    assert repr(found) == repr(Contact(spheres=[sphere], pairs=[pair]).resolve(walker()))  # names a kernel
+
+
+# --- materials --------------------------------------------------------------------------------------------------------
+def test_a_material_for_a_weight_sinks_as_asked_and_is_as_stiff_as_the_step_allows():
+    for exponent in (1.0, 1.5):
+        material = Material.for_weight(20.0, 8, sink=1e-3, exponent=exponent)
+        assert material.sink(20.0 * 9.81 / 8) == pytest.approx(1e-3)
+    slow, fast = Material.for_weight(1.0, step=5e-3), Material.for_weight(1.0, step=1e-4)
+    assert slow.sink(9.81 / 4) > fast.sink(9.81 / 4) == pytest.approx(5e-4)
+    assert slow.slip_speed > fast.slip_speed
+    default = Material()
+    assert Material.for_weight(1.0).stiffness == pytest.approx(default.stiffness, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Material(stiffness=0), "stiffness is 0; it must be a finite number, positive"),
+        (lambda: Material(friction=-0.1), "friction is -0.1; it must be a finite number, not negative"),
+        (lambda: Material(dissipation=np.nan), "dissipation is nan"),
+        (lambda: Material(slip_speed="slow"), "slip_speed is 'slow'"),
+        (lambda: Material(exponent=2), "exponent is 2; it must be 1"),
+        (lambda: Material.for_weight(0.0), "mass is 0.0"),
+        (lambda: Material.for_weight(1.0, sink=1e-6), "an explicit step of 0.001 s follows. Allow 1.31e-05 m"),
+        (lambda: Material.for_weight(1.0, exponent=3), "exponent is 3"),
+        (lambda: ContactPoint("toe", "foot", (0, 0)), "contact 'toe' of link 'foot': xyz is"),
+        (lambda: ContactSphere("toe", "foot", (0, 0, 0), -1.0), "contact 'toe' of link 'foot': radius is -1.0"),
+        (lambda: Ball("foot", (0, 0, 0), np.inf), "ball of link 'foot': radius is inf"),
+        (lambda: Capsule("leg", (0, 0, 1), (0, 0, 1), 0.1), "capsule of link 'leg': start and end are both"),
+        (lambda: Plane("leg", normal=(0, 0, 0)), "plane of link 'leg': normal is .* of length zero"),
+        (lambda: Box("leg", (1, 0, 1)), "box of link 'leg': size is"),
+        (lambda: Box("leg", (1, 1, 1), rotation=np.ones((3, 3))), "box of link 'leg': rotation is"),
+        (lambda: Ground(np.nan), "ground: "),
+        (lambda: Ground(normal="up"), "ground: normal is 'up'; it must be 3 finite numbers"),
+        (lambda: Contact(material=5.0), "contact: material is 5.0; give a Material"),
+        (lambda: Contact(points=3), "contact: points is 3; give a list"),
+        (lambda: Contact(points=[ContactSphere("a", "foot", (0, 0, 0), 0.1)]), "points holds .* give ContactPoint"),
+        (lambda: Contact([ContactPoint("a", "x", (0, 0, 0))] * 2), "two contacts are named 'a'"),
+        (lambda: ContactPair("p", "tip", Plane("leg")), "contact 'p': one is 'tip'"),
+        (lambda: ContactPair("p", ContactPoint("a", "x", (0, 0, 0)), "leg"), "contact 'p': other is 'leg'"),
+        (lambda: ContactPair("p", ContactPoint("a", "x", (0, 0, 0)), Plane("x")), "of link 'x' with itself"),
+    ],
+)
+def test_unusable_values_are_refused_by_name(make, message):
+    with pytest.raises(ada.InputError, match=message):
+        make()
+
+
+def test_links_that_are_unknown_or_cannot_move_are_refused():
+    model = walker()
+    with pytest.raises(ada.InputError, match=r"contact 'a': no link is named 'left_fot'.*left_foot"):
+        Contact([ContactPoint("a", "left_fot", (0, 0, 0))]).resolve(model)
+    with pytest.raises(ada.InputError, match="no link is named 'fot'"):
+        Contact.of_soles(model, ["fot"])
+    with pytest.raises(ada.InputError, match=r"link 'left_leg' has no box among its shapes \(it has: capsule"):
+        Contact.of_soles(model, ["left_leg"])
+    fixed = Contact([ContactPoint("a", "world", (0, 0, 0))])
+    with pytest.raises(ada.InputError, match="'world' is fixed to the world, so that nothing can push it"):
+        fixed.resolve(model)
+    pair = ContactPair("p", ContactPoint("a", "left_leg", (0, 0, 0)), Plane("left_foot"))
+    with pytest.raises(ada.InputError, match="'left_leg' and 'left_foot' are fixed to each other"):
+        Contact(pairs=[pair]).resolve(model)
+
+
+def test_models_without_fitting_shapes_are_refused():
+    bare = Builder("bare").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
+    with pytest.raises(ada.InputError, match="'bare' has no boxes among its shapes"):
+        Contact.of_soles(bare)
+    with pytest.raises(ada.InputError, match="link 'body' has no shapes"):
+        Contact.of_shapes(bare, "body")
+    round_ = Builder("can").link("body", 1.0, inertia=(1, 1, 1), visuals=[Shape("cylinder", (0.1, 0.2))])
+    with pytest.raises(ada.InputError, match="link 'body' has a cylinder"):
+        Contact.of_shapes(round_.build(base="floating"), ["body"])

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrench profiles: values, pieces, where they act, and what is refused."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import aba
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS, applied_loads, profile_wrench
+from ada_dynamics.model.builder import chain_3d
+from ada_dynamics.simulation.profiles import constant, half_sine, rectangle, table
+
+W = [1.0, -2.0, 3.0, 0.1, 0.2, -0.3]
+
+
+def test_a_half_sine_has_its_peak_in_the_middle_and_the_impulse_of_its_integral():
+    hit = half_sine("hand", W, 1.0, 0.1)
+    np.testing.assert_allclose(hit.at(1.05), W)
+    assert not hit.at(0.999).any() and not hit.at(1.1).any() and not hit.at(1.2).any()
+    t = np.linspace(1.0, 1.1, 20001)[:-1]
+    impulse = sum(hit.at(x) for x in t) * (t[1] - t[0])
+    np.testing.assert_allclose(impulse, 2 / np.pi * 0.1 * np.array(W), rtol=1e-7)
+
+
+def test_a_rectangle_begins_with_its_start_and_ends_before_its_end():
+    push = rectangle("hand", W, 0.5, 0.25)
+    assert push.breaks() == (0.5, 0.75)
+    assert not push.at(0.49).any() and not push.at(0.75).any()
+    np.testing.assert_array_equal(push.at(0.5), W)
+    np.testing.assert_array_equal(push.at(0.7499), W)
+
+
+def test_a_table_is_straight_between_its_values_and_zero_outside():
+    times, values = [0.0, 1.0, 3.0], np.array([[0.0] * 6, W, [4.0] * 6])
+    given = table("hand", times, values)
+    for t in np.linspace(0, 2.999, 50):
+        expected = [np.interp(t, times, values[:, k]) for k in range(6)]
+        np.testing.assert_allclose(given.at(t), expected, rtol=1e-14, atol=1e-15)
+    assert not given.at(-0.1).any() and not given.at(3.0).any()
+    assert given.breaks() == (0.0, 1.0, 3.0)
+
+
+def test_a_constant_wrench_acts_at_all_times_and_has_no_breaks():
+    weight = constant("hand", W)
+    assert weight.breaks() == ()
+    for t in (-1e9, 0.0, 1e9):
+        np.testing.assert_array_equal(weight.at(t), W)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [half_sine("a", W, 1, 0.5), rectangle("a", W, 1, 0.5), table("a", [1, 2, 4], np.eye(3, 6)), constant("a", W)],
+    ids=lambda p: p.shape,
+)
+def test_a_profile_is_smooth_within_its_pieces(profile):
+    edges = [profile.breaks()[0] - 1 if profile.breaks() else 0.0, *profile.breaks(), 9.0]
+    for low, high in pairwise(edges):
+        piece = profile.piece(low)
+        assert len(piece.parameters) == PARAMETERS
+        for t in np.linspace(low, high, 7)[:-1]:
+            assert profile.piece(t) is piece
+            np.testing.assert_array_equal(profile.at(t), profile_wrench(piece.parameters, t))
+
+
+@pytest.mark.parametrize("frame", ["link", "world"])
+def test_a_wrench_at_a_point_accelerates_like_its_sum_at_the_links_origin(frame):
+    model = chain_3d(4)
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    q, v = model.random_state(rng)
+    link, at = model.link_names[2], np.array([0.1, -0.2, 0.3])
+    profile = constant(link, W, frame=frame, at=at)
+    R = np.eye(3) if frame == "link" else dynamics.pose(link, q)[:3, :3].T
+    force, moment = R @ W[:3], R @ W[3:] + np.cross(at, R @ W[:3])
+    expected = dynamics.forward(q, v, np.zeros(model.nv), {link: [*force, *moment]})
+    for tree in (model.tree, model.uniform_tree, model.full_tree):
+        where = profile.resolve(model, tree)
+        external = applied_loads(tree, [where, where], [0.25 * profile.at(0.0), 0.75 * profile.at(0.0)], q.tolist())
+        found = aba.forward_dynamics(tree, q.tolist(), v.tolist(), [0.0] * model.nv, external)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_wrench_on_the_base_changes_nothing():
+    model = chain_3d(2)
+    where = constant(model.root, W, frame="world").resolve(model)
+    assert applied_loads(model.tree, [where], [W], model.neutral().tolist()) == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: half_sine("hand", [1, 2, 3], 0, 1), "link 'hand': wrench is .*6 finite numbers"),
+        (lambda: half_sine("hand", [*W[:5], np.nan], 0, 1), "link 'hand': wrench is"),
+        (lambda: half_sine("hand", W, np.inf, 1), "link 'hand': start is inf"),
+        (lambda: rectangle("hand", W, 0, 0), "link 'hand': duration is 0; it must be positive"),
+        (lambda: rectangle("hand", W, "now", 1), "link 'hand': start is 'now'"),
+        (lambda: rectangle("hand", W, 0, 1, frame="body"), "no frame of axes is named 'body'.*link, world"),
+        (lambda: constant("hand", W, at=(0, 0)), "link 'hand': at is"),
+        (lambda: table("hand", [0, 0], np.zeros((2, 6))), "link 'hand': times is .* that rise"),
+        (lambda: table("hand", [0], np.zeros((1, 6))), "times is .*two or more"),
+        (lambda: table("hand", [0, 1], np.zeros((2, 5))), r"wrenches has shape \(2, 5\); it must be \(2, 6\)"),
+        (lambda: constant("hnad", W).resolve(chain_3d(2)), "no link is named 'hnad'"),
+    ],
+)
+def test_unusable_profiles_are_refused_by_link_and_field(make, message):
+    with pytest.raises(ada.InputError, match=message):
+        make()

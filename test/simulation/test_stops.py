@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Soft stops and friction of joints: closed forms, stability, mimics, and what is refused."""
+
+import numpy as np
+import pytest
+from contact_motion import Mechanism
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.simulation.stops import JointStops, fastest_rate
+
+G = 9.81
+
+
+def arm(kind="prismatic", gravity=(0, 0, 0), *, limits=None, **joint):
+    """One joint: 2 kg on a slide along x, or 2 kg m² about x."""
+    limits = limits or Limits(-0.1, 0.2)
+    builder = Builder("arm").link("base", 1.0).link("tip", 2.0, inertia=(2.0, 2.0, 2.0))
+    return builder.joint("joint", kind, "base", "tip", axis=(1, 0, 0), limits=limits, **joint).build(gravity=gravity)
+
+
+# --- stops ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["prismatic", "revolute"])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_joint_bounces_from_its_stop_with_the_loss_of_the_law(kind, side):
+    damping, speed = 0.5, 0.8
+    motion = Mechanism(arm(kind), stops=JointStops(2000.0, damping)).rk4([0.0], [side * speed], 1e-4, 6000)
+    # first integral of m u du/dδ = -k δ (1 + d u)
+    first = lambda u: u / damping - np.log(1 + damping * u) / damping**2  # noqa: E731
+    assert first(-abs(motion.v[-1, 0])) == pytest.approx(first(speed), rel=1e-5)
+    assert np.sign(motion.v[-1, 0]) == -side and abs(motion.v[-1, 0]) < 0.8 * speed
+    limit = 0.2 if side > 0 else 0.1
+    assert 0.01 < np.max(side * motion.q[:, 0]) - limit < speed * np.sqrt(2.0 / 2000.0)
+
+
+def test_a_stop_holds_a_weight_at_the_depth_of_its_spring_and_never_pulls():
+    model = arm(gravity=(G, 0, 0))
+    motion = Mechanism(model, stops=JointStops(2000.0, 20.0)).rk4([0.0], [0.0], 1e-3, 10_000)
+    assert motion.q[-1, 0] == pytest.approx(0.2 + 2 * G / 2000.0, abs=1e-9)
+    stops = JointStops(2000.0, 20.0).resolve(model)
+    rng = np.random.default_rng(1)
+    for q, v in zip(rng.uniform(-0.2, 0.3, 300), rng.normal(size=300), strict=True):
+        (effort,), armature = joint_loads(model.tree, stops, 0.01, [q], [v])
+        assert (effort > 0.0) <= (q < -0.1) and (effort < 0.0) <= (q > 0.2)
+        assert armature == [0.0]
+
+
+@pytest.mark.parametrize("harder", [1.0, 10.0, 1e4])
+def test_the_linearly_implicit_step_is_stable_whatever_the_stiffness(harder):
+    model = arm(gravity=(G, 0, 0))
+    stops = JointStops(2e5 * harder, 5.0)  # 2e5 N/m under 2 kg: 316 1/s
+    motion = Mechanism(model, stops=stops).linearly_implicit([0.0], [0.0], 1e-3, 6000)
+    speed = np.sqrt(2 * G * 0.2)  # at the stop, which it passes by a swing or by a step
+    assert motion.q.max() < 0.2 + speed * max(1e-3, np.sqrt(2 / (2e5 * harder)))
+    # at 1e4 a step of free fall is a hundred times the sink: it hops within that step
+    assert np.abs(motion.v[-500:]).max() < (1e-6 if harder < 100 else G * 1e-3)
+
+
+def test_stops_made_for_a_model_swing_at_a_fifth_of_the_step():
+    model = ada.load("pa10")
+    stops = JointStops.for_model(model, 1e-3)
+    assert fastest_rate(model, stops) == pytest.approx(max(200.0, fastest_rate(model, None)))
+    assert [s.body for s in stops.resolve(model)] == list(range(7))
+
+
+def test_a_joint_that_mimics_another_stops_the_joint_that_drives_it():
+    builder = Builder("grip").link("base", 1.0)
+    for name in ("left", "right"):
+        builder.link(name, 0.5, inertia=(0.01,) * 3)
+    builder.joint("drive", "prismatic", "base", "left", axis=(1, 0, 0), limits=Limits(-1.0, 1.0))
+    mimic = Mimic("drive", -2.0, 0.1)
+    builder.joint("follow", "prismatic", "base", "right", axis=(1, 0, 0), limits=Limits(-0.3, 0.3), mimic=mimic)
+    model = builder.build()
+    stops = JointStops(1000.0, 0.0).resolve(model)
+    # at q = 0.25 the follower is at -0.4, 0.1 behind its limit: it pushes with +100 N there, -200 N on the drive
+    efforts, armature = joint_loads(model.tree, stops, 0.01, [0.25], [0.0], 1e-3)
+    assert efforts == [pytest.approx(-200.0)]
+    assert armature == [pytest.approx(4 * 1e-6 * 1000.0)]
+
+
+def test_joints_without_limits_have_no_stops():
+    assert JointStops().resolve(arm("continuous")) == ()
+    assert JointStops().resolve(arm("prismatic", limits=Limits())) == ()
+    assert JointStops().resolve(arm("prismatic", limits=Limits(-1e16, 1e16))) == ()
+    one = JointStops().resolve(arm("prismatic", limits=Limits(upper=0.5)))
+    assert (one[0].lower, one[0].upper) == (None, 0.5)
+    free = Builder("free").link("body", 1.0, inertia=(1, 1, 1)).build(base="floating")
+    assert JointStops().resolve(free) == ()
+
+
+# --- friction ---------------------------------------------------------------------------------------------------------
+def test_friction_holds_a_load_under_its_limit_but_for_the_predicted_creep():
+    model = arm(gravity=(G, 0, 0), friction=40.0, limits=Limits())
+    motion = Mechanism(model, friction_speed=0.01).rk4([0.0], [0.0], 1e-4, 5000)
+    load = 2 * G
+    assert motion.v[-1, 0] == pytest.approx(0.01 * load / np.sqrt(40.0**2 - load**2), rel=1e-9)
+
+
+def test_a_sliding_joint_slows_down_at_coulombs_rate():
+    model = arm(friction=3.0, limits=Limits())
+    motion = Mechanism(model, friction_speed=0.001).rk4([0.0], [2.0], 1e-3, 500)
+    assert motion.v[-1, 0] == pytest.approx(2.0 - 1.5 * 0.5, rel=1e-6)
+
+
+def test_the_linearly_implicit_step_stops_a_joint_with_stiff_friction_and_damping():
+    model = arm(friction=50.0, damping=1e4, limits=Limits())  # rates of 5e6 and 5e3 1/s
+    motion = Mechanism(model, friction_speed=1e-5).linearly_implicit([0.0], [1.0], 1e-3, 200)
+    assert (np.diff(motion.v[:, 0]) <= 0.0).all() and 0.0 <= motion.v[-1, 0] < 1e-12
+    assert fastest_rate(model, None, 1e-5) == pytest.approx(50.0 / 1e-5 / 2.0 + 1e4 / 2.0)
+
+
+def test_friction_leaves_the_equations_of_motion_and_damping_stays():
+    model = arm(friction=3.0, damping=2.0)
+    body = without_friction(model.tree).bodies[0]
+    assert (body.friction, body.damping) == (0.0, 2.0)
+    efforts, armature = joint_loads(model.tree, (), 0.01, [0.0], [1e3])
+    assert efforts == [pytest.approx(-3.0)] and armature == [0.0]
+    _, armature = joint_loads(model.tree, (), 0.01, [0.0], [0.0], 1e-3)
+    assert armature == [pytest.approx(1e-3 * (3.0 / 0.01 + 2.0))]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: JointStops(0.0), "stops: stiffness is 0.0"),
+        (lambda: JointStops(damping=-1.0), "stops: damping is -1.0"),
+        (lambda: JointStops(joints=[1]), r"stops: joints is \[1\]"),
+        (lambda: JointStops(joints={"joint": 3.0}), "stops: joint 'joint' has 3.0; give"),
+        (lambda: JointStops(joints={"joint": (-3.0, 1.0)}), "stops: stiffness of joint 'joint' is -3.0"),
+        (lambda: JointStops(joints={"elbow": (3.0, 1.0)}).resolve(arm()), "no joint is named 'elbow'"),
+        (
+            lambda: JointStops(joints={"joint": (3.0, 1.0)}).resolve(arm("continuous")),
+            "joint 'joint' is continuous and has no finite position limits",
+        ),
+        (lambda: JointStops.for_model(arm(), step=0.0), "step is 0.0"),
+    ],
+)
+def test_unusable_stops_are_refused_by_joint_and_field(make, message):
+    with pytest.raises(ada.InputError, match=message):
+        make()

@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the browser view draws and does, seen from the server: no browser needed."""
+
+import contextlib
+import io
+import socket
+import threading
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+from browser_stand_in import StandIn, rocker
+
+import ada_dynamics as ada
+from ada_dynamics import cli
+from ada_dynamics.model import Builder
+from ada_dynamics.model.elements import Link, Shape
+from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
+from ada_dynamics.spatial.rotation import from_quaternion
+from ada_dynamics.view.browser import meshes, solids
+from ada_dynamics.view.browser.batch import quaternions
+from ada_dynamics.view.browser.live import LivePage, Pace, live
+from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.parts import parts_of, shape_parts
+from ada_dynamics.view.browser.playback import Clock, PlaybackPage, play
+from ada_dynamics.view.browser.plots import LivePlot, LogPlot
+from ada_dynamics.view.browser.pose_page import PosePage, pose
+from ada_dynamics.view.browser.scene import CLOSED, OPEN, Pull, Scene, gap_colour
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+
+@pytest.fixture
+def page():
+    with Page("test", port=0) as shown:
+        yield shown
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    b = Builder("pendulum")
+    b.link("base")
+    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
+    b.joint("swing", "revolute", "base", "bob", axis=(0, 1, 0))
+    return b.build()
+
+
+@pytest.fixture(scope="module")
+def swing(pendulum):
+    motion = ada.Simulation(pendulum, np.array([1.0]), step=5e-3).run(1.0)
+    return Log(
+        pendulum,
+        motion.t,
+        motion.q,
+        motion.v,
+        tau=np.zeros_like(motion.v),
+        external={"bob": np.tile([3.0, 0, 0, 0, 0, 0], (len(motion.t), 1))},
+        contact_wrenches={n: np.tile([0, 0, 5.0, 0, 0, 0], (len(motion.t), 1)) for n in "abc"},
+        contact_frames={n: ContactFrame("bob", xyz) for n, xyz in zip("abc", np.eye(3).tolist(), strict=True)},
+        events=[EventRecord(0.5, "lowest", motion.q[100], motion.v[100])],
+        singular=[0.25],
+    )
+
+
+# --- solids and parts -----------------------------------------------------------------------------------------------
+def volume(surface):
+    """By the divergence theorem: positive where the triangles are seen anticlockwise from outside."""
+    a, b, c = (surface.vertices[surface.faces[:, i]] for i in range(3))
+    return float(np.einsum("ni,ni->", a, np.cross(b, c))) / 6.0
+
+
+def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
+    around = solids._AROUND
+    polygon = 0.5 * around * np.sin(2 * np.pi / around)  # area of the polygon in the unit circle
+    assert volume(solids.box()) == pytest.approx(1.0, rel=1e-12)
+    assert volume(solids.cylinder()) == pytest.approx(polygon, rel=1e-12)
+    assert volume(solids.sphere()) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
+
+
+def test_quaternions_of_many_rotations_are_those_of_each():
+    rng = np.random.default_rng(1)
+    p = rng.normal(size=(200, 4))
+    p[:8] = np.eye(4)[[0, 1, 2, 3] * 2]  # half turns
+    p /= np.linalg.norm(p, axis=1, keepdims=True)
+    R = np.array([from_quaternion(*row) for row in p.tolist()], dtype=float)
+    expected = np.array([to_quaternion(r) for r in R])
+    found = quaternions(R)
+    same = np.sign(np.einsum("ni,ni->n", found, expected))[:, None]
+    np.testing.assert_allclose(found * same, expected, atol=1e-14)
+
+
+def test_a_capsule_is_a_cylinder_between_two_balls_at_its_centres():
+    tube, *balls = shape_parts("arm", Shape("capsule", (0.1, 0.6), xyz=(1, 0, 0)))
+    np.testing.assert_allclose(tube.scale, [0.1, 0.1, 0.6])
+    assert sorted(ball.pose[2, 3] for ball in balls) == pytest.approx([-0.3, 0.3])
+    assert all(ball.pose[0, 3] == 1.0 for ball in balls)
+
+
+def test_a_link_shows_its_shapes_and_one_without_shapes_gets_sticks(pendulum):
+    assert {part.link for part in parts_of(pendulum)} == {"bob"}  # nothing is known of the base but where it is
+    assert Link("bob", visuals=(Shape("box", (1, 2, 3)),)).visuals[0].size == (1.0, 2.0, 3.0)
+    for name in ("pa10", "stewart", "cassie_leg"):
+        model = ada.load(name)
+        with_mass = {link.name for link in model.links.values() if link.mass > 0.0}
+        assert with_mass <= {part.link for part in parts_of(model)} | {model.root}
+
+
+def test_a_mesh_that_is_not_there_is_a_small_box_and_said_once(caplog):
+    surface = meshes.surface_of("package://nobody/has/this.stl")
+    assert len(surface.faces) == 12
+    assert [r.message for r in caplog.records] == [
+        "mesh package://nobody/has/this.stl is drawn as a small box: no such file"
+    ]
+
+
+def test_a_mesh_is_read_from_its_package(tmp_path, monkeypatch):
+    trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install 'ada_dynamics[view]'")
+    folder = tmp_path / "share" / "robot" / "meshes"
+    folder.mkdir(parents=True)
+    trimesh.creation.icosphere(radius=2.0).export(folder / "ball.stl")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    surface = meshes.surface_of("package://robot/meshes/ball.stl")
+    np.testing.assert_allclose(np.linalg.norm(surface.vertices, axis=1), 2.0, atol=1e-6)
+
+
+# --- scene ----------------------------------------------------------------------------------------------------------
+def test_parts_are_drawn_where_kinematics_puts_them(page, pendulum):
+    scene = Scene(page.server, pendulum)
+    for angle in (0.0, 0.7, -2.0):
+        scene.show([angle])
+        at = np.array([-np.sin(angle), 0.0, -np.cos(angle)])
+        far = scene.part_positions()[np.argmax(np.linalg.norm(scene.part_positions(), axis=1))]
+        np.testing.assert_allclose(far, at, atol=1e-6)  # single precision
+        np.testing.assert_allclose(scene.centre_of("bob"), at, atol=1e-14)
+
+
+def test_gaps_are_green_when_closed_and_red_when_open(page):
+    np.testing.assert_array_equal(gap_colour(0.1 * CLOSED), gap_colour(0.0))
+    np.testing.assert_array_equal(gap_colour(10 * OPEN), gap_colour(OPEN))
+    green, between, red = (gap_colour(g).astype(int) for g in (0.0, np.sqrt(CLOSED * OPEN), OPEN))
+    assert green[0] < between[0] < red[0] and green[1] > between[1] > red[1]
+    scene = Scene(page.server, ada.load("four_bar"))
+    scene.show([0.75 * np.pi, -0.25 * np.pi, 1.25 * np.pi])
+    assert scene.gap < 1e-12
+    scene.show([0.75 * np.pi, -0.25 * np.pi, 1.25 * np.pi + 0.01])
+    assert scene.gap == pytest.approx(0.01, rel=1e-3)  # the last link, 1 m long, is turned by 0.01 rad
+
+
+def test_a_force_at_a_point_is_a_wrench_about_the_links_origin(page, pendulum):
+    scene = Scene(page.server, pendulum)
+    scene.show([0.5])
+    wrench = scene.wrench_at("bob", [1.0, 2.0, 3.0], [0.0, 0.0, -1.0])
+    np.testing.assert_allclose(wrench, [1, 2, 3, 2, -1, 0])
+
+
+# --- pages ----------------------------------------------------------------------------------------------------------
+def test_a_slider_moves_the_robot_and_springs_back_where_it_cannot_go(page):
+    shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
+    knob, slider = shown.sliders[0]
+    slider.value = 40.0
+    shown.move(knob, slider)
+    assert np.degrees(shown.posing.q[0]) == pytest.approx(40.0)
+    slider.value = -170.0
+    shown.move(knob, slider)
+    assert slider.value == pytest.approx(np.degrees(shown.posing.q[0]))
+    assert slider.value > -100.0
+    assert "cannot reach -170 deg" in shown.status.content
+    shown.reset()
+    assert slider.value == pytest.approx(np.degrees(shown.posing.value(knob)))
+
+
+def test_the_clock_stops_at_the_end_or_begins_again():
+    clock = Clock(1.0, 3.0)
+    clock.play()
+    clock.speed = 0.5
+    clock.advance(2.0)
+    assert clock.now == 2.0
+    clock.advance(9.0)
+    assert (clock.now, clock.is_playing) == (3.0, False)
+    clock.play()
+    assert clock.now == 1.0
+    clock.repeats = True
+    clock.advance(5.0)
+    assert (clock.now, clock.is_playing) == (1.5, True)
+    clock.jump(99.0)
+    assert clock.now == 3.0
+
+
+def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
+    shown = PlaybackPage(page, swing)
+    shown.go_to(0.5)
+    q, _ = swing.at(0.5)
+    np.testing.assert_allclose(shown.scene.centre_of("bob"), [-np.sin(q[0]), 0, -np.cos(q[0])], atol=1e-12)
+    assert list(shown.events.options) == ["-", "1: 0.25 s, singular pose", "2: 0.5 s, lowest"]
+    t, *_, cursor = shown._plots[0]._node.data
+    assert t[np.argmax(cursor)] == 0.5
+    arrows, polygon = shown._forces(100)
+    assert len(arrows) == 4
+    np.testing.assert_allclose(sum(a.force for a in arrows)[2], 15.0 - 3.0 * np.sin(q[0]), atol=1e-9)
+    assert polygon.shape == (3, 3)
+    shown.step(">")
+    assert shown.clock.now == pytest.approx(0.505)
+    shown.step("|<")
+    shown.step("<")
+    assert shown.clock.now == 0.0
+    shown.toggle()
+    shown._last -= 0.3  # as if 0.3 s had passed
+    shown.tick()
+    assert shown.clock.now >= 0.3
+    assert shown.slider.value == pytest.approx(shown.clock.now)
+
+
+def test_the_cursor_leaves_the_curves_as_they_are(page):
+    t = np.linspace(0.0, 1.0, 50)
+    plot = LogPlot(page.gui, "squares", t, {"x": t**2})
+    plot.show(0.333)
+    times, x, _ = plot._node.data
+    assert (np.diff(times) >= 0.0).all()
+    at_rows = np.isin(times, t)
+    np.testing.assert_array_equal(x[at_rows], times[at_rows] ** 2)
+    assert x[times == 0.333] == pytest.approx(0.333**2, abs=1e-3)
+
+
+def test_a_live_plot_keeps_the_last_seconds_and_begins_anew_after_a_reset(page):
+    plot = LivePlot(page.gui, "height", ["z"], seconds=1.0)
+    for t in np.linspace(0.0, 3.0, 301):
+        plot.add(t, [t])
+    assert plot.count == pytest.approx(101, abs=1)
+    plot.add(0.0, [0.0])
+    assert plot.count == 1
+    plot.draw()
+
+
+def test_an_empty_log_is_refused(page, pendulum):
+    with pytest.raises(ada.InputError, match="no rows"):
+        PlaybackPage(page, Log(pendulum, [], np.zeros((0, 1)), np.zeros((0, 1))))
+
+
+def test_steps_keep_up_with_the_clock_and_say_when_they_cannot():
+    pace = Pace(1e-3)
+    for _ in range(60):
+        pace.took(pace.due(1 / 30), 1e-3)
+    assert pace.factor == pytest.approx(1.0, abs=0.05)
+    pace.speed = 0.25
+    for _ in range(60):
+        pace.took(pace.due(1 / 30), 1e-3)
+    assert pace.factor == pytest.approx(0.25, abs=0.02)
+    slow = Pace(1e-3)
+    for _ in range(90):
+        steps = slow.due(1 / 30)
+        slow.took(steps, steps * 5e-3)  # a step of 1 ms takes 5 ms, of which a frame has 0.8
+    assert slow.factor == pytest.approx(0.15, abs=0.05)
+
+
+def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
+    simulation = StandIn(pendulum)
+    shown = LivePage(page, simulation)
+    shown.strength.value = 10.0
+    shown.push()
+    (link, wrench, duration) = simulation.pushed[0]
+    assert (link, duration) == ("bob", 0.1)
+    np.testing.assert_allclose(wrench, [10, 0, 0, 0, -10, 0], atol=1e-12)
+    while simulation.t < 0.1:
+        shown.one_step()
+    # 10 N at 1 m for 0.1 s on 2.1 kg m2 against gravity: about 0.48 rad/s, to the second order of 3 rad/s times 0.1 s
+    assert abs(simulation.v[0]) == pytest.approx(1.0 / 2.1, rel=0.05)
+    assert not [p for p in simulation.pushes if p[2] > simulation.t + 1e-9]
+
+
+def test_dragging_pulls_towards_the_mouse_until_it_is_let_go(page, pendulum):
+    simulation = StandIn(pendulum)
+    shown = LivePage(page, simulation)
+    grabbed = np.array([0.0, 0.0, -1.0])
+    shown._set_pull(Pull("bob", "update", grabbed, grabbed + np.array([0.5, 0, 0])))
+    shown.toggle()
+    shown._last -= 0.1
+    shown.tick()
+    assert simulation.pushed[0][1][0] > 0.0
+    count = len(simulation.pushed)
+    shown._set_pull(Pull("bob", "end", grabbed, grabbed))
+    shown._last -= 0.1
+    shown.tick()
+    assert len(simulation.pushed) == count
+    assert simulation.v[0] < 0.0  # about +y, towards +x from below
+
+
+def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
+    simulation = StandIn(pendulum)
+    shown = LivePage(page, simulation)
+
+    def fail(n=1):
+        raise ada.InputError("no further")
+
+    simulation.step = fail
+    said = []
+    page.say = said.append
+    shown.toggle()
+    shown._last -= 0.1
+    shown.tick()
+    assert not shown.is_playing
+    assert "no further" in said[0]
+
+
+def test_the_simulation_itself_can_be_watched_and_pushed(page):
+    simulation = ada.Simulation(ada.load("pa10"), pushable=True)
+    shown = LivePage(page, simulation)
+    shown.push()
+    shown.toggle()
+    shown._last -= 0.1
+    for _ in range(3):
+        shown.tick()
+    assert simulation.t > 0.0
+    assert np.abs(simulation.v).max() > 0.0
+    shown.reset()
+    assert simulation.t == 0.0
+
+
+# --- server ---------------------------------------------------------------------------------------------------------
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.status, answer.read()
+
+
+def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
+    before = set(threading.enumerate())
+    with Page("test", port=0) as page:
+        assert page.url == f"http://127.0.0.1:{page.port}"
+        status, text = get(page.url)
+        assert (status, b"<html" in text) == (200, True)
+        with socket.socket() as other, pytest.raises(OSError, match=r"."):
+            other.connect(("127.0.0.2", page.port))  # another address of this machine
+    deadline = time.monotonic() + 5.0
+    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not set(threading.enumerate()) - before
+
+
+def test_a_port_in_use_is_refused_with_a_free_one_named():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        port = taken.getsockname()[1]
+        with pytest.raises(ada.InputError, match=rf"port {port} of 127.0.0.1 .* --port (\d+)\.") as refused:
+            Page("test", port=port)
+    free = int(str(refused.value).split("--port ")[1].rstrip("."))
+    assert free not in (0, port)
+    with Page("test", port=free) as page:
+        assert page.port == free
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "reason"),
+    [
+        ("127.0.0.1", 70000, "--port is 70000; it must be from 1 to 65535"),
+        ("203.0.113.7", 0, "cannot listen there"),
+        ("no such host!", 0, "is no address"),
+    ],
+)
+def test_an_address_that_cannot_be_is_refused(host, port, reason):
+    with pytest.raises(ada.InputError, match=reason):
+        Page("test", host=host, port=port)
+
+
+def test_notes_are_done_in_order_the_last_one_of_a_kind_alone(page):
+    done = []
+    for key, value in (("a", 1), ("b", 2), ("a", 3)):
+        page.note(key, lambda value=value: done.append(value))
+    page.act()
+    page.act()
+    assert done == [2, 3]
+
+
+def test_all_three_views_end_by_themselves_and_greet_with_one_line(capsys, pendulum, swing):
+    options = {"port": 0, "open_browser": False, "duration": 0.2}
+    pose(pendulum, **options)
+    play(swing, **options)
+    live(StandIn(pendulum), **options)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("view: http://127.0.0.1:") for line in lines)
+
+
+def test_ctrl_c_ends_a_view_cleanly(pendulum):
+    def interrupt(shown):
+        def raising():
+            raise KeyboardInterrupt
+
+        shown.page.note("interrupt", raising)
+
+    pose(pendulum, port=0, open_browser=False, on_start=interrupt)
+
+
+# --- command --------------------------------------------------------------------------------------------------------
+def ada_view(*arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = cli.main(["view", *map(str, arguments), "--no-open", "--port", "0", "--duration", "0.1"])
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_ada_view_shows_robots_and_recordings(tmp_path, swing):
+    assert ada_view("four_bar")[0] == 0
+    path = swing.save(tmp_path / "swing.npz")
+    code, out, err = ada_view(path)
+    assert (code, err) == (0, "")
+    assert out.startswith("view: http://127.0.0.1:")
+
+
+def test_ada_view_refuses_what_it_cannot_use(tmp_path, swing):
+    path = swing.save(tmp_path / "swing.npz")
+    code, _, err = ada_view(path, "--base", "floating")
+    assert (code, "--base" in err) == (2, True)
+    code, _, err = ada_view("pa10", "--duration", "-1")  # the last one counts
+    assert code == 0
+    out = io.StringIO()
+    with contextlib.redirect_stderr(out):
+        assert cli.main(["view", "pa10", "--no-open", "--port", "0", "--duration", "-1"]) == 2
+        assert cli.main(["view", str(tmp_path / "no.mcap"), "--no-open", "--port", "0", "--duration", "1"]) == 2
+    assert "--duration is -1.0" in out.getvalue()
+    assert "no.mcap" in out.getvalue()
