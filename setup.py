@@ -59,7 +59,7 @@ EXTRAS = {
     "xacro": ["xacro>=2.1,<3"],
     "yaml": YAML,
     "record": RECORD,
-    "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4"],
+    "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1"],
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",
@@ -96,7 +96,7 @@ setup(
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
     python_requires=">=3.10",
     packages=find_packages(include=["ada_dynamics*", "ada_controllers*", "ada_hardware*"]),
-    package_data={"": ["py.typed"]},
+    package_data={"": ["py.typed"], "ada_dynamics.scenarios": ["data/*.yaml"]},
     data_files=data_files(),
     zip_safe=False,
     install_requires=[

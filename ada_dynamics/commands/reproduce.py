@@ -113,7 +113,9 @@ def _list(as_json: bool) -> int:
 
 def _text(result: Result) -> list[str]:
     """A result on the screen."""
-    rows = [(HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims]
+    rows = [
+        (HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims
+    ]
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
         lines.append(f"  did not run to its end: {result.error}")

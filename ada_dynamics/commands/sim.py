@@ -25,6 +25,7 @@ from ada_dynamics.commands.common import (
 from ada_dynamics.commands.terminal_view import draw
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
+from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
@@ -57,6 +58,7 @@ LINES = 10  # of the table without a terminal
 STEP = 1e-3  # [s]
 _NEAR = 1e-6  # [rad, m] by which a start pose may be off without a word
 _START = "as the robot's document has it; else loops closed near zero, upright arms with 45 deg in the second joint"
+TOUCHING = ("box", "sphere", "capsule")  # shapes that can touch the ground
 _FREE = (Floating.kind, FloatingEuler.kind)
 
 
@@ -152,12 +154,12 @@ def _start(model: Model, guess: NDArray[np.float64] | None) -> AssembledPose:
 
 
 def _floats(model: Model) -> bool:
-    return any(joint.kind in _FREE for joint in model.joints.values())
+    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].kind in _FREE
 
 
 def _ground(model: Model, wanted: str) -> Contact | None:
     """Contact with a plane at height 0."""
-    has_shapes = any(link.collisions or link.visuals for link in model.links.values())
+    has_shapes = any(_has_shape(model, link) for link in model.links)
     falls = _floats(model) and np.linalg.norm(model.gravity) > 0.0 and has_shapes
     if wanted == "off" or (wanted == "auto" and not falls):
         return None
@@ -178,7 +180,10 @@ def _outer_links(model: Model) -> list[str]:
 
 
 def _has_shape(model: Model, link: str) -> bool:
-    return link in model.links and bool(model.links[link].collisions or model.links[link].visuals)
+    if link not in model.links:
+        return False
+    shapes = model.links[link].collisions or model.links[link].visuals
+    return bool(shapes) and all(shape.kind in TOUCHING for shape in shapes)
 
 
 def _write_pictures(log: Log, options: argparse.Namespace) -> None:

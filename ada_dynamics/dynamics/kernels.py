@@ -126,7 +126,7 @@ class Kernels:
     def fingerprint(self) -> str:
         """Differs for any two models whose kernels differ."""
         if not hasattr(self, "_fingerprint"):
-            self._fingerprint = _fingerprint(self.tree)
+            self._fingerprint = tree_fingerprint(self.tree)
         return self._fingerprint
 
     def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False) -> Kernel:
@@ -135,7 +135,7 @@ class Kernels:
         if kernel is None:
             quantity = make()
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            fingerprint = _fingerprint(self.model.full_tree) if of_links else self.fingerprint()
+            fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
             made = TapeKernel if self.large else Kernel
             kernel = self._kernels[name] = made(signature, quantity.trace, key, checked=self._checked)
@@ -184,7 +184,7 @@ class Kernels:
         return self._loops[name, external]
 
 
-def _fingerprint(tree: Tree) -> str:
+def tree_fingerprint(tree: Tree) -> str:
     total = hashlib.blake2b(digest_size=16)
     total.update(repr((tree.gravity, tree.nq, tree.nv)).encode())
     for body in tree.bodies:

@@ -66,13 +66,16 @@ class Part:
             return
         if not isinstance(node, Table):
             assert node is not None
-            raise ScenarioError(f"{self._place(node.line)}: {path or 'the scenario'} is {kind_of(node)}, not a mapping.")
+            raise ScenarioError(
+                f"{self._place(node.line)}: {path or 'the scenario'} is {kind_of(node)}, not a mapping."
+            )
         self.entries = node.entries
         for key, (line, _) in node.entries.items():
             if known is not None and key not in known:
                 where = f"{path} has" if path else "a scenario has"
                 raise ScenarioError(
-                    f"{self._place(line)}: {where} no key {shortened(key)!r}. {near(key, known)}Known: {', '.join(known)}."
+                    f"{self._place(line)}: {where} no key {shortened(key)!r}. {near(key, known)}"
+                    f"Known: {', '.join(known)}."
                 )
 
     def _place(self, line: int | None) -> str:

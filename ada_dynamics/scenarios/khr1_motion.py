@@ -21,7 +21,7 @@ from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.model.readers.source import read_file
 from ada_dynamics.model.readers.values import BadNumber, to_float
-from ada_dynamics.scenarios.fields import Part
+from ada_dynamics.scenarios.fields import Part, ScenarioError
 from ada_dynamics.scenarios.units import NUMBER
 
 Array = NDArray[np.float64]
@@ -78,18 +78,9 @@ class AngleMap:
         """
         file = str(path)
         try:
-            top = Part(parse_yaml(_text(path), file), "", file, ("servos",))
-            parts = top.parts("servos", _KEYS)
-        except ModelError as problem:
+            servos = _servos(Part(parse_yaml(_text(path), file), "map", file, ("servos",)))
+        except (ModelError, ScenarioError) as problem:
             raise MotionError(str(problem)) from None
-        servos: dict[int, Servo] = {}
-        for part in parts:
-            servo = _servo(part)
-            if servo.channel in servos:
-                raise part.problem("channel", f"channel {servo.channel} is there twice.")
-            if any(servo.joint == other.joint for other in servos.values()):
-                raise part.problem("joint", f"joint {servo.joint!r} is there twice.")
-            servos[servo.channel] = servo
         if not servos:
             raise MotionError(f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}].")
         return AngleMap(servos, file)
@@ -97,6 +88,18 @@ class AngleMap:
     def home(self) -> dict[str, float]:
         """Joint positions of the home position [rad]."""
         return {servo.joint: servo.position(servo.home) for servo in self.servos.values()}
+
+
+def _servos(top: Part) -> dict[int, Servo]:
+    found: dict[int, Servo] = {}
+    for part in top.parts("servos", _KEYS):
+        servo = _servo(part)
+        if servo.channel in found:
+            raise part.problem("channel", f"channel {servo.channel} is there twice.")
+        if any(servo.joint == other.joint for other in found.values()):
+            raise part.problem("joint", f"joint {servo.joint!r} is there twice.")
+        found[servo.channel] = servo
+    return found
 
 
 def _servo(part: Part) -> Servo:
@@ -171,8 +174,8 @@ def _angle(file: str, line: int, servo: Servo, text: str) -> float:
     if not servo.lowest <= angle <= servo.highest:
         low, high = servo.lowest - servo.home, servo.highest - servo.home
         raise MotionError(
-            f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}) is at {relative:g} deg from "
-            f"its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home."
+            f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}) is at {relative:g} deg "
+            f"from its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home."
         )
     return angle
 

@@ -16,7 +16,7 @@ _PACKAGES = ("numpy", "llvmlite", "scipy", "matplotlib", "pin", "mujoco")
 
 def facts() -> list[tuple[str, str]]:
     """Names and values; packages that are not installed are left out."""
-    found = [
+    return [
         ("ada_dynamics", __version__),
         ("Python", platform.python_version()),
         *((name, installed) for name in _PACKAGES if (installed := _version(name))),
@@ -25,7 +25,6 @@ def facts() -> list[tuple[str, str]]:
         ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
         ("date", time.strftime("%Y-%m-%d %H:%M %Z")),
     ]
-    return found
 
 
 def processor() -> str:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NEARLY_SINGULAR = 1e-3  # of its largest value: det(J Jᵀ) of a passing, of which a step of 1 ms may miss the very minimum
+NEARLY_SINGULAR = (
+    1e-3  # of its largest value: det(J Jᵀ) of a passing, of which a step of 1 ms may miss the very minimum
+)
 
 
 # --- energy, loops, momentum ----------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot on the same ground in MuJoCo: through our MJCF, with the same points of contact and the same control."""
+"""The same robot on the same ground in MuJoCo: through our MJCF, with the same points of contact and control."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ Rods 1 and 3 turn about their pivots and rod 2 stays level. With ψ, the angle o
 
     (m1/3 + m2 + m3/3) l ψ'' = -(m1/2 + m2 + m3/2) g sin ψ,
 
-for equal rods ψ'' = -(6/5) (g/l) sin ψ. From rest at ψ0 this is sin(ψ/2) = sin(ψ0/2) cd(ω t), a Jacobi elliptic function
-of the modulus sin(ψ0/2).
+for equal rods ψ'' = -(6/5) (g/l) sin ψ. From rest at ψ0 this is sin(ψ/2) = sin(ψ0/2) cd(ω t), a Jacobi elliptic
+function of the modulus sin(ψ0/2).
 """
 
 from __future__ import annotations

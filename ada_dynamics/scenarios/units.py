@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values with units written out, "135 deg", "1 ms" or "0.3 N m/rad", as SI numbers of a wanted dimension.
 
-A plain number is SI already. In a unit, factors stand side by side or with "*", each "/" divides by the one factor after
-it, and "^" raises: "kg m^2", "m/s^2", "N m/rad". What does not fit the dimension is refused.
+A plain number is SI already. In a unit, factors stand side by side or with "*", each "/" divides by the one factor
+after it, and "^" raises: "kg m^2", "m/s^2", "N m/rad". What does not fit the dimension is refused.
 """
 
 from __future__ import annotations
@@ -128,15 +128,7 @@ def to_si(text: str, wanted: Dimension) -> float:
     Raises:
         BadValue: it is no finite number, its unit is unknown, or it is something else than wanted.
     """
-    found = _VALUE.match(text) if len(text) <= _LONGEST else None
-    try:
-        if found is None:
-            to_float(text)  # says why it is no number
-            raise BadValue(f"{text[:_LONGEST]!r} is no value")
-        number = to_float(found.group(1))
-    except BadNumber as reason:
-        raise BadValue(str(reason)) from None
-    unit = found.group(2)
+    number, unit = split(text)
     if not unit:
         return number
     factor, dimension = _unit(unit.replace("µ", "u").replace("μ", "u"))
@@ -145,6 +137,22 @@ def to_si(text: str, wanted: Dimension) -> float:
     if unit in {"deg", "°"}:
         return math.radians(number)
     return number * factor
+
+
+def split(text: str) -> tuple[float, str]:
+    """The number and the unit of a text such as "135 deg", the unit as it is written and unchecked.
+
+    Raises:
+        BadValue: it does not begin with a finite number.
+    """
+    found = _VALUE.match(text) if len(text) <= _LONGEST else None
+    try:
+        if found is None:
+            to_float(text)  # says why it is no number
+            raise BadValue(f"{text[:_LONGEST]!r} is no value")
+        return to_float(found.group(1)), found.group(2)
+    except BadNumber as reason:
+        raise BadValue(str(reason)) from None
 
 
 def _unit(text: str) -> tuple[float, Dimension]:

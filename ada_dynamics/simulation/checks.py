@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import assemble
-from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import stops as joint_stops
 from ada_dynamics.simulation.contact import Contact
@@ -20,6 +19,7 @@ from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.stops import JointStops
 
 Array = NDArray[np.float64]
+AT_REST = 1e-9  # [m/s, rad/s]
 OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
 
 
@@ -47,10 +47,10 @@ def _is_positive(value: object) -> bool:
 
 
 def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
-    """Positions and velocities to start with.
+    """Positions and velocities to start with, as they were given.
 
     Raises:
-        InputError: a vector has the wrong length, is not finite, or is off the loops.
+        InputError: a vector has the wrong length or is not finite, or a quaternion is no rotation.
     """
     if q is None:
         q0 = np.array(assemble(model)) if model.loops else model.neutral()
@@ -60,8 +60,6 @@ def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple
     problems = model.position_problems(q0)
     if problems:
         raise InputError(f"q cannot be a start of model {model.name!r}: {'; '.join(problems)}.")
-    if model.loops:
-        q0, v0 = _on_loops(model, q0, v0, q is not None)
     return q0, v0
 
 
@@ -77,36 +75,43 @@ def _vector(name: str, given: ArrayLike, size: int, model: Model) -> Array:
     return x
 
 
-def _on_loops(model: Model, q: Array, v: Array, is_given: bool) -> tuple[Array, Array]:
-    """The state with rounding taken off its loops; refused where it is off by more."""
-    dynamics = Dynamics(model, pose=start_of(model, q))
-    if is_given:
+def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
+    """The state with rounding taken off its loops.
+
+    Raises:
+        InputError: it is off by more than rounding.
+    """
+    closed = dynamics.kernels.closed
+    if closed is None:
+        return q, v
+    if float(np.max(np.abs(closed.gap(q)), initial=0.0)) > OPEN:
         state = dynamics.loop_state(q)
-        if state.worst_gap > OPEN:
-            gaps = {name: float(np.max(np.abs(g))) for name, g in state.gap.items()}
-            shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > OPEN)
-            raise InputError(
-                f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
-                "q = ada.assemble(model, q)."
-            )
-    closed, allowed = dynamics.project(q, v)
+        gaps = {name: float(np.max(np.abs(g))) for name, g in state.gap.items()}
+        shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
+        raise InputError(
+            f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
+            "q = ada.assemble(model, q)."
+        )
+    nearest, allowed = dynamics.project(q, v)
     change = float(np.max(np.abs(allowed - v), initial=0.0))
     if change > OPEN:
         raise InputError(
             f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
             "them closed). Take those that do not: q, v = Dynamics(model, pose=q).project(q, v)."
         )
-    return closed, allowed
+    return nearest, allowed
 
 
 def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
     """Refuse to go on where nothing can move, or where it is not determined which way."""
-    if not model.loops:
+    closed = dynamics.kernels.closed
+    if closed is None:
         return
-    state = dynamics.loop_state(q)
-    if state.mobility == 0:
+    if closed.study.mobility == 0:
         raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
-    if state.is_singular and not np.any(np.abs(v) > 1e-9):
+    if np.any(np.abs(v) > AT_REST):
+        return
+    if dynamics.loop_state(q).is_singular:
         ways = dynamics.tangents(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(
@@ -143,4 +148,4 @@ def warn_if_too_stiff(
             )
 
 
-__all__ = ["StiffStepWarning", "checked_times", "refuse_undetermined", "start_state", "warn_if_too_stiff"]
+__all__ = ["StiffStepWarning", "checked_times", "on_loops", "refuse_undetermined", "start_state", "warn_if_too_stiff"]

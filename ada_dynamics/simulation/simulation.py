@@ -16,7 +16,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.checks import checked_times, refuse_undetermined, start_state, warn_if_too_stiff
+from ada_dynamics.simulation.checks import checked_times, on_loops, refuse_undetermined, start_state, warn_if_too_stiff
 from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.contact_loads import frames_of
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
@@ -118,6 +118,7 @@ class Simulation:
         q0, v0 = start_state(self.model, q, v)
         smooth = frictionless(self.model)
         self.dynamics = dynamics or Dynamics(smooth, algorithm, pose=q0 if self.model.loops else None)
+        q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
         self.contact, self.external = contact, tuple(external)
         law = controller if isinstance(controller, CompiledController) and period is None else None
         loads = self._loads(contact, stops, friction_speed, law, pushable)
@@ -182,9 +183,9 @@ class Simulation:
             v: velocities; those of the start by default, or zero where q is given.
             t: time [s].
         """
-        q0, v0 = (
-            self._start if q is None and v is None else start_state(self.model, self._start[0] if q is None else q, v)
-        )
+        q0, v0 = self._start
+        if q is not None or v is not None:
+            q0, v0 = on_loops(self.model, self.dynamics, *start_state(self.model, q0 if q is None else q, v))
         self._stepper.restart(np.concatenate([q0, v0]))
         self._origin, self._done = float(t), 0
         self._inputs.restart()

@@ -35,8 +35,8 @@ def energy_error(motion: Any) -> list[Panel]:
     """Change of the total energy since the start."""
     kinetic, potential = energy_of(motion)
     total = kinetic + potential
-    curves = {"|E − E₀|": np.maximum(np.abs(total - total[:1]), SMALLEST)}
-    return [Panel.of("Energy error", "[J]", motion.t, curves, is_logarithmic=True)]
+    curves = {"": np.maximum(np.abs(total - total[:1]), SMALLEST)}
+    return [Panel.of("Energy error", "|E − E₀| [J]", motion.t, curves, is_logarithmic=True)]
 
 
 @panel("power")
@@ -106,7 +106,7 @@ def loop_gap(motion: Any) -> list[Panel]:
     rows = slice(None) if own is not None else _some(len(motion.t))
     dynamics = dynamics_of(motion)
     gaps = own if own is not None else [dynamics.loop_state(q).worst_gap for q in motion.q[rows]]
-    curves = {"gap": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
+    curves = {"": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
     return [Panel.of("Loop gap", "[m, rad]", motion.t[rows], curves, is_logarithmic=True)]
 
 
@@ -117,10 +117,8 @@ def singularity(motion: Any) -> list[Panel]:
     if not loops:
         return []
     curves = {loop: loop_measure(dynamics_of(motion), loop, motion.q) for loop in loops}
-    title = "Determinant $JJ^T$"
-    if len(loops) == 1:
-        return [Panel.of(title, r"det($JJ^T$)", motion.t, {title: curves[loops[0]]})]
-    return [Panel.of(title, r"det($JJ^T$)", motion.t, curves)]
+    shown = curves if len(loops) > 1 else {"": curves[loops[0]]}
+    return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown)]
 
 
 @panel("conditioning")
@@ -129,7 +127,7 @@ def conditioning(motion: Any) -> list[Panel]:
     if not motion.model.loops:
         return []
     rows = _some(len(motion.t))
-    curves = {"σ": np.maximum(closing_condition(dynamics_of(motion), motion.q[rows]), SMALLEST)}
+    curves = {"": np.maximum(closing_condition(dynamics_of(motion), motion.q[rows]), SMALLEST)}
     return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
 
 
@@ -187,7 +185,7 @@ def zmp_path(motion: Any) -> list[Panel]:
 def support_margin(motion: Any) -> list[Panel]:
     """How far the zero-moment point is inside the support polygon."""
     margin = balance_of(motion).margin
-    return [Panel.of("Stability margin", "[m]", motion.t, {"margin": np.where(np.isfinite(margin), margin, np.nan)})]
+    return [Panel.of("Stability margin", "[m]", motion.t, {"": np.where(np.isfinite(margin), margin, np.nan)})]
 
 
 def _wrenches(t: Array, what: str, wrenches: dict[str, Any]) -> list[Panel]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ada_dynamics.errors import InputError, unknown_name
 
 Array = NDArray[np.float64]
 TIME = "Time [s]"
+_MAKERS = ("joint_panels", "body_panels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,7 @@ class Series:
     """One curve.
 
     Attributes:
-        label: in the legend.
+        label: in the legend; empty for a lone curve that the title names.
         x: usually times.
         y: as many values.
         style: dashes ("-", "--", ":"), or a marker such as "o"; the palette's own where empty.
@@ -134,6 +136,6 @@ def panel_names() -> list[str]:
 
 
 def _known() -> dict[str, Maker]:
-    from ada_dynamics.view import body_panels, joint_panels  # noqa: F401  they register themselves
-
+    for module in _MAKERS:  # they register themselves
+        import_module(f"ada_dynamics.view.{module}")
     return PANELS

@@ -77,7 +77,8 @@ def default_panels(log: Any) -> list[str]:
 
 
 def _has(log: Any, rows: str) -> bool:
-    return getattr(log, rows, None) is not None
+    values = getattr(log, rows, None)
+    return values is not None and bool(np.isfinite(values).any())
 
 
 def figure_of(
@@ -178,7 +179,7 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     elif panel.series:
         axes.set_xlim(*_span([series.x for series in panel.series]))
     labels = [series.label for series in panel.series if series.label]
-    if labels and (len(panel.series) > 1 or labels[0] != panel.title) and len(labels) <= LEGEND_UP_TO:
+    if labels and len(labels) <= LEGEND_UP_TO:
         axes.legend(loc="best", ncols=1 if len(labels) < 4 else 2 if len(labels) < 9 else 3)
 
 

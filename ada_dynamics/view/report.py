@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `ada reproduce`: one HTML page that needs nothing beside it, and a PDF; claim, figure, verdict side by side."""
+"""The report of `ada reproduce` as one HTML page that needs nothing beside it: claim, figure, verdict side by side."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ class _Paper:
     """Pages that are filled from top to bottom."""
 
     def __init__(self, pages: Any) -> None:
-        self._pages, self._figure, self._y = pages, None, 0.0
+        self._pages, self._y = pages, 0.0
+        self._figure: Any = None
         self.new_page()
 
     def new_page(self) -> None:
@@ -65,7 +66,7 @@ class _Paper:
         from matplotlib.figure import Figure
 
         self.finish()
-        self._figure: Any = Figure(figsize=(WIDTH, HEIGHT))
+        self._figure = Figure(figsize=(WIDTH, HEIGHT))
         FigureCanvasAgg(self._figure)
         self._y = HEIGHT - MARGIN
 
@@ -148,7 +149,7 @@ class _Paper:
 
 def _lines(text: str, size: float, width: float) -> list[str]:
     """Text cut into lines; letters are about half as wide as they are high."""
-    return textwrap.wrap(str(text), max(6, int(width / (0.53 * size * _POINT)))) or [""]
+    return textwrap.wrap(str(text), max(6, int(width / (0.57 * size * _POINT)))) or [""]
 
 
 def _summary(paper: _Paper, results: Sequence[Result]) -> None:

@@ -13,7 +13,8 @@ from ada_dynamics.model.catalogue import CATALOGUE, entry, start_of_mechanism
 from ada_dynamics.model.load import load
 from ada_dynamics.model.readers.xml import Element, parse_xml
 
-ARMS = [name for name, one in CATALOGUE.items() if one.xacro is not None]
+FROM_XACRO = [name for name, one in CATALOGUE.items() if one.xacro is not None]
+ARMS = [name for name in FROM_XACRO if name.startswith("pa10")]
 MECHANISMS = [name for name, one in CATALOGUE.items() if one.xacro is None]
 
 
@@ -106,11 +107,13 @@ def content(element: Element) -> list[tuple[str, dict[str, str], str]]:
     ]
 
 
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", FROM_XACRO)
 def test_the_plain_file_equals_the_expansion_of_its_xacro_file(name):
     pytest.importorskip("xacro")
     one = entry(name)
-    made = parse_xml(one.expand(), name)
+    if one.loops is not None:
+        pytest.importorskip("yaml")
+    made = parse_xml(one.text(), name)
     plain = parse_xml(one.path.read_bytes(), name)
     assert content(plain) == content(made), "run: python -m ada_dynamics.model.catalogue"
 

@@ -167,7 +167,7 @@ def test_a_tumbling_box_never_gains_energy_never_is_pulled_and_keeps_to_the_cone
     assert (slip <= contact.material.friction * forces[:, :, 2] + 1e-12).all()
 
 
-@pytest.mark.parametrize("size", [(0.2, 0.2, 0.1), (0.08, 0.045, 0.06), (0.3, 0.3, 0.02)])
+@pytest.mark.parametrize("size", [(0.08, 0.045, 0.06), (0.3, 0.3, 0.02)])
 @pytest.mark.parametrize("method", ["rk4", "linearly_implicit"])
 def test_a_kilogram_on_four_corner_points_is_stable_at_one_millisecond_for_ten_seconds(size, method):
     model, contact = body(1.0, size), Contact(corners(size, (-1, 1)))

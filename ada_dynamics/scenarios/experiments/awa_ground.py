@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
     at = np.eye(4)
     parts: list[Frame] = []
     edges = [0, *(np.flatnonzero(np.diff(holds)) + 1).tolist(), len(holds)]
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         foot = seen[holds[start]]
         if parts:
             at = parts[-1].T[-1] @ foot.T[start - 1]  # where the last body left this foot

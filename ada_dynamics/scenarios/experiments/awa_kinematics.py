@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Awa 2009, sec. 3.1.2-3.1.4: positions, velocities and accelerations of all motors by 4x4 matrices (eqs. 7-36, 44, 45).
+"""Awa 2009, sec. 3.1.2-3.1.4: positions, velocities and accelerations of all motors by 4x4 matrices (eqs. 7-36).
 
 Spatial velocity V = Ṫ T⁻¹ holds ω and v_o = ṗ - ω x p, the velocity of the point of the body that passes the world's
-origin; A is its rate. The superscript T on the transforms of eqs. 19, 24, 31 and 36 must read -1: with a transpose, V is
-no longer skew where T has a position.
+origin; A is its rate. The superscript T on the transforms of eqs. 19, 24, 31 and 36 must read -1: with a transpose, V
+is no longer skew where T has a position.
 """
 
 from __future__ import annotations

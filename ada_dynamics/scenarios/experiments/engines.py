@@ -69,7 +69,7 @@ def _part(progress: Progress, begin: float, end: float, text: str) -> Callable[[
 
 
 def _times(duration: float) -> Array:
-    return np.arange(round(duration / EVERY) + 1) * EVERY
+    return np.asarray(np.arange(round(duration / EVERY) + 1) * EVERY, dtype=np.float64)
 
 
 def _at(log: Log, times: Array) -> Array:
@@ -157,7 +157,11 @@ class _Comparison:
             "Largest difference of a position from other engines [rad, m]",
             ["t [s]", "growth", *self._differences],
             [
-                [round(float(self.times[i]), 6), float(self.growth[i]), *(float(d[i]) for d in self._differences.values())]
+                [
+                    round(float(self.times[i]), 6),
+                    float(self.growth[i]),
+                    *(float(d[i]) for d in self._differences.values()),
+                ]
                 for i in rows
             ],
             note,
@@ -194,7 +198,13 @@ def _add_order(outcome: Outcome, scenario: Scenario, comparison: _Comparison, pr
     )
     predicted = errors[best] * (STEPS[-1] / STEPS[best]) ** ORDER + 10.0 * floor
     outcome.claims += [
-        Claim("RKF45 converges with its order", orders[best], ORDER - 0.5, ">=", note="between the two steps of which both errors are clear of rounding"),
+        Claim(
+            "RKF45 converges with its order",
+            orders[best],
+            ORDER - 0.5,
+            ">=",
+            note="between the two steps of which both errors are clear of rounding",
+        ),
         Claim(
             "RKF45 at 1 ms has the error that its order predicts",
             errors[-1],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The free rod with z-y-x Euler angles in place of a quaternion, and their singularity (Takahashi 2012, sec. 3.4.1).
 
-With the second angle at ±90 deg the axes of the other two coincide (eq. 3.30). Near it their rates grow with the inverse
-of its cosine, however calmly the rod turns; at it the rates mean nothing and the pose is refused.
+With the second angle at ±90 deg the axes of the other two coincide (eq. 3.30). Near it their rates grow with the
+inverse of its cosine, however calmly the rod turns; at it the rates mean nothing and the pose is refused.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         progress((1 + i) / (1 + len(APPROACHES)), "Euler angles near their singularity")
         near.append(_pair(scenario, robot, turn))
     model, nearest = own.angles.model, near[-1]
-    pairs = [("the document's", own), *((f"ω = {turn} rad/s", pair) for turn, pair in zip(APPROACHES, near, strict=True))]
+    pairs = [
+        ("the document's", own),
+        *((f"ω = {turn} rad/s", pair) for turn, pair in zip(APPROACHES, near, strict=True)),
+    ]
     outcome = Outcome(
         [
             Claim("Euler angles give the same motion", own.apart, 1e-9, unit="m", note="poses of the rod"),
@@ -81,14 +84,17 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
                 _energy_change(nearest.angles) / max(_energy_change(nearest.quaternion), 1e-15),
                 1e3,
                 ">=",
-                note=f"change of the energy beside that with a quaternion, with cos θ2 down to {np.min(np.abs(nearest.cosine)):.4f}",
+                note="change of the energy beside that with a quaternion, with cos θ2 down to "
+                f"{np.min(np.abs(nearest.cosine)):.4f}",
             ),
             Claim("in the singular pose itself they are refused by name", _refusals(model), 1.0, "=="),
         ],
         tables=[_table(pairs)],
     )
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
-    outcome.captions["euler_angles.png"] = "The same motion with z-y-x Euler angles, and what their singularity does to it"
+    outcome.captions["euler_angles.png"] = (
+        "The same motion with z-y-x Euler angles, and what their singularity does to it"
+    )
     return outcome
 
 

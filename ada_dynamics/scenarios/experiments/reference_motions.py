@@ -9,6 +9,7 @@ MuJoCo by quaternions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> 
 
     found, w = [np.array(q, dtype=float)], other.velocity(v)
     start["x"] = other.position(q)
-    for i, (begin, end) in enumerate(zip(times[:-1], times[1:], strict=True)):
+    for i, (begin, end) in enumerate(pairwise(times)):
         state = _integrated(rate, np.concatenate([np.zeros(own.nv), w]), begin, end)
         start["x"] = pin.normalize(own, pin.integrate(own, start["x"], state[: own.nv]))
         w = state[own.nv :]
@@ -65,7 +66,7 @@ def by_mujoco(model: Model, q: Array, v: Array, times: Array, told: Told) -> Arr
     """The same by MuJoCo; for robots without loops, which MuJoCo keeps only softly."""
     twin = MujocoTwin(model)
     state, found = twin.state(q, v), [np.array(q, dtype=float)]
-    for i, (begin, end) in enumerate(zip(times[:-1], times[1:], strict=True)):
+    for i, (begin, end) in enumerate(pairwise(times)):
         state = twin.normalised(_integrated(twin.rate, state, begin, end))
         found.append(twin.own_position(state))
         told((i + 1) / (len(times) - 1))
@@ -128,7 +129,7 @@ class MujocoTwin:
         """Its positions and velocities, of ours."""
         x, w = np.zeros(self.model.nq), np.zeros(self.model.nv)
         for i, j, at, rate in self._scalar:
-            x[at], w[rate] = q[i], v[j]
+            x[at], w[rate] = float(q[i]), float(v[j])
         for of_q, of_v, at, rate in self._free:
             x[at : at + 3], x[at + 3 : at + 7] = q[of_q][:3], q[of_q][[6, 3, 4, 5]]
             world = np.zeros(3)
@@ -145,15 +146,15 @@ class MujocoTwin:
             q[of_q] = np.concatenate([state[at : at + 3], state[at + 3 : at + 7][[1, 2, 3, 0]]])
         return q
 
-    def rate(self, _: float, state: Array) -> Array:
+    def rate(self, t: float, state: Array) -> Array:
         """How its state changes."""
         x, w = state[: self.model.nq], state[self.model.nq :]
         self.data.qpos[:], self.data.qvel[:] = x, w
         self.mujoco.mj_forward(self.model, self.data)
         moved = np.zeros(self.model.nq)
-        for _, _, at, rate in self._scalar:
+        for *_, at, rate in self._scalar:
             moved[at] = w[rate]
-        for _, _, at, rate in self._free:
+        for *_, at, rate in self._free:
             moved[at : at + 3] = w[rate : rate + 3]
             turning = np.zeros(4)  # ½ p ∘ (0, ω), with ω in the body's axes
             self.mujoco.mju_mulQuat(turning, x[at + 3 : at + 7].copy(), np.array([0.0, *w[rate + 3 : rate + 6]]))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two free-flying space robots in one model, and how they touch (Tarao et al., secs. 4.1, 4.2).
 
-Both are floating trees of one world, so that every stage of an integrator sees both in the same state and pushes them by
-opposite forces at one point: momentum is conserved by the method, not by luck. Two simulations in lock-step would
+Both are floating trees of one world, so that every stage of an integrator sees both in the same state and pushes them
+by opposite forces at one point: momentum is conserved by the method, not by luck. Two simulations in lock-step would
 exchange forces a step late.
 """
 
@@ -134,7 +134,7 @@ def pair_of(
         for joint, angle in zip(ARM, angles, strict=True):
             q[model.q_index(robot + joint)] = angle
     tip = Dynamics(model).pose(FIRST + LAST, q) @ np.array([LENGTH, 0.0, 0.0, 1.0])
-    q[model.q_index(SECOND + FREE)][:3] = tip[:3] + (gap + HALF, -offset, 0.0)
+    q[model.q_index(SECOND + FREE)][:3] = np.add(tip[:3], (gap + HALF, -offset, 0.0))
     v[model.v_index(SECOND + FREE)][0] = -approach
     return Pair(model, q, v, approach)
 

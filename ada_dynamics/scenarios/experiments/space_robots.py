@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -245,7 +246,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
         Claim("linear momentum of both robots is kept through the touches", float(changes[:, 0].max()), CONSERVED),
         Claim("and so is angular momentum about the world's origin", float(changes[:, 1].max()), CONSERVED),
         Claim(
-            "energy is accounted for: motion, touch, hold of robot 1 and what its dampers lost (by the energy at the start)",
+            "energy is accounted for: motion, touch, robot 1's hold and what its dampers lost (by that at the start)",
             max(energy_error(case) for case in touches),
             ENERGY,
             note="the force has a corner where a touch begins or ends, within a step",
@@ -253,13 +254,13 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
         Claim("order-n (Rosenthal) and ADA give the same motion", _difference(touches[0], again), SAME_MOTION),
         Claim(
             "a stiffer table gives a higher force (least ratio of peaks from one K_p to the next)",
-            min(b / a for a, b in zip(peaks, peaks[1:], strict=False)),
+            min(b / a for a, b in pairwise(peaks)),
             1.2,
             ">=",
         ),
         Claim(
             "and a shorter touch (least ratio of durations)",
-            min(a / b for a, b in zip(durations, durations[1:], strict=False)),
+            min(a / b for a, b in pairwise(durations)),
             1.2,
             ">=",
         ),

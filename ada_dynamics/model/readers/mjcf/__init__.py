@@ -10,10 +10,11 @@ motion and has no counterpart here (springs, tendons with forces, fluids, gravit
 from __future__ import annotations
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.readers.description import Description, NamedPlace
+from ada_dynamics.model.readers.description import Description, NamedPlace, note_odd_shapes
 from ada_dynamics.model.readers.mjcf.bodies import Walk, World, scale_masses
 from ada_dynamics.model.readers.mjcf.equality import Equalities
 from ada_dynamics.model.readers.mjcf.settings import read_settings
+from ada_dynamics.model.readers.mjcf.shapes import read_colours
 from ada_dynamics.model.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.xml import Element

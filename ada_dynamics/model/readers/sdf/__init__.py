@@ -13,7 +13,14 @@ import numpy as np
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.readers.anchored import Assembly
-from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord, LoopRecord, NamedPlace, note_odd_shapes
+from ada_dynamics.model.readers.description import (
+    Description,
+    JointRecord,
+    LinkRecord,
+    LoopRecord,
+    NamedPlace,
+    note_odd_shapes,
+)
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.rigid import NO_MOVE
 from ada_dynamics.model.readers.sdf.frames import MODEL, WORLD, Frames

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots of the documents: masses, lengths, starts and floating bases are those of the sources."""
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Dynamics, ModelError, assemble, check
+from ada_dynamics.model import Model, mechanisms
+from ada_dynamics.model.catalogue import CATALOGUE, start_of, start_of_mechanism
+from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.load import load
+
+RODS = {"planar_3r": 3, "branch_5r": 4, "closed_4r": 3, "floating_rod": 1, "planar_7r": 7, "floating_6": 6}
+FLOATING = {
+    "floating_rod": 6,
+    "floating_rod_euler": 6,
+    "floating_6": 11,
+    "khr1": 23,
+    "hoap2": 31,
+    "hoap2_10dof": 16,
+    "space_robot_a": 10,
+    "space_robot_b": 10,
+}
+HUMANOIDS = ("khr1", "hoap2", "hoap2_10dof")
+# What the documents print and what a body cannot have: unit inertias, and 0.99 kg m² in 1 kg and 1 m.
+ODD = {"pa10_thesis", "space_robot_b"}
+
+
+def places(model: Model, q: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    return {name: p for name, (_, p) in link_poses(model, model.neutral() if q is None else q).items()}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_robot_has_looks_and_passes_the_check(name):
+    report = check(name)
+    assert report.ok
+    assert bool(report.warnings) == (name in ODD)
+    model = load(name)
+    assert all(link.visuals for link in model.links.values() if link.mass)
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_what_floats_in_its_document_floats_when_it_is_loaded_by_name(name):
+    model = load(name)
+    assert model.nv == FLOATING[name]
+    assert model.joint_names[0] == "root_joint"
+    assert load(name, base="fixed").nv == FLOATING[name] - 6
+    assert check(name, base="fixed").ok
+
+
+def test_base_and_arguments_given_by_the_caller_come_first():
+    assert load("pa10").nv == 7
+    assert load("pa10", base="floating").nv == 13
+    assert load("floating_rod", base="floating_euler").nq == load("floating_rod_euler").nq == 6
+    assert load("floating_rod").gravity == (0.0, 0.0, 0.0)
+    assert load("floating_rod", gravity=(0, 0, -1.0)).gravity == (0.0, 0.0, -1.0)
+    assert load("khr1").gravity == (0.0, 0.0, -9.81)
+
+
+@pytest.mark.parametrize("name", RODS)
+def test_rods_have_1_m_1_kg_and_the_thesis_inertia(name):
+    model = load(name)
+    rods = [link for link in model.links.values() if link.mass]
+    assert len(rods) == RODS[name]
+    for rod in rods:
+        assert rod.mass == 1.0
+        np.testing.assert_array_equal(rod.com, [0.0, 0.0, 0.5])
+        np.testing.assert_allclose(np.diag(rod.inertia)[:2], 1.0 / 12.0, rtol=1e-15)
+        # About itself nothing, but where it can turn about itself alone: as a bar of 2 cm across.
+        assert rod.inertia[2, 2] == pytest.approx(5e-5 if name.startswith("floating") else 0.0, abs=1e-18)
+    assert has_degenerate_bodies(model.tree) == (not name.startswith("floating"))
+
+
+def test_the_branches_of_the_text_and_of_the_captions():
+    model = load("branch_5r")
+    assert {joint.name: joint.parent for joint in model.joints.values()} == {
+        "joint_1": "base",
+        "joint_2": "link_1",
+        "joint_3": "link_2",
+        "joint_4": "link_1",
+    }
+    at = places(model, start_of("branch_5r"))
+    np.testing.assert_allclose(at["link_3"], [0.0, 0.0, 2.0], atol=1e-15)
+    np.testing.assert_allclose(at["link_4"], [0.0, 0.0, 1.0], atol=1e-15)
+
+
+def test_five_joints_as_in_the_captions_are_an_argument():
+    pytest.importorskip("xacro")
+    model = load("branch_5r", mappings={"links": 5})
+    assert model.nv == 5
+    assert model.joints["joint_5"].parent == "link_4"
+    with pytest.raises(ModelError, match="links is 6; allowed: 4 5"):
+        load("branch_5r", mappings={"links": 6})
+
+
+def test_the_closed_chain_is_the_four_bar_under_the_names_of_the_thesis():
+    ours, q = mechanisms.four_bar()
+    model = load("closed_4r")
+    assert model.loop_names == ["joint_4"]
+    np.testing.assert_allclose(start_of("closed_4r"), q, rtol=1e-15)
+    np.testing.assert_array_equal(start_of_mechanism("closed_4r"), start_of("closed_4r"))
+    a, b = (Dynamics(m).forward(q, np.zeros(3), np.zeros(3)) for m in (ours, model))
+    np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("degrees", [(135.0, -45.0, 225.0), (60.0, 30.0, 150.0)])
+def test_the_closed_chain_is_closed_at_the_starts_of_the_thesis(degrees):
+    found = assemble(load("closed_4r"), np.radians(degrees))
+    assert found.residual < 1e-12
+    assert found.moved < 1e-12
+
+
+@pytest.mark.parametrize("name", [n for n in CATALOGUE if load(n).loops])
+def test_loops_are_closed_at_the_start(name):
+    model = load(name)
+    found = assemble(model, start_of(name))
+    assert found.residual < 1e-12
+    assert found.moved < 1e-12
+
+
+def velocity_of_com(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    d = Dynamics(model)
+    h = 1e-6  # central difference: error h²
+    return (d.com(model.integrate(q, v, h)) - d.com(model.integrate(q, v, -h))) / (2.0 * h)
+
+
+def test_the_free_rods_start_leaves_its_centre_of_mass_at_rest():
+    model = load("floating_rod")
+    v = np.array([-0.24, 0.36, 0.00, 0.72, 0.48, 0.24])
+    np.testing.assert_allclose(velocity_of_com(model, start_of("floating_rod"), v), 0.0, atol=1e-10)
+
+
+def test_the_six_rods_start_leaves_their_centre_of_mass_at_rest_up_to_the_digits_printed():
+    model = load("floating_6")
+    v = np.array([0.96, -1.18, 0.24, -1.01, -0.61, 0.00, -0.83, 0.86, 2.01, -0.44, -0.84])
+    assert np.linalg.norm(velocity_of_com(model, start_of("floating_6"), v)) < 0.015  # 0.08 with the next best axes
+
+
+def test_the_masses_of_the_space_robots_are_those_of_the_text():
+    for name, link in (("space_robot_a", 10.0), ("space_robot_b", 1.0)):
+        model = load(name)
+        assert [body.mass for body in model.links.values()] == [50.0] + 4 * [link]
+        np.testing.assert_array_equal(np.diag(model.links["base"].inertia), [20.0, 20.0, 20.0])
+        np.testing.assert_array_equal(np.diag(model.links["link_3"].inertia), [0.3125, 0.9896, 0.9896])
+        at = places(model)
+        assert [at[f"link_{i}"][0] for i in range(1, 5)] == [0.5, 1.5, 2.5, 3.5]
+
+
+# --- humanoids --------------------------------------------------------------------------------------------------
+def test_masses_of_the_humanoids():
+    assert load("khr1").total_mass == pytest.approx(1.20, abs=1e-12)  # Awa 2009, table 1
+    assert load("hoap2").total_mass == pytest.approx(7.158, abs=1e-3)
+    assert load("hoap2_10dof").total_mass == load("hoap2").total_mass
+
+
+@pytest.mark.parametrize("name", HUMANOIDS)
+def test_a_humanoid_starts_on_flat_soles_on_the_ground_and_is_the_same_on_both_sides(name):
+    model, q = load(name), start_of(name)
+    poses = link_poses(model, q)
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        R, p = poses[f"{side}_sole"]
+        np.testing.assert_allclose(R, np.eye(3), atol=1e-14)
+        assert abs(p[2]) < 1e-15
+        assert np.sign(p[1]) == sign
+    left, right = poses["left_sole"][1], poses["right_sole"][1]
+    np.testing.assert_allclose(left * [1.0, -1.0, 1.0], right, atol=1e-15)
+    com = Dynamics(model).com(q)
+    assert abs(com[1]) < 2e-4  # HOAP-2's waist and trunk are off by 0.4 and 0.3 mm
+    half = 0.040 if name == "khr1" else 0.047
+    assert abs(com[0] - left[0]) < half - 0.01  # stands, with 1 cm to spare
+
+
+@pytest.mark.parametrize("name", HUMANOIDS)
+def test_left_and_right_limits_are_mirrored(name):
+    model = load(name)
+    if name == "hoap2_10dof":
+        pairs = [(f"joint_{i}", f"joint_{i + 5}") for i in range(1, 6)]
+    else:
+        pairs = [(n, n.replace("right", "left")) for n in model.joint_names if n.startswith("right")]
+    for right, left in pairs:
+        r, le = model.joints[right], model.joints[left]
+        np.testing.assert_array_equal(r.axis, le.axis)
+        swapped = r.axis[1] == 0.0  # roll and yaw change their sign
+        expected = (-r.limits.upper, -r.limits.lower) if swapped else (r.limits.lower, r.limits.upper)
+        assert (le.limits.lower, le.limits.upper) == expected
+
+
+def test_khr1_is_340_by_180_mm_with_17_joints_of_its_servos():
+    model = load("khr1")
+    at = places(model)
+    head = model.links["head"].visuals[0]
+    top = at["head"][2] + head.xyz[2] + head.size[2] / 2.0
+    assert top - at["left_sole"][2] == pytest.approx(0.340, abs=0.002)
+    arm = model.links["left_upper_arm"].visuals[0]
+    assert 2.0 * (at["left_upper_arm"][1] + arm.size[1] / 2.0) == pytest.approx(0.180, abs=0.020)
+    moving = [joint for joint in model.joints.values() if joint.kind == "revolute"]
+    assert len(moving) == 17
+    assert {(joint.limits.effort, joint.limits.velocity) for joint in moving} == {(0.853, 6.16)}
+    for sole in ("left_sole", "right_sole"):
+        (box,) = model.links[sole].collisions
+        assert (box.kind, box.size, model.links[sole].mass) == ("box", (0.080, 0.045, 0.001), 0.002)
+        assert box.xyz[2] == box.size[2] / 2.0  # the frame is on the lower face
+
+
+def test_hoap2_has_25_joints_and_its_lengths():
+    model = load("hoap2")
+    at = places(model)
+    assert model.nv - 6 == 25
+    assert at["left_thigh"][1] - at["right_thigh"][1] == pytest.approx(0.078)
+    np.testing.assert_allclose(at["left_thigh"] - at["left_shank"], [0.0, 0.0, 0.1], atol=1e-15)
+    np.testing.assert_allclose(at["left_shank"] - at["left_foot"], [0.0, 0.0, 0.1], atol=1e-15)
+    assert at["left_thigh"][2] - at["left_sole"][2] == pytest.approx(0.237)
+    assert -at["left_sole"][2] == pytest.approx(0.292)
+    leg = [model.links[f"left_{n}"] for n in ("hip_yaw_link", "hip_roll_link", "thigh", "shank", "ankle", "foot")]
+    assert sum(link.mass for link in leg) == pytest.approx(1.2643, abs=1e-4)
+
+
+def test_the_10_joint_model_has_the_thesis_order_and_a_rigid_upper_body_of_4_6_kg():
+    model = load("hoap2_10dof")
+    assert model.joint_names[1:] == [f"joint_{i}" for i in range(1, 11)]
+    axes = ["xyz"[int(np.argmax(model.joints[name].axis))] for name in model.joint_names[1:]]
+    assert axes == list("zxyyx") * 2
+    assert places(model)["right_foot"][1] < 0.0
+    assert model.joints["joint_1"].child == "right_hip_yaw_link"
+    body = model.tree.bodies[0].inertia
+    assert body.mass == pytest.approx(4.629, abs=1e-3)
+    com = np.array(body.first_moment) / body.mass
+    np.testing.assert_allclose(com, [-0.031, 0.0, 0.0485], atol=1e-3)
+
+
+def test_the_left_arm_of_the_10_joint_model_can_be_raised_as_in_fig_6_5_b():
+    pytest.importorskip("xacro")
+    model = load("hoap2_10dof", mappings={"left_shoulder": 60, "left_elbow": 60})
+    at = places(model)
+    hand = at["left_hand"] - at["left_shoulder"]
+    # 60 deg forward of hanging down, then the forearm 60 deg further
+    s, c = np.sin(np.pi / 3.0), np.cos(np.pi / 3.0)
+    expected = [0.101 * s + 0.100 * np.sin(2 * np.pi / 3), 0.0, -0.101 * c - 0.100 * np.cos(2 * np.pi / 3)]
+    np.testing.assert_allclose(hand, expected, atol=1e-12)
+    assert places(load("hoap2_10dof"))["right_hand"][2] == pytest.approx(at["right_hand"][2])
+
+
+# --- starts -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "degrees"),
+    [
+        ("planar_3r", [135, -45, 225]),
+        ("branch_5r", [0, 0, 90, 90]),
+        ("planar_7r", [90, 0, 0, 0, 0, 0, 0]),
+        ("pa10_thesis", [0, 45, 10, 0, 0, 0, 0]),
+        ("floating_6", [0, 90, 0, 90, 0]),
+    ],
+)
+def test_the_starts_are_those_of_the_thesis(name, degrees):
+    np.testing.assert_allclose(np.degrees(start_of(name)[-len(degrees) :]), degrees, rtol=1e-15)
+
+
+def test_a_start_fits_the_model_that_it_is_for():
+    assert start_of("pa10") is None
+    assert start_of("no robot") is None
+    assert start_of(3) is None
+    fixed = load("khr1", base="fixed")
+    np.testing.assert_array_equal(start_of("khr1", fixed), start_of("khr1")[7:])
+    assert start_of("four_bar", load("pa10")) is None
+    assert start_of_mechanism("planar_3r") is None
+
+
+def test_hexa_has_the_design_of_the_facts():
+    model = load("hexa")
+    at = places(model)
+    for i in range(1, 7):
+        assert np.hypot(*at[f"leg_{i}_crank"][:2]) == pytest.approx(np.hypot(0.25, 0.08))
+        assert np.linalg.norm(model.joints[f"leg_{i}_knee"].xyz) == pytest.approx(0.25)
+        loop = model.loops[f"leg_{i}_ball"]
+        assert loop.parent_xyz[2] == pytest.approx(0.55)
+        assert np.linalg.norm(loop.child_xyz) == pytest.approx(0.10)
+        assert model.joints[f"leg_{i}_crank"].limits.effort == 20.0
+        assert (model.links[f"leg_{i}_crank"].mass, model.links[f"leg_{i}_rod"].mass) == (0.5, 0.1)
+    assert model.links["platform"].mass == 0.5
+    assert set(model.actuated) == {f"leg_{i}_crank" for i in range(1, 7)}

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes come with links: read from URDF, MJCF and SDFormat, kept by edits, written back; bad ones harm nothing."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Builder, ModelError, check, planar_chain
+from ada_dynamics.model import Model, Shape, mechanisms
+from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
+from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.model.load import load
+from ada_dynamics.model.readers.xml import parse_xml
+from ada_dynamics.model.sticks import with_sticks
+from ada_dynamics.model.writers import render
+
+ROBOT = """<robot name="r">
+  <material name="red"><color rgba="0.8 0.1 0.1 1"/></material>
+  <link name="a">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+    <visual><origin xyz="1 2 3" rpy="0 0 1.5"/><geometry><box size="0.1 0.2 0.3"/></geometry>
+      <material name="red"/></visual>
+    <visual><geometry><sphere radius="0.5"/></geometry>
+      <material name="own"><color rgba="0 1 0 0.5"/></material></visual>
+    <collision><geometry><cylinder radius="0.1" length="0.4"/></geometry></collision>
+  </link>
+  <link name="b">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+    <visual><geometry><mesh filename="package://p/b.stl" scale="2 2 2"/></geometry><material name="own"/></visual>
+    <visual><geometry><capsule radius="0.1" length="0.4"/></geometry></visual>
+  </link>
+  <joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint>
+</robot>"""
+
+
+def assert_same_shapes(one: Model, other: Model, but_meshes: bool = False) -> None:
+    for name, link in one.links.items():
+        for mine, theirs in (
+            (link.visuals, other.links[name].visuals),
+            (link.collisions, other.links[name].collisions),
+        ):
+            wanted = [s for s in mine if not (but_meshes and s.kind == "mesh")]
+            assert [s.kind for s in wanted] == [s.kind for s in theirs]
+            for a, b in zip(wanted, theirs, strict=True):
+                assert (a.size, a.mesh, a.rgba) == (pytest.approx(b.size, rel=1e-15), b.mesh, b.rgba)
+                np.testing.assert_array_equal(a.xyz, b.xyz)
+                np.testing.assert_allclose(a.rotation, b.rotation, atol=1e-15)
+
+
+def test_shapes_of_a_urdf_have_kind_size_place_and_colour():
+    a = load(ROBOT).links["a"]
+    box, ball = a.visuals
+    (tube,) = a.collisions
+    assert (box.kind, box.size, box.rgba) == ("box", (0.1, 0.2, 0.3), (0.8, 0.1, 0.1, 1.0))
+    np.testing.assert_array_equal(box.xyz, [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(box.rotation[:, 0], [np.cos(1.5), np.sin(1.5), 0.0], atol=1e-15)
+    assert (ball.kind, ball.size, ball.rgba) == ("sphere", (0.5,), (0.0, 1.0, 0.0, 0.5))
+    assert (tube.kind, tube.size, tube.rgba) == ("cylinder", (0.1, 0.4), PLAIN)
+
+
+def test_a_mesh_keeps_its_address_and_scale_and_takes_the_colour_that_another_link_defines():
+    mesh, capsule = load(ROBOT).links["b"].visuals
+    assert (mesh.kind, mesh.mesh, mesh.size, mesh.rgba) == (
+        "mesh",
+        "package://p/b.stl",
+        (2.0, 2.0, 2.0),
+        (0.0, 1.0, 0.0, 0.5),
+    )
+    assert (capsule.kind, capsule.size, capsule.mesh) == ("capsule", (0.1, 0.4), None)
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ('<box size="1 2"/>', "not-a-number"),
+        ('<box size="1 2 nan"/>', "not-a-number"),
+        ("<box/>", "missing-attribute"),
+        ('<sphere radius="x"/>', "not-a-number"),
+        ('<sphere radius="-1"/>', "shape-size"),
+        ('<cylinder radius="1"/>', "missing-attribute"),
+        ('<capsule radius="1" length="1e400"/>', "not-a-number"),
+    ],
+)
+def test_a_shape_that_cannot_be_read_is_left_out_and_the_check_warns_of_it(broken, code, caplog):
+    text = ROBOT.replace('<sphere radius="0.5"/>', broken)
+    with caplog.at_level(logging.INFO, "ada_dynamics"):
+        assert [s.kind for s in load(text).links["a"].visuals] == ["box"]
+    assert "shapes with" in caplog.text
+    assert "line 7" in caplog.text
+    report = check(text)
+    assert report.ok
+    assert code in {finding.code for finding in report.warnings if finding.line == 7}
+
+
+def test_a_colour_that_cannot_be_read_harms_its_shape_only():
+    model = load(ROBOT.replace("0 1 0 0.5", "0 1 green 0.5"))
+    assert [s.kind for s in model.links["a"].visuals] == ["box"]
+    assert model.links["b"].visuals[0].rgba == PLAIN
+
+
+@pytest.mark.parametrize("empty", ["", "<geometry/>", "<geometry><torus/></geometry>", "<geometry><mesh/></geometry>"])
+def test_a_visual_without_a_known_shape_is_none(empty):
+    text = ROBOT.replace(
+        '<visual><geometry><capsule radius="0.1" length="0.4"/></geometry></visual>', f"<visual>{empty}</visual>"
+    )
+    assert [s.kind for s in load(text).links["b"].visuals] == ["mesh"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cone", (1, 2)), "no kind of shape is named 'cone'"),
+        (("box", (1, 2)), r"size=\(1, 2\); it must be 3 numbers \(x, y, z\)"),
+        (("box", (1, 2, -3)), "none may be negative"),
+        (("sphere", (float("nan"),)), "it must be 1 numbers"),
+        (("sphere", ("a",)), "it must be 1 numbers"),
+        (("mesh",), "a mesh needs its file's address"),
+        (("sphere", (1,), (0, 0)), "xyz"),
+        (("sphere", (1,), (0, 0, 0), np.ones((3, 3))), "rotation"),
+        (("sphere", (1,), (0, 0, 0), np.eye(3), (1, 0, 0)), "rgba"),
+    ],
+)
+def test_a_bad_shape_is_refused_by_name(arguments, message):
+    with pytest.raises(ModelError, match=message):
+        Shape(*arguments)
+
+
+def test_colours_are_kept_between_0_and_1():
+    assert Shape("sphere", (1.0,), rgba=(2.0, -1.0, 0.5, 1.0)).rgba == (1.0, 0.0, 0.5, 1.0)
+
+
+def test_the_builder_takes_shapes_and_nothing_else():
+    ball = Shape("sphere", (1.0,))
+    model = Builder("m").link("a", 1.0, visuals=[ball], collisions=(ball, ball)).build()
+    assert model.links["a"].visuals == (ball,)
+    assert model.links["a"].collisions == (ball, ball)
+    with pytest.raises(ModelError, match="visuals of link 'a' have 'ball'"):
+        Builder("m").link("a", visuals=["ball"])
+    with pytest.raises(ModelError, match="collisions of link 'a' have 3"):
+        Builder("m").link("a", collisions=3)
+
+
+def test_edits_keep_shapes():
+    model = load(ROBOT)
+    assert_same_shapes(model, with_gravity(model, (0, 0, -1)))
+    assert_same_shapes(model, lock(model, {"j": 0.3}))
+    assert len(with_prefix(model, "x_").links["x_a"].visuals) == 2
+    both = merge(model, model, "b", prefix="second_")
+    assert_same_shapes(model, both)
+    assert len(both.links["second_a"].visuals) == 2
+
+
+@pytest.mark.parametrize("spelling", ["loop_joint", "sdf", "mjcf"])
+def test_shapes_are_written_so_that_they_read_back(spelling):
+    model = with_gravity(load(ROBOT), (0, 0, -9.81))  # so that there is no text of a URDF to copy them from
+    rendered = render(model, spelling)
+    (text,) = rendered.texts.values()
+    assert_same_shapes(model, load(text), but_meshes=spelling == "mjcf")
+    if spelling == "mjcf":
+        assert any("meshes" in note for note in rendered.notes)
+
+
+def test_mujoco_takes_the_geoms_without_mass_and_contact():
+    mujoco = pytest.importorskip("mujoco")
+    (text,) = render(load("khr1"), "mjcf").texts.values()
+    twin = mujoco.MjModel.from_xml_string(text)
+    assert twin.ngeom == 40
+    assert not twin.geom_contype.any()
+    assert not twin.geom_conaffinity.any()
+    assert float(twin.body_mass.sum()) == pytest.approx(1.2, abs=1e-12)
+
+
+def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():
+    model = load(
+        """<mujoco><asset><material name="blue" rgba="0 0 1 1"/></asset>
+        <worldbody><body name="a"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+        <geom type="box" size="1 2 3" material="blue"/>
+        <frame pos="0 0 1"><geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" contype="0" conaffinity="0"/></frame>
+        <geom type="cylinder" size="0.1 0.5" group="3" rgba="1 0 0 1"/>
+        <geom type="ellipsoid" size="1 1 1"/>
+        </body></worldbody></mujoco>"""
+    )
+    seen, touching = model.links["a"].visuals, model.links["a"].collisions
+    assert [s.kind for s in seen] == ["box", "capsule"]
+    assert [s.kind for s in touching] == ["box", "cylinder"]
+    assert (seen[0].size, seen[0].rgba) == ((2.0, 4.0, 6.0), (0.0, 0.0, 1.0, 1.0))
+    assert seen[1].size == (0.1, 2.0)
+    np.testing.assert_array_equal(seen[1].xyz, [0.0, 0.0, 2.0])
+    assert (touching[1].size, touching[1].rgba) == ((0.1, 1.0), (1.0, 0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("file", ["ur_description/urdf/ur5_robot.urdf", "talos_data/robots/talos_full_v2.urdf"])
+def test_all_shapes_of_real_robots_are_read(file):
+    pin = pytest.importorskip("pinocchio")
+    prefix = next((p for p in Path(pin.__file__).parents if p.name == "cmeel.prefix"), None)
+    path = None if prefix is None else prefix / "share/example-robot-data/robots" / file
+    if path is None or not path.is_file():
+        pytest.skip("needs the package example-robot-data")
+    model, root = load(path), parse_xml(path.read_bytes(), file)
+    for link in root.all("link"):
+        own = model.links[link.attributes["name"]]
+        assert len(own.visuals) == len(link.all("visual"))
+        assert len(own.collisions) == len(link.all("collision"))
+    assert any(shape.mesh for link in model.links.values() for shape in link.visuals)
+
+
+@pytest.mark.parametrize("made", [mechanisms.hexa, mechanisms.slider_crank, mechanisms.cassie_leg])
+def test_sticks_give_every_link_with_mass_a_shape_and_change_nothing_else(made):
+    model = made().model
+    seen = with_sticks(model)
+    assert all(link.visuals for link in seen.links.values() if link.mass)
+    assert seen.total_mass == model.total_mass
+    assert seen.joint_names == model.joint_names
+    assert list(seen.loops) == list(model.loops)
+
+
+def test_a_stick_reaches_from_a_link_to_the_joint_that_it_carries():
+    _, stick, *_ = with_sticks(planar_chain(2, 0.5)).links["link_1"].visuals
+    assert stick.kind == "cylinder"
+    assert stick.size[1] == pytest.approx(0.5)
+    np.testing.assert_allclose(stick.xyz, [0.0, 0.0, 0.25])

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions of the KHR-1 are read as its format says; the walk that comes with the library can be walked."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from ada_dynamics import Dynamics, resources
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.load import load
+from ada_dynamics.scenarios.khr1_motion import SECONDS_PER_DEGREE, AngleMap, MotionError, read_motion
+
+pytest.importorskip("yaml")
+
+MAP = resources.find("config", "khr1_angle_map.yaml")
+WALK = resources.find("config", "khr1_walk.csv")
+
+
+def row(speed=7, **channels):
+    angles = [str(channels.get(f"c{i}", 0)) for i in range(1, 25)]
+    return ",".join(["1", "name", str(speed), *angles])
+
+
+def motion(tmp_path, *rows, encoding="utf-8"):
+    path = tmp_path / "motion.csv"
+    path.write_bytes("\n".join(["No.,Name,Speed", *rows]).encode(encoding))
+    return path
+
+
+# --- the map ----------------------------------------------------------------------------------------------------
+def test_every_joint_has_a_servo_and_its_limits_follow_from_the_map():
+    servos, model = AngleMap.read(MAP).servos, load("khr1")
+    assert {servo.joint for servo in servos.values()} == set(model.joint_names[1:])
+    for servo in servos.values():
+        limits = model.joints[servo.joint].limits
+        ends = sorted((servo.position(servo.lowest), servo.position(servo.highest)))
+        np.testing.assert_allclose([limits.lower, limits.upper], ends, atol=1e-15)
+        assert servo.angle(servo.position(37.0)) == pytest.approx(37.0, abs=1e-12)
+
+
+def test_channels_and_home_are_those_of_table_5():
+    servos = AngleMap.read(MAP).servos
+    table = {1: 5, 2: 0, 3: 90, 6: 90, 7: 175, 8: 180, 9: 90}
+    table |= {13: 88, 14: 115, 15: 115, 16: 90, 17: 92, 19: 92, 20: 65, 21: 65, 22: 90, 23: 88}
+    assert {channel: servo.home for channel, servo in servos.items()} == table
+
+
+def test_the_robot_of_the_catalogue_starts_at_home():
+    model = load("khr1")
+    q = start_of("khr1")
+    for joint, position in AngleMap.read(MAP).home().items():
+        assert q[model.q_index(joint)][0] == pytest.approx(position, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "channel: 1,",
+            "channel: 25,",
+            r"line \d+: map.servos.0.channel: it is 25; it must be a whole number from 1 to 24",
+        ),
+        ("channel: 2,", "channel: 1,", "channel 1 is there twice"),
+        ("sign: -1", "sign: 2", "sign: it is 2; it must be 1 or -1"),
+        ("home: 5,", "home: 500,", "home: it is 500, not between min and max"),
+        ("home: 5,", "home: x,", "home"),
+        ("home: 5,", "", "home: it is missing"),
+        ("max: 180", "max: -1", "min must be less than max"),
+        ("left_elbow", "neck_yaw", "joint 'neck_yaw' is there twice"),
+        ("channel: 1,", "chanel: 1,", "no key 'chanel'"),
+        ("servos:", "other:", "no key 'other'"),
+    ],
+)
+def test_a_bad_map_is_refused_by_key(tmp_path, old, new, message):
+    path = tmp_path / "map.yaml"
+    text = MAP.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(MotionError, match=message):
+        AngleMap.read(path)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+def test_angles_are_relative_to_home_and_turn_with_the_sign(tmp_path):
+    times, angles = read_motion(motion(tmp_path, row(), row(c14=10, c20=-10, c6=90)), MAP)
+    np.testing.assert_allclose(np.degrees(angles["left_hip_pitch"]), [-25.0, -35.0])
+    np.testing.assert_allclose(np.degrees(angles["right_hip_pitch"]), [-25.0, -35.0])
+    np.testing.assert_allclose(np.degrees(angles["neck_yaw"]), [0.0, -90.0])
+    assert times.tolist() == [0.0, pytest.approx(90 * 0.0178)]
+
+
+@pytest.mark.parametrize("speed", range(8))
+def test_a_frame_takes_as_long_as_its_largest_change_at_its_speed(tmp_path, speed):
+    times, _ = read_motion(motion(tmp_path, row(), row(speed, c6=-40, c14=30)), MAP)
+    assert times[1] == pytest.approx(40 * SECONDS_PER_DEGREE[speed])
+
+
+def test_unused_channels_stay_at_home_and_frames_without_change_take_no_time(tmp_path):
+    times, angles = read_motion(motion(tmp_path, row(), row(c6=225), "", row(c6=10)), MAP)
+    assert len(times) == 2
+    np.testing.assert_allclose(np.degrees(angles["neck_yaw"]), [0.0, -10.0])
+
+
+def test_files_may_be_in_shift_jis(tmp_path):
+    rows = [r.replace("name", "歩行") for r in (row(), row(c6=10))]
+    for encoding in ("utf-8", "cp932"):
+        times, _ = read_motion(motion(tmp_path, *rows, encoding=encoding), AngleMap.read(MAP))
+        assert len(times) == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([row()], "it has 1 key frames after its heading"),
+        ([], "it has 0 key frames"),
+        ([row(), "1,name,7,0"], "line 3: it has 4 columns; a key frame has 27"),
+        ([row(), row(8)], r"line 3, column 3: speed is 8; allowed are 0 \(fastest\) to 7"),
+        ([row(), row(1.5)], "line 3, column 3: speed is 1.5"),
+        ([row(), row("fast")], "line 3, column 3: 'fast' is not a number"),
+        ([row(c14="x"), row()], "line 2, column 17: 'x' is not a number"),
+        ([row(c14="nan"), row()], "line 2, column 17: 'nan' is not a finite number"),
+        (
+            [row(), row(c14=70)],
+            r"line 3, column 17: channel 14 \(left_hip_pitch\) is at 70 deg .* allowed are -95 to 65",
+        ),
+        ([row(), row()], "all its key frames are the same"),
+    ],
+)
+def test_a_bad_motion_is_refused_by_line_and_column(tmp_path, rows, message):
+    with pytest.raises(MotionError, match=message):
+        read_motion(motion(tmp_path, *rows), MAP)
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    with pytest.raises(MotionError, match="no such file"):
+        read_motion(tmp_path / "none.csv", MAP)
+    with pytest.raises(MotionError, match="no such file"):
+        read_motion(WALK, tmp_path / "none.yaml")
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x80\x81\xff")
+    with pytest.raises(MotionError, match="neither in UTF-8 nor in Shift-JIS"):
+        read_motion(tmp_path / "binary.csv", MAP)
+
+
+# --- the walk ---------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def walk():
+    """Model, times, configurations with the trunk at the origin, poses of the links."""
+    model = load("khr1")
+    times, angles = read_motion(WALK, MAP)
+    q = np.tile(model.neutral(), (len(times), 1))
+    for joint, values in angles.items():
+        q[:, model.q_index(joint)] = values[:, None]
+    return model, times, q, [link_poses(model, one) for one in q]
+
+
+def test_the_walk_lasts_some_seconds_within_the_limits_of_joints_and_servos(walk):
+    model, times, q, _ = walk
+    assert 8.0 < times[-1] < 12.0
+    assert (q[:, 7:] >= model.lower[-17:]).all()
+    assert (q[:, 7:] <= model.upper[-17:]).all()
+    assert np.abs(np.diff(q[:, 7:], axis=0) / np.diff(times)[:, None]).max() < 6.16
+
+
+def test_soles_stay_flat_and_the_feet_that_stand_do_not_slip(walk):
+    _, _, _, poses = walk
+    gaps = []
+    for pose in poses:
+        for sole in ("left_sole", "right_sole"):
+            np.testing.assert_allclose(pose[sole][0], np.eye(3), atol=1e-15)
+        gaps.append(pose["left_sole"][1] - pose["right_sole"][1])
+    heights = np.abs([gap[2] for gap in gaps])
+    assert ((heights < 5e-5) | (heights > 0.011)).all()  # on the ground to rounding of degrees, or 11 mm above it
+    for before, after in pairwise(gaps):
+        if max(abs(before[2]), abs(after[2])) < 5e-5:  # both feet on the ground from frame to frame
+            assert np.abs(after - before).max() < 5e-4
+
+
+def test_the_centre_of_mass_is_over_the_sole_that_stands(walk):
+    model, _, q, poses = walk
+    coms = Dynamics(model).com(q)
+    lifted = 0
+    for com, pose in zip(coms, poses, strict=True):
+        difference = (pose["left_sole"][1] - pose["right_sole"][1])[2]
+        if abs(difference) < 0.005:
+            continue
+        lifted += 1
+        stands = pose["left_sole" if difference < 0.0 else "right_sole"][1]
+        off = np.abs(com - stands)[:2]
+        assert off[0] < 0.040 - 0.030
+        assert off[1] < 0.0225 - 0.012
+    assert lifted == 7
+
+
+def test_the_walk_goes_41_mm_forward(walk):
+    _, _, _, poses = walk
+    x = 0.0  # of the trunk in the world, from the foot that stands
+    for before, after in pairwise(poses):
+        stands = "left_sole" if (before["left_sole"][1] - before["right_sole"][1])[2] < -0.005 else "right_sole"
+        if abs((before["left_sole"][1] - before["right_sole"][1])[2]) < 0.005:  # both: the one that stands next
+            stands = "left_sole" if (after["left_sole"][1] - after["right_sole"][1])[2] < 0.005 else "right_sole"
+        x -= (after[stands][1] - before[stands][1])[0]
+    assert x == pytest.approx(0.041, abs=0.002)

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs: their rows, what is between rows, and what is worked out of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from log_examples import ROBOTS, ROWS, motion, robot
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log, LogBuffer
+
+GRAVITY = 9.81
+
+
+def pendulum(mass: float = 2.0, length: float = 0.7) -> ada.Model:
+    builder = ada.Builder("pendulum")
+    builder.link("base")
+    builder.link("bob", mass=mass, com=(0, 0, -length))
+    builder.joint("pivot", "continuous", "base", "bob", axis=(0, 1, 0))
+    return builder.build()
+
+
+# --- quantities -----------------------------------------------------------------------------------------------------
+def test_the_energy_of_half_a_million_rows_of_a_pendulum_is_the_closed_form():
+    mass, length, rows = 2.0, 0.7, 500_000
+    rng = np.random.default_rng(1)
+    q, v = rng.normal(size=(rows, 1)), rng.normal(size=(rows, 1))
+    log = Log(pendulum(mass, length), np.arange(rows) * 1e-3, q, v)
+    kinetic, potential = log.energy
+    assert np.allclose(kinetic, 0.5 * mass * length**2 * v[:, 0] ** 2, rtol=1e-14, atol=0)
+    assert np.allclose(potential, -mass * GRAVITY * length * np.cos(q[:, 0]), rtol=0, atol=1e-13)
+    assert np.array_equal(log.total_energy, kinetic + potential)
+
+
+def test_energy_drift_is_the_largest_change_as_a_share_of_the_swing_of_potential_energy():
+    log = Log(pendulum(), [0.0, 1.0, 2.0], [[0.0], [0.5], [1.0]], [[0.0], [0.0], [0.0]])
+    assert log.energy_drift == pytest.approx(1.0, rel=1e-12)  # nothing but potential energy
+    at_rest = Log(pendulum(), [0.0, 1.0], [[0.5], [0.5]], [[0.0], [0.0]])
+    assert at_rest.energy_drift == 0.0
+    assert Log(pendulum(), [], np.zeros((0, 1)), np.zeros((0, 1))).energy_drift == 0.0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_quantities_are_those_of_dynamics_in_each_row(name):
+    log = motion(name)
+    dyn = log.dynamics
+    for i in (0, 17, len(log) - 1):
+        q, v = log.q[i], log.v[i]
+        # a batch may add in another order than a single state
+        assert np.allclose(log.com[i], dyn.com(q), rtol=0, atol=1e-14)
+        assert np.allclose(log.momentum[i], dyn.momentum(q, v), rtol=1e-12, atol=1e-13)
+        assert np.allclose([x[i] for x in log.energy], dyn.energy(q, v), rtol=1e-12, atol=1e-13)
+        assert log.loop_gap[i] == pytest.approx(dyn.loop_state(q).worst_gap, abs=1e-15)
+
+
+def test_the_gap_of_an_open_loop_is_the_largest_of_its_conditions():
+    log = motion("linkage")
+    assert np.max(log.loop_gap) < 1e-13  # closed by projection
+    opened = Log(log.model, log.t, log.q + np.array([0.01, 0.0, 0.0]), log.v, dynamics=log.dynamics)
+    gaps = [log.dynamics.loop_state(q).worst_gap for q in opened.q]
+    assert np.min(gaps) > 1e-3
+    assert np.allclose(opened.loop_gap, gaps, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["arm", "floating", "linkage"])
+def test_wrenches_take_external_and_contact_wrenches_into_account(name):
+    log = motion(name)
+    i = 7
+    acting = {link: wrench[i] for link, wrench in log.applied.items()}
+    single = log.dynamics.joint_wrenches(log.q[i], log.v[i], log.tau[i], acting)
+    assert set(log.wrenches) == set(single)
+    for joint, wrench in single.items():
+        assert np.allclose(log.wrenches[joint][i], wrench, rtol=1e-9, atol=1e-10)
+        assert (log.wrenches_unique[joint] == single.unique[joint]).all()
+
+
+@pytest.mark.parametrize("name", ["arm", "floating", "mixed"])
+def test_contact_wrenches_on_links_have_the_power_that_they_have_in_the_contacts(name):
+    log = motion(name)
+    model, dyn = log.model, log.dynamics
+    only_heel = Log(
+        model,
+        log.t,
+        log.q,
+        log.v,
+        contact_wrenches={"heel": log.contact_wrenches["heel"]},
+        contact_frames=log.contact_frames,
+        dynamics=dyn,
+    )
+    frame = log.contact_frames["heel"]
+    for i in (0, 11, 40):
+        T, V = dyn.pose(frame.link, log.q[i]), dyn.velocity(frame.link, log.q[i], log.v[i])
+        speed = V[:3] + np.cross(V[3:], T[:3, :3] @ np.array(frame.xyz))
+        power = log.contact_wrenches["heel"][i] @ [*speed, *V[3:]]
+        own = only_heel.applied[frame.link][i] @ [*(T[:3, :3].T @ V[:3]), *(T[:3, :3].T @ V[3:])]
+        assert own == pytest.approx(power, rel=1e-12, abs=1e-13)
+
+
+def test_a_contact_between_links_acts_on_both_in_balance():
+    log = motion("floating")
+    both = Log(
+        log.model,
+        log.t,
+        log.q,
+        log.v,
+        contact_wrenches={"toe": log.contact_wrenches["toe"]},
+        contact_frames=log.contact_frames,
+        dynamics=log.dynamics,
+    )
+    frame = log.contact_frames["toe"]
+    total = np.zeros(6)
+    for link in (frame.link, frame.other):
+        T = log.dynamics.pose(link, log.q[3])
+        force, moment = (T[:3, :3] @ x for x in np.split(both.applied[link][3], 2))
+        total += [*force, *(moment + np.cross(T[:3, 3], force))]  # about the world's origin
+    assert np.allclose(total, 0.0, atol=1e-14)
+
+
+def test_wrenches_need_efforts_and_places_of_contacts():
+    log = motion("arm")
+    with pytest.raises(InputError, match="no joint efforts"):
+        _ = Log(log.model, log.t, log.q, log.v).wrenches
+    homeless = Log(log.model, log.t, log.q, log.v, tau=log.tau, contact_wrenches={"toe": log.external["link_2"]})
+    with pytest.raises(InputError, match="where contact 'toe' is"):
+        _ = homeless.wrenches
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ROBOTS)
+def test_between_two_rows_a_log_goes_through_both_and_meets_no_corner(name):
+    log = motion(name)
+    for i in (0, 5, len(log) - 1):
+        q, v = log.at(log.t[i])
+        assert np.array_equal(q, log.q[i])
+        assert np.array_equal(v, log.v[i])
+    h = 1e-7
+    (before, _), (after, _) = log.at(log.t[5] - h), log.at(log.t[5] + h)
+    # differences of positions 2e-7 apart keep about 8 digits
+    slope = log.model.difference(before, after) / (2 * h)
+    assert np.allclose(slope, log.v[5], atol=2e-2 * np.max(np.abs(log.v[5])))
+    assert not log.model.position_problems(log.at(0.5 * (log.t[5] + log.t[6]))[0])
+
+
+def test_a_cubic_motion_is_interpolated_exactly():
+    t = np.array([0.0, 0.4, 1.0])
+    log = Log(pendulum(), t, (t**3)[:, None], (3 * t**2)[:, None], (6 * t)[:, None])
+    for s in (0.1, 0.39, 0.7):
+        q, v = log.at(s)
+        assert q[0] == pytest.approx(s**3, abs=1e-15)
+        assert v[0] == pytest.approx(3 * s**2, abs=1e-15)
+
+
+def test_a_steady_turn_of_a_floating_body_is_interpolated_exactly():
+    builder = ada.Builder("body")
+    builder.link("body", mass=1.0, inertia=np.eye(3))
+    model = builder.build("floating")
+    v = np.array([0.0, 0.0, 0.0, 0.3, -0.5, 0.2])
+    t = np.array([0.0, 1.0])
+    rows = np.array([model.integrate(model.neutral(), v, s) for s in t])
+    q, _ = Log(model, t, rows, [v, v]).at(0.25)
+    assert np.allclose(q, model.integrate(model.neutral(), v, 0.25), atol=1e-15)
+
+
+def test_a_range_of_rows_is_a_log_with_the_events_of_its_time():
+    log = motion("floating")
+    part = log[10:20]
+    assert len(part) == 10
+    for name in ROWS:
+        assert np.array_equal(getattr(part, name), getattr(log, name)[10:20])
+        assert getattr(part, name).flags.c_contiguous
+    assert [e.name for e in part.events] == ["touchdown"]
+    assert part.singular == [0.1]
+    assert log[30:].events == []
+    assert np.array_equal(part.energy.kinetic, log.energy.kinetic[10:20])
+    assert len(log[5:5]) == 0
+
+
+def test_unusable_arguments_are_refused_with_what_is_wanted():
+    model = robot("arm")
+    with pytest.raises(InputError, match=r"q has shape \(2, 2\).*\(2, 3\)"):
+        Log(model, [0.0, 1.0], np.zeros((2, 2)), np.zeros((2, 3)))
+    with pytest.raises(InputError, match="t has shape"):
+        Log(model, [[0.0]], np.zeros((1, 3)), np.zeros((1, 3)))
+    with pytest.raises(InputError, match=r"external\['link_0'\] has shape \(1, 5\)"):
+        Log(model, [0.0], np.zeros((1, 3)), np.zeros((1, 3)), external={"link_0": np.zeros((1, 5))})
+    log = motion("arm")
+    with pytest.raises(InputError, match=r"log\[i:j\]"):
+        _ = log[3]
+    for t in (-0.1, 5.0, np.nan):
+        with pytest.raises(InputError, match=r"from 0 to 0.59 s"):
+            log.at(t)
+    with pytest.raises(InputError, match="empty"):
+        log[:0].at(0.0)
+
+
+# --- the buffer of a simulation -------------------------------------------------------------------------------------
+def test_a_buffer_gives_the_rows_that_it_got_in_chunks_or_one_by_one():
+    log = motion("floating", rows=200)
+    buffer = LogBuffer(log.model, info={"integrator": "rk4"})
+    i = 0
+    for count in (1, 50, 3, 100, 46):
+        rows = slice(i, i + count)
+        buffer.append(*(getattr(log, name)[rows] for name in ROWS))
+        i += count
+    half = buffer.log()
+    buffer.append(9.0, *(getattr(log, name)[0] for name in ROWS[1:]))
+    assert len(buffer) == 201
+    assert len(half) == 200  # what was handed out does not change
+    for name in ROWS:
+        assert np.array_equal(getattr(half, name), getattr(log, name))
+    whole = buffer.log(seconds=0.5)
+    assert whole.t[-1] == 9.0
+    assert whole.info == {"complete": True, "integrator": "rk4", "seconds": 0.5}
+
+
+def test_wrenches_that_come_and_go_are_zero_elsewhere():
+    log = motion("arm")
+    rows = [getattr(log, name)[:2] for name in ROWS]
+    later = [log.t[2:4], *(getattr(log, name)[2:4] for name in ROWS[1:])]
+    buffer = LogBuffer(log.model, contact_frames={"toe": ContactFrame("link_2", (0, 0, 0))})
+    buffer.append(*rows)
+    buffer.append(*later, external={"link_1": np.ones((2, 6))}, contact={"toe": np.full((2, 6), 2.0)})
+    buffer.append(log.t[4], *(getattr(log, name)[4] for name in ROWS[1:]), contact={"toe": np.full(6, 3.0)})
+    found = buffer.log()
+    assert found.external["link_1"][:, 0].tolist() == [0, 0, 1, 1, 0]
+    assert found.contact_wrenches["toe"][:, 5].tolist() == [0, 0, 2, 2, 3]
+
+
+def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
+    log = motion("arm")
+    taken = []
+
+    class Counts:
+        def append(self, t, q, v, a, tau, external, contact):
+            taken.extend(t)
+
+        def event(self, event):
+            taken.append(event.name)
+
+        def passed_singular(self, t):
+            taken.append("singular")
+
+    buffer = LogBuffer(log.model, recorders=[Counts()], keep=False)
+    for i in range(0, 60, 7):
+        buffer.append(
+            *(getattr(log, name)[i : i + 7] for name in ROWS), external={"link_2": np.ones((len(log.t[i : i + 7]), 6))}
+        )
+    buffer.event(EventRecord(1.0, "end", log.q[0], log.v[0]))
+    buffer.passed_singular(0.5)
+    found = buffer.log()
+    assert found.t.tolist() == [log.t[0], log.t[-1]]
+    assert np.array_equal(found.q, log.q[[0, -1]])
+    assert len(buffer) == 60
+    assert taken == [*log.t, "end", "singular"]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress of long runs: a bar on a terminal, lines elsewhere, nothing when quiet or when the run is short."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from ada_dynamics.simulation.progress import Progress, duration_text
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def run(stream: io.StringIO, seconds: float, updates: int = 1000, **more) -> str:
+    """A run of 50 s of motion at an even pace."""
+    clock = Clock()
+    with Progress(50.0, "pa10", "s", stream=stream, clock=clock, **more) as progress:
+        for i in range(1, updates + 1):
+            clock.now = 100.0 + seconds * i / updates
+            progress.update(50.0 * i / updates, "fine")
+    return stream.getvalue()
+
+
+def test_a_terminal_gets_one_line_that_is_drawn_anew_ten_times_a_second():
+    text = run(Terminal(), 20.0)
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    lines = text.split("\r")[1:]
+    assert 180 <= len(lines) <= 200
+    assert "pa10: [############............]  50 %, 25" in text
+    assert "10 passed, 0:10 left, fine" in text
+    assert "100 %, 50/50 s, 0:20 passed, fine" in lines[-1]
+
+
+def test_a_file_gets_a_line_for_each_tenth_or_each_ten_seconds():
+    lines = run(io.StringIO(), 20.0).splitlines()
+    assert 9 <= len(lines) <= 11
+    assert all("\r" not in line and "\x1b" not in line and "[" not in line for line in lines)
+    slow = run(io.StringIO(), 1000.0).splitlines()
+    assert 95 <= len(slow) <= 101
+    assert 2 <= len(run(io.StringIO(), 3.0).splitlines()) <= 4  # no more than one per second
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_short_and_quiet_runs_show_nothing(stream):
+    assert run(stream, 0.4) == ""
+    assert run(stream, 100.0, quiet=True) == ""
+
+
+def test_what_was_done_in_an_earlier_run_does_not_count_for_the_speed():
+    clock = Clock()
+    progress = Progress(100.0, start=90.0, stream=io.StringIO(), clock=clock)
+    assert progress.seconds_left == float("inf")
+    clock.now += 10.0
+    progress.advance()
+    assert progress.seconds_left == pytest.approx(90.0)  # one in ten seconds, nine are left
+    assert progress.share == pytest.approx(0.91)
+
+
+def test_an_instance_is_what_a_simulation_takes_to_report_shares():
+    progress = Progress(8.0, stream=io.StringIO())
+    progress(0.25, "a quarter")
+    assert progress.done == 2.0
+
+
+def test_a_stream_that_has_gone_does_not_end_the_run():
+    stream = Terminal()
+    stream.isatty()
+    clock = Clock()
+    progress = Progress(1.0, stream=stream, clock=clock)
+    stream.close()
+    clock.now += 5.0
+    progress.update(0.5)
+    progress.close()
+
+
+def test_nothing_to_do_is_done():
+    assert Progress(0.0, stream=io.StringIO()).share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "0:01"), (61.0, "1:01"), (3661.0, "1:01:01"), (float("inf"), "?"), (float("nan"), "?")]
+)
+def test_durations_are_short(seconds, text):
+    assert duration_text(seconds) == text

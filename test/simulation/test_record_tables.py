@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs as .npz and .csv files, and the command that converts recordings."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from log_examples import ROBOTS, assert_same, motion
+
+from ada_dynamics import cli
+from ada_dynamics.errors import RecordingError
+from ada_dynamics.simulation.log import Log
+
+
+# --- npz ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_saved_log_is_read_bit_for_bit(name, tmp_path):
+    log = motion(name)
+    path = log.save(tmp_path / "log.npz")
+    assert path == tmp_path / "log.npz"
+    assert_same(Log.load(path), log)
+    assert_same(Log.load(log[3:3].save(tmp_path / "log")), log[3:3])  # the ending does not matter, nor that it is empty
+    assert [file.name for file in sorted(tmp_path.iterdir())] == ["log", "log.npz"]
+
+
+def test_numpy_alone_reads_the_arrays_of_a_saved_log(tmp_path):
+    log = motion("floating")
+    with np.load(log.save(tmp_path / "log.npz")) as file:
+        assert np.array_equal(file["q"], log.q)
+        assert np.array_equal(file["t"], log.t)
+        assert file["external_wrenches"].shape == (1, 60, 6)
+        assert json.loads(str(file["text_external"])) == list(log.external)
+
+
+@pytest.mark.parametrize("write", [Log.save, Log.to_csv, Log.to_mcap])
+def test_a_file_that_cannot_be_written_is_named(write, tmp_path):
+    with pytest.raises(RecordingError, match=r"nowhere/log cannot be written: No such file or directory"):
+        write(motion("arm"), tmp_path / "nowhere" / "log")
+
+
+# --- csv ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_table_has_all_digits_of_all_numbers(name, tmp_path):
+    log = motion(name)
+    path = log.to_csv(tmp_path / "log.csv")
+    table = np.loadtxt(path, delimiter=",", skiprows=1)
+    parts = [log.t, *log.q.T, *log.v.T, *log.a.T, *log.tau.T]
+    parts += [column for w in (*log.external.values(), *log.contact_wrenches.values()) for column in w.T]
+    parts += [*log.energy, *([log.loop_gap] if log.model.loops else [])]
+    assert np.array_equal(table, np.column_stack(parts))
+    with path.open(newline="") as file:
+        names = next(csv.reader(file))
+    assert len(names) == len(set(names)) == table.shape[1]
+    assert all(name.endswith("]") for name in names)
+
+
+def test_the_head_of_a_table_names_joints_and_units(tmp_path):
+    def head(name: str) -> list[str]:
+        with motion(name)[:1].to_csv(tmp_path / f"{name}.csv").open(newline="") as file:
+            return next(csv.reader(file))
+
+    arm, floating, mixed = head("arm"), head("floating"), head("mixed")
+    assert arm[:8] == [
+        "t [s]", "q joint_0 [rad]", "q joint_1 [rad]", "q joint_2 [rad]",
+        "v joint_0 [rad/s]", "v joint_1 [rad/s]", "v joint_2 [rad/s]", "a joint_0 [rad/s^2]",
+    ]  # fmt: skip
+    assert "tau joint_2 [N m]" in arm
+    assert "external link_2 nx [N m]" in arm
+    assert "contact heel fz [N]" in arm
+    assert arm[-2:] == ["kinetic energy [J]", "potential energy [J]"]
+    assert floating[3:8] == ["q root_joint z [m]", *(f"q root_joint q{k} [1]" for k in "xyzw")]
+    assert "v root_joint wx [rad/s]" in floating
+    assert "tau root_joint x [N]" in floating
+    assert "q joint, cylindrical slide [m]" in mixed  # commas in names are quoted
+    assert head("linkage")[-1] == "loop gap [m, rad]"
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+def test_the_command_tells_what_is_in_a_recording(tmp_path, capsys):
+    path = motion("linkage").to_mcap(tmp_path / "run.mcap")
+    assert cli.main(["record", "info", str(path)]) == 0
+    text = capsys.readouterr().out
+    for part in ("60 rows, t = 0 ... 0.59 s, mean step 0.01 s", "integrator rk4", "event at 0.125 s: touchdown",
+                 "singular poses at t = 0.1, 0.2 s", "largest gap", "contacts: heel, toe"):  # fmt: skip
+        assert part in text
+    assert cli.main(["record", "info", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 60
+    assert found["problem"] is None
+    assert found["largest_gap"] < 1e-13
+    assert found["info"]["complete"] is True
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv", "mcap"])
+def test_the_command_converts(ending, tmp_path, capsys):
+    log = motion("floating")
+    out = tmp_path / f"out.{ending}"
+    assert cli.main(["record", "convert", str(log.to_mcap(tmp_path / "run.mcap")), str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 60
+    if ending == "csv":
+        assert np.array_equal(np.loadtxt(out, delimiter=",", skiprows=1)[:, 1:11], log.q)
+    else:
+        assert_same(Log.load(out), log)
+
+
+def test_the_command_says_that_a_recording_was_cut_short(tmp_path, capsys):
+    path = motion("arm").to_mcap(tmp_path / "run.mcap")
+    path.write_bytes(path.read_bytes()[:-4000])
+    assert cli.main(["record", "info", str(path)]) == 1
+    assert f"note: {path} was cut short" in capsys.readouterr().out
+    assert cli.main(["record", "convert", str(path), str(tmp_path / "out.npz"), "--json"]) == 1
+    assert "cut short" in json.loads(capsys.readouterr().out)["problem"]
+
+
+def test_the_command_refuses_what_it_cannot_write_or_read(tmp_path, capsys):
+    path = motion("arm").save(tmp_path / "log.npz")
+    for arguments, reason in (
+        (["convert", str(path), str(tmp_path / "log.xls")], "its ending must be one of .csv, .npz, .mcap"),
+        (["convert", str(path), str(path)], "which is read from"),
+        (["info", str(tmp_path / "none.mcap")], "No such file"),
+        (["info", str(Path(__file__))], "neither an .npz nor an .mcap file"),
+    ):
+        assert cli.main(["record", *arguments]) == cli.USAGE_ERROR
+        assert reason in capsys.readouterr().err
