@@ -38,6 +38,8 @@ def data_files() -> list[tuple[str, list[str]]]:
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
 YAML = ["PyYAML>=6,<7"]
 RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
+# viser 1.1 is the first that lets links be dragged with the mouse.
+VIEW = ["viser>=1.1,<2", "trimesh>=4,<6"]
 # The wheels of ROS 2 exist for this platform only; elsewhere the extra is empty and ROS comes from its own installer.
 ROS_WHEELS = "; platform_system == 'Linux' and platform_machine == 'x86_64' and python_version < '3.15'"
 ROS = [
@@ -53,12 +55,15 @@ ROS = [
     "ros-trajectory-msgs",
     "ros-visualization-msgs",
 ]
+CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 EXTRAS = {
     "oracle": ORACLE,
     "ros": [requirement + ROS_WHEELS for requirement in ROS],
     "xacro": ["xacro>=2.1,<3"],
     "yaml": YAML,
     "record": RECORD,
+    "view": VIEW,
+    "cluster": CLUSTER,
     "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1"],
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
@@ -70,6 +75,11 @@ EXTRAS = {
         *ORACLE,
         *YAML,
         *RECORD,
+        *VIEW,
+        # The browser itself, and its driver, come from the system: chromium and chromium-driver on Debian.
+        "selenium>=4.15,<5",
+        "pillow>=10",
+        *CLUSTER,
     ],
     "dev": [
         "ruff>=0.15,<0.18",

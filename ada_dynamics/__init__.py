@@ -21,6 +21,8 @@ from ada_dynamics.errors import (
     InputError,
     ModelError,
     OpenLoopWarning,
+    RecordingCutShortWarning,
+    RecordingError,
     SingularPoseWarning,
 )
 
@@ -59,6 +61,8 @@ __all__ = [
     "Model",
     "ModelError",
     "OpenLoopWarning",
+    "RecordingCutShortWarning",
+    "RecordingError",
     "Simulation",
     "SingularPoseWarning",
     "__version__",

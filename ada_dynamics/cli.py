@@ -25,6 +25,7 @@ examples:
   ada convert --help          from one format with closed loops to another
   ada sim pa10                watch it fall
   ada reproduce all           run the documents' experiments, check their claims
+  ada sweep starts.yaml       a scenario with many values, resumable
   ada bench hybrid pa10       how large symbolic pieces should be
   ada export pa10 --out c/    its dynamics as a C file
 

@@ -52,13 +52,12 @@ def motion(name: str, rows: int = 60) -> Log:
     q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])
     tau = rng.normal(size=(rows, model.nv))
     last, first = model.link_names[-1], model.link_names[1]
-    return Log(
+    log = Log(
         model,
         t,
         q,
         v,
-        dynamics.forward(q, v, tau),
-        tau,
+        tau=tau,
         external={last: rng.normal(size=(rows, 6))},
         contact_wrenches={"heel": rng.normal(size=(rows, 6)), "toe": rng.normal(size=(rows, 6))},
         contact_frames={"heel": ContactFrame(last, (0.1, -0.2, 0.3)), "toe": ContactFrame(last, (0.2, 0, 0), first)},
@@ -67,6 +66,8 @@ def motion(name: str, rows: int = 60) -> Log:
         info={"integrator": "rk4", "step": 0.01},
         dynamics=dynamics,
     )
+    log.a = dynamics.forward(q, v, tau, log.applied)
+    return log
 
 
 def assert_same(found: Log, wanted: Log) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import Protocol
 
-from ada_dynamics.commands import bench, check, convert, export, info, list_robots, record, reproduce, sim, view
+from ada_dynamics.commands import bench, check, convert, export, info, list_robots, record, reproduce, sim, sweep, view
 
 
 class Command(Protocol):
@@ -27,4 +27,4 @@ class Command(Protocol):
         """Do the work and return the exit code."""
 
 
-COMMANDS: tuple[Command, ...] = (info, check, convert, sim, view, record, reproduce, bench, export, list_robots)
+COMMANDS: tuple[Command, ...] = (info, check, convert, sim, view, record, reproduce, sweep, bench, export, list_robots)

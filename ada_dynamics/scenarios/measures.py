@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.analysis.motion import dynamics_of
+from ada_dynamics.analysis.singularity import loop_measure, passings
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.scenarios.registry import measure
@@ -121,27 +123,12 @@ def singular_passings(scenario: Scenario, log: Log) -> float:
 
 @measure("determinant_passings")
 def determinant_passings(scenario: Scenario, log: Log) -> float:
-    """How often det(J Jᵀ) of the rhombus' cut end comes to zero (fig. 3.17 f)."""
-    return float(len(zeros_of(determinant(log))))
-
-
-def determinant(log: Log) -> Array:
-    """det(J Jᵀ) of a planar rhombus, by time, with J = ∂(x, z of the end of the third rod)/∂(three angles)."""
-    _three_joints(log)
-    angles = np.cumsum(log.q[:, :3], axis=1)  # of the rods, from +z
-    # Each rod's end goes with the turns of all joints before it.
-    x_by = np.cumsum(np.cos(angles)[:, ::-1], axis=1)[:, ::-1]
-    z_by = -np.cumsum(np.sin(angles)[:, ::-1], axis=1)[:, ::-1]
-    xx, zz, xz = (np.sum(a * b, axis=1) for a, b in ((x_by, x_by), (z_by, z_by), (x_by, z_by)))
-    return np.asarray(xx * zz - xz**2, dtype=np.float64)
-
-
-def zeros_of(values: Array) -> list[int]:
-    """Rows at which a quantity that cannot be negative touches zero."""
-    low = values < NEARLY_SINGULAR * np.max(values, initial=0.0)
-    inner = values[1:-1]
-    is_least = (inner <= values[:-2]) & (inner < values[2:]) & low[1:-1]
-    return [int(i) + 1 for i in np.flatnonzero(is_least)]
+    """How often det(J Jᵀ) of the ends at which loops are cut comes to zero (fig. 3.17 f)."""
+    if not log.model.loops:
+        raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.")
+    dynamics = dynamics_of(log)
+    found = [passings(log.t, loop_measure(dynamics, loop, log.q)) for loop in log.model.loops]
+    return float(sum(len(times) for times in found))
 
 
 def _three_joints(log: Log) -> list[str]:

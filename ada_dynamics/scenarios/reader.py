@@ -103,10 +103,15 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         path = Path(text)
     else:
         raise unknown_name("scenario", text, names())
-    return read_node(_parsed(path), str(path), path.parent)
+    return read_node(parsed(path), str(path), path.parent)
 
 
-def _parsed(path: Path) -> Node:
+def parsed(path: Path) -> Node:
+    """What a YAML or JSON file holds.
+
+    Raises:
+        ScenarioError: it cannot be read; the message names the file and the line.
+    """
     try:
         text = read_file(path).decode("utf-8")
     except UnicodeDecodeError as problem:

@@ -52,7 +52,7 @@ class Log(LogQuantities):
         q: positions, (N, nq).
         v: velocities, (N, nv).
         a: accelerations, (N, nv); NaN where nobody gave them.
-        tau: joint efforts as applied, (N, nv); NaN where nobody gave them.
+        tau: joint efforts of the motors, (N, nv); NaN where nobody gave them.
         external: by link, the external wrench [f, n] at the link's origin in its axes, (N, 6).
         contact_wrenches: by contact, the wrench [f, n] of the ground (or of the other body) on the body of that contact
             about the contact's origin, in the world's axes, (N, 6).
@@ -343,8 +343,6 @@ class LogBuffer:
         own = {name: _as_rows(x) for name, x in (("q", q), ("v", v), ("a", a), ("tau", tau))}
         forces = {link: _as_rows(w) for link, w in (external or {}).items()}
         touches = {name: _as_rows(w) for name, w in (contact or {}).items()}
-        for recorder in self.recorders:
-            recorder.append(times, own["q"], own["v"], own["a"], own["tau"], forces, touches)
         self._rows += len(times)
         tables = [(self._t, times[:, None]), *((self._own[name], rows) for name, rows in own.items())]
         before = len(self._t)
@@ -359,6 +357,8 @@ class LogBuffer:
             elif not self.keep and len(rows) > 1:
                 rows = rows[[0, -1]]
             table.append(rows)
+        for recorder in self.recorders:  # last, because one whose disk is full ends the run
+            recorder.append(times, own["q"], own["v"], own["a"], own["tau"], forces, touches)
 
     def event(self, event: EventRecord) -> None:
         """Add an event."""

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
 NO_SWING = 1e-9  # of the energy: less is rounding
+SAME_MOTION = 1e-4  # of accelerations; those beside singular poses have few digits
 
 
 class ContactFrame(NamedTuple):
@@ -40,6 +41,7 @@ class LogQuantities:
     t: Array
     q: Array
     v: Array
+    a: Array
     tau: Array
     external: dict[str, Array]
     contact_wrenches: dict[str, Array]
@@ -99,10 +101,12 @@ class LogQuantities:
     def wrenches(self) -> dict[str, Array]:
         """By joint, tree joints and loop joints, the wrench [f, n] that it puts on its child, (N, 6).
 
-        Axes as in `Dynamics.joint_wrenches`; external and contact wrenches are taken into account.
+        Axes as in `Dynamics.joint_wrenches`; external and contact wrenches are taken into account. Without loops they
+        follow from the accelerations, whatever acted in the joints; loops need the efforts, too.
 
         Raises:
-            InputError: the log has no efforts, or does not say where its contacts are.
+            InputError: the log has neither accelerations nor efforts, does not say where its contacts are, or more than
+                its efforts acted in the joints of a mechanism with loops.
         """
         return self._wrenches_and_flags[0]
 
@@ -122,8 +126,6 @@ class LogQuantities:
 
     @cached_property
     def _wrenches_and_flags(self) -> tuple[dict[str, Array], Flags]:
-        if not np.isfinite(self.tau).all():
-            raise InputError("the log has no joint efforts (tau) in some rows; wrenches at joints need them.")
         applied = self.applied
         found: dict[str, Array] = {}
         flags: Flags = {}
@@ -131,11 +133,31 @@ class LogQuantities:
             acting = {link: wrench[rows] for link, wrench in applied.items()} or None
             with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it
                 warnings.simplefilter("ignore", SingularPoseWarning)
-                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], self.tau[rows], acting)
+                efforts = self._all_efforts(rows, acting)
+                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, acting)
             for joint, wrench in part.items():
                 found.setdefault(joint, np.empty((len(self.t), 6)))[rows] = wrench
                 flags[joint] = flags.get(joint, np.ones(6, dtype=bool)) & np.asarray(part.unique[joint])
         return found, flags
+
+    def _all_efforts(self, rows: slice, acting: dict[str, Array] | None) -> Array:
+        """Efforts that give the accelerations of the log: those of the motors, and of stops, friction and the like."""
+        q, v, a, tau = self.q[rows], self.v[rows], self.a[rows], self.tau[rows]
+        has_accelerations = bool(np.isfinite(a).all())
+        if has_accelerations and not self.model.loops:
+            return self.dynamics.inverse(q, v, a, acting)
+        if not np.isfinite(tau).all():
+            raise InputError("the log has no joint efforts (tau) in some rows; wrenches at joints need them.")
+        if has_accelerations:
+            off = np.max(np.abs(self.dynamics.forward(q, v, tau, acting) - a), axis=1, initial=0.0)
+            wrong = np.flatnonzero(off > SAME_MOTION * (1.0 + np.max(np.abs(a), axis=1, initial=0.0)))
+            if len(wrong):
+                raise InputError(
+                    f"at t = {self.t[rows][wrong[0]]:g} s more than the logged efforts acted in the joints (stops, "
+                    "friction, a continuous controller), so how the loops shared it is not known; take rows without "
+                    "it, log[i:j].wrenches."
+                )
+        return tau
 
     # --- in parts -----------------------------------------------------------------------------------------------
     def _parts(self) -> Iterator[slice]:

@@ -236,7 +236,7 @@ class Simulation:
             raise
         finally:
             for recorder in recorders:
-                recorder.close()
+                recorder.close(run.figures(began))
         return buffer.log(**run.figures(began))
 
     def step(self, n: int = 1) -> None:
@@ -259,7 +259,8 @@ class Simulation:
     def _recorder(self, path: PathLike) -> Recorder:
         from ada_dynamics.simulation.record.recorder import McapRecorder
 
-        return McapRecorder(path, self.model, contact_frames=frames_of(self.contact), info=self._info())
+        frames = frames_of(self.contact)
+        return McapRecorder(path, self.model, contact_frames=frames, info=self._info(), dynamics=self.dynamics)
 
     def _info(self) -> dict[str, Any]:
         """How the motion is made."""

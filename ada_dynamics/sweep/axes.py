@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a parameter of a sweep goes through: listed values, or random ones.
 
-A random value is a function of seed, number of the draw and key alone: runs can be made in any order, on any machine, and
-another parameter more or less changes none of them. It is made from the raw bits of PCG64 (numpy promises that they stay,
-and does not promise that of its distributions).
+A random value is a function of seed, number of the draw and key alone: runs can be made in any order, on any machine,
+and another parameter more or less changes none of them. It is made from the raw bits of PCG64 (numpy promises that they
+stay, and does not promise that of its distributions).
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class RandomAxis:
     @property
     def samples(self) -> tuple[Any, ...]:
         """Values to be checked before the first run."""
-        return tuple(with_unit(x, self.unit) for x in ((self.first, self.second) if self.kind == UNIFORM else (self.first,)))
+        ends = (self.first, self.second) if self.kind == UNIFORM else (self.first,)
+        return tuple(with_unit(x, self.unit) for x in ends)
 
     def data(self) -> Any:
         """For the header of the results."""

@@ -140,8 +140,10 @@ def _axes(top: Part) -> tuple[Axis, ...]:
 
 def _axis(parameters: Part, short: str, key: str) -> Axis:
     line, node = parameters.entries[short]
-    place = f"{parameters.file}: {parameters.full(short)}" if line is None else (
-        f"{parameters.file}, line {line}: {parameters.full(short)}"
+    place = (
+        f"{parameters.file}: {parameters.full(short)}"
+        if line is None
+        else (f"{parameters.file}, line {line}: {parameters.full(short)}")
     )
     if isinstance(node, Listing):
         return ListAxis(key, _listed(parameters, short), place)
@@ -152,7 +154,9 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
     part = parameters.part(short, _AXIS)
     ways = [set(_RANGE) & set(part.entries), *({word} & set(part.entries) for word in ("list", *DISTRIBUTIONS))]
     if sum(map(bool, ways)) != 1:
-        raise parameters.problem(short, "write one of {from, to, count}, {list}, {uniform: [a, b]}, {normal: [mean, sd]}.")
+        raise parameters.problem(
+            short, "it must be one of {from, to, count}, {list: [...]}, {uniform: [a, b]}, {normal: [m, s]}."
+        )
     if part.has("list"):
         return ListAxis(key, _listed(part, "list"), place)
     if ways[0]:
@@ -204,7 +208,7 @@ def _random(top: Part, axes: tuple[Axis, ...]) -> tuple[int, int]:
     is_random = any(isinstance(axis, RandomAxis) for axis in axes)
     if not is_random:
         if top.has("random"):
-            raise top.problem("random", "no parameter is random; give one as {uniform: [a, b]} or {normal: [mean, sd]}.")
+            raise top.problem("random", "no parameter is random; write one as {uniform: [a, b]} or {normal: [m, s]}.")
         return 1, 0
     if not top.has("random"):
         raise top.problem("random", "it is missing, and a parameter is random; write random: {count: 1000, seed: 1}.")

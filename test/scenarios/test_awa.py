@@ -3,15 +3,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments import awa_dynamics, awa_kinematics, awa_motors
+from ada_dynamics.scenarios.experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
+from ada_dynamics.scenarios.experiments.awa_control import standing_start, with_armature
 from ada_dynamics.scenarios.experiments.awa_kinematics import Frame, Samples
 from ada_dynamics.scenarios.experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
+from ada_dynamics.scenarios.experiments.awa_pipeline import FEET, Study
+from ada_dynamics.scenarios.experiments.awa_simulators import (
+    KNOWN,
+    Run,
+    claims_of,
+    read_settings,
+    soles,
+    walk_here,
+    walk_there,
+)
+from ada_dynamics.scenarios.experiments.awa_walk import Walk, khr1_walk
+from ada_dynamics.scenarios.experiments.settings import settings_of
+from ada_dynamics.scenarios.reader import load
+from ada_dynamics.scenarios.registry import find_experiment
 
 Array = NDArray[np.float64]
 STATES = 6
@@ -164,3 +182,130 @@ def test_torque_stays_within_that_of_the_servo() -> None:
 def test_pid_refuses_gains_that_are_none(gains: Gains, period: float, named: str) -> None:
     with pytest.raises(InputError, match=named):
         Pid(gains, period, 3)
+
+
+# --- the walk -------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def khr1() -> ada.Model:
+    return ada.load("khr1")
+
+
+@pytest.fixture(scope="module")
+def study(khr1: ada.Model) -> Study:
+    return Study(khr1, khr1_walk(khr1))
+
+
+def test_the_smooth_walk_passes_its_key_frames_at_rest(study: Study) -> None:
+    walk = study.walk
+    samples = walk.smooth(walk.times)
+    assert np.allclose(samples.angles, walk.frames)
+    assert np.allclose(samples.rates, 0.0)
+    assert np.allclose(walk.linear(walk.times), walk.frames)
+
+
+def test_a_walk_refuses_joints_that_are_not_there_and_a_lone_frame(khr1: ada.Model) -> None:
+    with pytest.raises(InputError, match=r"'left_nee'.*Did you mean 'left_knee'"):
+        Walk(khr1, [0.0, 1.0], {"left_nee": [0.0, 0.1]})
+    with pytest.raises(InputError, match="two or more"):
+        Walk(khr1, [0.0], {})
+
+
+def test_differences_converge_with_first_order(study: Study) -> None:
+    coarse, fine = study.differences([10e-3, 5e-3])
+    assert coarse.error / fine.error == pytest.approx(2.0, rel=0.05)
+    assert fine.smooth == pytest.approx(coarse.smooth, rel=0.02)
+    assert fine.sharp > 1.4 * coarse.sharp
+
+
+def test_one_foot_of_the_walk_stands_at_each_time_and_the_lifted_one_is_up(study: Study) -> None:
+    samples = study.walk.smooth(np.arange(0.0, study.walk.duration, 0.02))
+    feet = awa_ground.over_feet(study.motors, study.still(samples).motions, FEET)
+    ground = study.run(samples, feet.body)
+    heights = {foot: ground.motions[awa_ground.index_of(study.motors, foot)].tip.position[:, 2] for foot in FEET}
+    for foot in FEET:
+        assert np.abs(heights[foot][feet.touching[foot]]).max() < awa_ground.FLAT
+        assert 0.1 < feet.touching[foot].mean() < 0.9
+    assert (feet.touching[FEET[0]] | feet.touching[FEET[1]]).all()
+    assert max(height.max() for height in heights.values()) > 5e-3
+
+
+def test_the_start_stands_with_both_soles_on_the_ground(khr1: ada.Model, study: Study) -> None:
+    q = standing_start(khr1, study.walk, FEET[0])
+    dynamics = ada.Dynamics(khr1)
+    for foot in FEET:
+        assert dynamics.pose(foot, q)[2, 3] == pytest.approx(0.0, abs=1e-12)
+        assert dynamics.pose(foot, q)[2, 2] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_rotors_are_added_to_turning_joints_only(khr1: ada.Model) -> None:
+    armature = with_armature(khr1, 3e-3).armature
+    assert armature[:6].tolist() == [0.0] * 6
+    assert armature[6:].tolist() == [3e-3] * 17
+
+
+# --- two simulators -------------------------------------------------------------------------------------------------
+def run_of(roll: float = 0.0, left: float = 6.0, steps: int = 100) -> Run:
+    """A robot of 12 N that leans by an angle and has so much of its weight on its left foot."""
+    q = np.tile([0.0, 0.0, 0.19, np.sin(roll / 2.0), 0.0, 0.0, np.cos(roll / 2.0), 0.1], (steps, 1))
+    vertical = {"left_sole": np.full(steps, left), "right_sole": np.full(steps, 12.0 - left)}
+    return Run(0.02 * np.arange(steps), q, np.full((steps, 1), 0.1), vertical)
+
+
+def test_tilt_and_roll_are_those_of_the_body() -> None:
+    run = run_of(roll=np.radians(30.0))
+    assert run.largest_tilt == pytest.approx(30.0)
+    assert np.allclose(run.tilts, [30.0, 0.0])
+
+
+def test_equal_runs_hold_all_claims_and_a_fall_or_another_support_does_not() -> None:
+    one = run_of()
+    assert all(claim.holds for claim in claims_of(one, one, 12.0))
+    broken = {
+        "upright": run_of(roll=1.5),
+        "same feet": run_of(left=12.0),
+        "weight": replace(one, vertical={foot: 0.9 * force for foot, force in one.vertical.items()}),
+        "heights": replace(one, q=one.q + np.array([0, 0, 0.01, 0, 0, 0, 0, 0])),
+        "joint angles": replace(one, q=one.q + np.array([0, 0, 0, 0, 0, 0, 0, 0.1])),
+    }
+    for word, other in broken.items():
+        failed = [claim.text for claim in claims_of(one, other, 12.0) if not claim.holds]
+        assert any(word in text for text in failed), word
+
+
+def test_khr1_settles_alike_in_both_simulators(khr1: ada.Model) -> None:
+    """The first half second of A2: both stand on the same feet, and sink by less than a millimetre."""
+    pytest.importorskip("mujoco")
+    scenario = load("A2").with_changes({"settings.rest": 0.0})
+    chosen = read_settings(settings_of(scenario, KNOWN))
+    model = with_armature(khr1, chosen.armature)
+    whole = khr1_walk(model)
+    walk = Walk(model, [0.0, 0.5], {"neck_yaw": [0.0, 0.0]})
+    walk.frames[:] = whole.frames[0]
+    contact = soles(model, chosen)
+    ours, _ = walk_here(model, walk, contact, chosen)
+    theirs = walk_there(model, walk, contact, chosen)
+    assert np.array_equal(ours.t, theirs.t)
+    assert np.abs(ours.angles - theirs.angles).max() < 5e-3
+    assert np.abs(ours.q[:, 2] - theirs.q[:, 2]).max() < 1e-3
+    weight = model.total_mass * 9.81
+    for run in (ours, theirs):
+        assert sum(run.smoothed(foot)[-1] for foot in FEET) == pytest.approx(weight, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "named"),
+    [
+        ("A1", {"settings.periods": ["5 ms", "10 ms"]}, "longest first"),
+        ("A1", {"settings.periods": ["5 ms", "5 m"]}, "settings.periods.*a time"),
+        ("A1", {"settings.period": "5 ms"}, "no key 'period'.*periods"),
+        ("A2", {"settings.gains.kp": 0.0}, "settings.gains.kp.*greater than 0"),
+        ("A2", {"settings.gains.tp": 1.0}, "no key 'tp'"),
+        ("A2", {"settings.touch_time": "5 mm"}, "settings.touch_time.*a time"),
+        ("A2", {"settings.robot": "khr2"}, "'khr2'"),
+    ],
+)
+def test_wrong_settings_are_refused_by_key(name: str, change: dict[str, object], named: str, tmp_path: Path) -> None:
+    scenario = load(name).with_changes(change)
+    assert scenario.experiment is not None
+    with pytest.raises(ada.AdaError, match=named):
+        find_experiment(scenario.experiment)(scenario, tmp_path, lambda share, text: None)

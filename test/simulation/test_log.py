@@ -118,6 +118,20 @@ def test_a_contact_between_links_acts_on_both_in_balance():
     assert np.allclose(total, 0.0, atol=1e-14)
 
 
+def test_wrenches_without_loops_follow_from_the_accelerations_whatever_acted_in_the_joints():
+    log = motion("arm")
+    silent = Log(log.model, log.t, log.q, log.v, log.a, np.zeros_like(log.tau), external=log.applied)
+    for joint, wrench in log.wrenches.items():
+        assert np.allclose(silent.wrenches[joint], wrench, rtol=1e-9, atol=1e-9)
+
+
+def test_wrenches_with_loops_need_all_that_acted_in_the_joints():
+    log = motion("linkage")
+    pushed = Log(log.model, log.t, log.q, log.v, log.a, log.tau + 1.0, external=log.applied, dynamics=log.dynamics)
+    with pytest.raises(InputError, match=r"at t = 0 s more than the logged efforts acted"):
+        _ = pushed.wrenches
+
+
 def test_wrenches_need_efforts_and_places_of_contacts():
     log = motion("arm")
     with pytest.raises(InputError, match="no joint efforts"):

@@ -107,6 +107,23 @@ def test_after_a_failure_a_recorder_says_so_again_and_closes(tmp_path, monkeypat
     assert len(cut_short(tmp_path / "run.mcap")) == 60
 
 
+def test_a_simulation_that_fills_the_disk_has_all_of_its_motion_in_the_error(tmp_path, monkeypatch):
+    from ada_dynamics.simulation.simulation import Simulation
+
+    monkeypatch.setattr(McapRecorder, "flush", refuse)
+    with pytest.raises(RecordingError, match="No space left") as caught:
+        Simulation(robot("arm"), q=[0.3, 0.2, -0.5], step=1e-3).run(1e9, record=tmp_path / "run.mcap")
+    log = caught.value.log
+    assert len(log) > 1000
+    assert np.allclose(np.diff(log.t), 1e-3, atol=1e-12)
+    assert np.isfinite(log.q).all()
+
+
+def refuse(recorder: McapRecorder) -> None:
+    with recorder._guarded():
+        raise OSError(28, "No space left on device")
+
+
 class FullDisk:
     """A file on it."""
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
@@ -38,9 +39,10 @@ def test_a_terminal_gets_one_line_that_is_drawn_anew_ten_times_a_second():
     assert text.count("\n") == 1
     assert text.endswith("\n")
     lines = text.split("\r")[1:]
-    assert 180 <= len(lines) <= 200
-    assert "pa10: [############............]  50 %, 25" in text
-    assert "10 passed, 0:10 left, fine" in text
+    assert 150 <= len(lines) <= 200
+    middle = next(line for line in lines if " 50 %" in line)
+    assert middle.startswith("pa10: [############............]  50 %, ")
+    assert re.search(r"/50 s, 0:1[01] passed, 0:1[01] left, fine", middle)
     assert "100 %, 50/50 s, 0:20 passed, fine" in lines[-1]
 
 

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.slow
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
 PATIENCE = 90.0  # [s] at most; drawing without a GPU takes seconds, the first time most
+# What viser's own page says when a drag begins; the drag works.
+HARMLESS = "Unable to preventDefault inside passive event listener invocation."
 OPTIONS = [
     "--headless=new",
     "--no-sandbox",  # as root, in containers
@@ -114,7 +116,8 @@ class Visit:
 
     def leave(self):
         """Nothing went wrong, and nothing came from elsewhere."""
-        severe = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        told = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        severe = [message for message in told if not message.endswith(HARMLESS)]
         fetched = self.browser.execute_script("return performance.getEntriesByType('resource').map(r => r.name)")
         own = urlsplit(self.page.url).netloc
         foreign = [url for url in fetched if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != own]
@@ -152,13 +155,9 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     before, start = here.drawn(), here.shown.posing.q.copy()
     parts = here.shown.scene.part_positions()
 
-    field = here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")[0]  # beside the first slider
-    field.send_keys(Keys.CONTROL, "a")
-    field.send_keys("110", Keys.ENTER)
-    here.until(lambda: abs(np.degrees(here.shown.posing.q[0]) - 110.0) < 0.1, "the crank follows its slider")
     thumb = here.browser.find_elements(By.CSS_SELECTOR, "[role=slider]")[0]
-    thumb.send_keys(Keys.ARROW_LEFT * 5)  # by 0.1 deg each
-    here.until(lambda: abs(np.degrees(here.shown.posing.q[0]) - 109.5) < 0.05, "the crank follows the keys")
+    thumb.send_keys(Keys.END, Keys.ARROW_LEFT)  # 180 deg, less one step
+    here.until(lambda: abs(here.shown.posing.q[0] - np.radians(179.9)) < 1e-6, "the crank follows its slider")
     here.until(lambda: not here.page._notes, "all notes are done")
     assert np.abs(here.shown.posing.q[1:] - start[1:]).min() > np.radians(13.0)  # the other joints follow
     assert here.shown.posing.gap < 1e-10
@@ -196,7 +195,7 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):
 def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit):
     from selenium.webdriver import ActionChains
 
-    simulation = StandIn(ada.load("pa10"))
+    simulation = StandIn(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
     here = visit(lambda page: LivePage(page, simulation))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn")
     here.click("push")

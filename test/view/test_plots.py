@@ -121,8 +121,9 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
             assert "nothing to show" in str(error)
             assert name in ("loop_gap", "singularity", "conditioning")
     assert len(drawn) >= 25
-    figure_of(drawn, tmp_path / "all.png", columns=6, size=(1.6, 1.1))
-    pixels(tmp_path / "all.png")
+    some = [*drawn[::5], *(p for p in drawn if p.is_plane or p.is_logarithmic)]
+    figure_of(some, tmp_path / "some.png", columns=4, size=(1.6, 1.1))
+    pixels(tmp_path / "some.png")
 
 
 def test_loops_have_panels_of_gap_and_conditioning():

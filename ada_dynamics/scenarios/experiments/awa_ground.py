@@ -62,7 +62,8 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
     for start, end in pairwise(edges):
         foot = seen[holds[start]]
         if parts:
-            at = parts[-1].T[-1] @ foot.T[start - 1]  # where the last body left this foot
+            at = parts[-1].T[-1] @ foot.T[start - 1]  # where the last body left this foot,
+            at[2, 3] = 0.0  # which was off the ground by no more than counts as standing
         rows = slice(start, end)
         parts.append(foot_stands(Frame(foot.T[rows], foot.V[rows], foot.A[rows]), at))
     body = Frame(*(np.concatenate([getattr(part, name) for part in parts]) for name in "TVA"))

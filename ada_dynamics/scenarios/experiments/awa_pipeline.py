@@ -40,7 +40,7 @@ from ada_dynamics.view.panels import Panel
 Array = NDArray[np.float64]
 
 _CAPTIONS = {
-    "a1_fig_12.png": "Like fig. 12: the end of the right leg, with our own walk",
+    "a1_fig_12.png": "Like fig. 12: the end of the right leg, with our own walk, in which soles stay flat",
     "a1_fig_13.png": "Like fig. 13: its momenta and loads",
     "a1_ground.png": "The same walk over standing feet: what the ground gives",
 }
@@ -264,13 +264,18 @@ def _fig_12(t: Array, foot: MotorMotion, path: Path) -> Path:
         vector("Position p", "[m]", t, tip.position),
         vector("Velocity v_o", "[m/s]", t, tip.v_o),
         vector("Acceleration v̇_o", "[m/s²]", t, tip.a_o),
-        vector("Angular velocity ω", "[rad/s]", t, tip.angular),
-        vector("Angular acceleration ω̇", "[rad/s²]", t, tip.angular_acceleration),
+        vector("Angular velocity ω", "[rad/s]", t, _shown(tip.angular)),
+        vector("Angular acceleration ω̇", "[rad/s²]", t, _shown(tip.angular_acceleration)),
         vector("Centre of mass p_g", "[m]", t, centre.position),
         vector("Its velocity ṗ_g", "[m/s]", t, centre.velocity),
         vector("Its acceleration p̈_g", "[m/s²]", t, centre.acceleration),
     ]
     return picture(panels, path, "Kinematics of the end of the right leg, body at rest (like fig. 12)", 2)
+
+
+def _shown(rows: Array) -> Array:
+    """Without rounding errors, which would fill a panel where a sole stays flat."""
+    return np.where(np.abs(rows) < ROUNDING, 0.0, rows)
 
 
 def _fig_13(t: Array, foot: MotorLoad, path: Path) -> Path:

@@ -21,11 +21,12 @@ from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.scenario import Scenario
+from ada_dynamics.view import colours
 from ada_dynamics.view.plots import drawing, save
 
 Array = NDArray[np.float64]
 
-ROBOTS = ("planar_3r", "planar_7r", "pa10_7c", "pa10", "floating_6", "khr1")
+ROBOTS = ("planar_3r", "planar_7r", "pa10", "floating_6", "khr1")
 NOTED = "pa10"  # whose times are held against the note's: an arm in space with the usual number of joints
 METHODS = ("crba", "unit_vector", "jacobian")
 NAMES = {"crba": "composite bodies", "unit_vector": "unit vectors", "jacobian": "Jacobians"}
@@ -198,7 +199,13 @@ def _plot(found: Sequence[Costs], path: Path) -> Path:
         for axes, title, of in zip(panels, titles, (_operation_ratios, _time_ratios), strict=True):
             for k, method in enumerate(METHODS):
                 heights = [of(costs).get(method, 0.0) for costs in found]
-                axes.bar(np.arange(len(found)) + 0.27 * (k - 1), heights, 0.25, label=NAMES[method])
+                axes.bar(
+                    np.arange(len(found)) + 0.27 * (k - 1),
+                    heights,
+                    0.25,
+                    label=NAMES[method],
+                    color=colours.curve(k)["color"],
+                )
             axes.axhline(2.0, color="0.3", linestyle="--", linewidth=1.0, label="the note: about 2")
             axes.set_xticks(range(len(found)), [costs.robot for costs in found], rotation=20)
             axes.set_title(title, loc="left")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.scenarios.experiments.reference_motions import MujocoTwin, by_mujoco, by_pinocchio
+from ada_dynamics.scenarios.experiments.settings import settings_of
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.run import simulate, simulation_of
 from ada_dynamics.scenarios.scenario import Scenario
@@ -44,15 +45,22 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     """The motion in pinocchio and MuJoCo, where it can be compared, and by RKF45 with several steps."""
     if scenario.simulation is None:
         raise InputError(f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none.")
+    part = scenario.simulation
+    if scenario.disturbances or part.efforts.entries or part.contact is not None or part.stops is not None:
+        raise InputError(
+            f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
+            "contact and stops."
+        )
+    with_mujoco = settings_of(scenario, ("mujoco",)).flag("mujoco", True)
     exact = scenario.with_changes(DOP853)
     log = simulate(exact)
-    times = _times(scenario.simulation.duration)
+    times = _times(part.duration)
     ours = _at(log, times)
-    comparison = _Comparison(times, ours, _growth(exact, times, ours))
+    comparison = Comparison(times, ours, _growth(exact, times, ours))
     model, q, v = log.model, log.q[0], log.v[0]
-    share = 0.4 if scenario.settings.get("mujoco", True) else 0.8
+    share = 0.4 if with_mujoco else 0.8
     comparison.add("pinocchio", by_pinocchio(model, q, v, times, _part(progress, 0.0, share, "pinocchio")))
-    if scenario.settings.get("mujoco", True):
+    if with_mujoco:
         told = _part(progress, share, 0.8, "MuJoCo")
         if model.loops:
             twin = MujocoTwin(model)
@@ -97,7 +105,7 @@ def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
 
 
 @dataclass
-class _Comparison:
+class Comparison:
     """Our motion beside those of others."""
 
     times: Array
@@ -168,7 +176,7 @@ class _Comparison:
         )
 
 
-def _add_order(outcome: Outcome, scenario: Scenario, comparison: _Comparison, progress: Progress) -> None:
+def _add_order(outcome: Outcome, scenario: Scenario, comparison: Comparison, progress: Progress) -> None:
     """Errors of RKF45 by step, where the motion is not chaotic, and what its order makes of them."""
     end = comparison.last + 1
     errors = []

@@ -44,6 +44,11 @@ Array = NDArray[np.float64]
 
 _KNOWN = ("stiffnesses", "approach", "gap", "offset", "step", "duration", "arm_1", "arm_2", "hold")
 _HOLD = ("stiffness", "damping")
+_CAPTIONS = {
+    "s1_forces.png": "Like figs. 12-15, the curves of numeric models alone",
+    "s1_motion.png": "Robot 2 before and after the touch",
+    "s1_robots.png": "Like fig. 16: at the start, and at the end (darker)",
+}
 TABLE_HEIGHT = -0.5  # [m], of the HEXA's plate, in the middle of its room
 NORMAL = (0.0, 0.0, 1.0)  # of the plate: robots touch along the table's vertical
 HEAVY = ("base", ("link_1", "link_2", "link_3", "link_4"))  # whose masses fig. 15 changes
@@ -150,7 +155,8 @@ def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     first = touches[0]
     again = touch("order-n", first.kp, first.stiffness, pair, chosen, "order_n")
     claims = claims_of(touches, again, chosen)
-    return Outcome(claims, figures_of(touches, output), [_table(touches)], _notes(touches, chosen))
+    tables, figures = [_table(touches)], figures_of(touches, output)
+    return Outcome(claims, figures, tables, _notes(touches, chosen), dict(_CAPTIONS))
 
 
 def read_settings(scenario: Scenario) -> Settings:
@@ -297,7 +303,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
 
 
 def _difference(one: Touch, two: Touch) -> float:
-    return float(np.abs(one.log.q - two.log.q).max())
+    return max(float(np.abs(one.log.q - two.log.q).max()), float(np.abs(one.log.v - two.log.v).max()))
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------

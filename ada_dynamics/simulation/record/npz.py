@@ -6,14 +6,17 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError, ModelError, RecordingError
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text, to_json
 
+Array = NDArray[np.float64]
 _ROWS = ("t", "q", "v", "a", "tau")
 
 
@@ -21,8 +24,8 @@ def write_npz(log: Log, path: Path) -> Path:
     """Write a log; a file of that name is replaced in one step."""
     content = content_of(log)
     arrays = {name: getattr(log, name) for name in _ROWS}
-    arrays["external_wrenches"] = np.array([*log.external.values()]).reshape(-1, len(log), 6)
-    arrays["contact_wrenches"] = np.array([*log.contact_wrenches.values()]).reshape(-1, len(log), 6)
+    arrays["external_wrenches"] = _stacked(log.external, len(log))
+    arrays["contact_wrenches"] = _stacked(log.contact_wrenches, len(log))
     arrays["singular"] = np.array(log.singular, dtype=np.float64)
     texts = {f"text_{key}": np.array(text) for key, text in content.texts().items()}
     texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
@@ -38,6 +41,10 @@ def write_npz(log: Log, path: Path) -> Path:
     except OSError as problem:
         raise RecordingError(f"{path} cannot be written: {problem.strerror or problem}.") from None
     return path
+
+
+def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
+    return np.stack([*wrenches.values()]) if wrenches else np.empty((0, rows, 6))
 
 
 def read_npz(path: Path) -> Log:

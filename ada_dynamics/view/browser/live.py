@@ -31,6 +31,7 @@ _DIRECTIONS = {
 }
 _BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
 _PLOTS_PER_SECOND = 10.0
+_ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
 _SHOWN = 0.4  # [s] that the arrow of a push stays
 _PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
 
@@ -124,6 +125,7 @@ class LivePage:
         self.model = simulation.model
         dynamics = getattr(simulation, "dynamics", None)
         self.scene = Scene(page.server, self.model, dynamics if isinstance(dynamics, Dynamics) else None, ground)
+        self.scene.frame([simulation.q], margin=_ROOM * self.scene.size)
         self.pace = Pace(simulation.step_length)
         self.is_playing = False
         self._weight = max(self.model.total_mass * float(np.linalg.norm(self.model.gravity)), 1.0)

@@ -23,6 +23,7 @@ SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0
 _PLOTTED = 400  # rows that the plots are made of
 _SLIDER_STEPS = 2000
+_FRAMED = 20  # poses that the camera takes in from the start
 _LISTED = 200  # events
 _COMPONENTS = ("fx [N]", "fy [N]", "fz [N]", "nx [N m]", "ny [N m]", "nz [N m]")
 _NONE = "-"
@@ -77,6 +78,7 @@ class PlaybackPage:
         self.clock = Clock(float(log.t[0]), float(log.t[-1]))
         self.scene = Scene(page.server, log.model, log.dynamics)
         self._thin = log[:: max(1, -(-len(log) // _PLOTTED))]
+        self.scene.frame(self._thin.q[:: max(1, len(self._thin) // _FRAMED)])
         self._plots: list[LogPlot] = []
         self._last = time.monotonic()
         self._cursor_due = 0.0

@@ -89,7 +89,7 @@ class Scene:
         self.poses = self.dynamics.poses(at)
         stacked = np.array(list(self.poses.values()))
         if not self._is_set_up:
-            self._set_up(stacked)
+            self.frame([at])
         with self._server.atomic():
             for batch in self._batches:
                 batch.move(stacked)
@@ -159,15 +159,24 @@ class Scene:
         pose = self.poses[link]
         return np.asarray(pose[:3, 3] + pose[:3, :3] @ self.model.links[link].com)
 
-    def _set_up(self, poses: Array) -> None:
-        """Ground and camera, which need a pose."""
+    def frame(self, several: Sequence[ArrayLike], margin: float = 0.0) -> None:
+        """Lay the ground, and point the camera so that some poses are seen; by default the first one shown.
+
+        Args:
+            several: positions, one row per pose.
+            margin: room around them [m].
+        """
         self._is_set_up = True
-        points = poses[:, :3, 3]
-        for batch in self._batches:
-            batch.move(poses)
-        drawn = np.concatenate([points, self.part_positions()])
+        seen = []
+        for q in several:
+            poses = np.array(list(self.dynamics.poses(np.asarray(q, dtype=np.float64)).values()))
+            for batch in self._batches:
+                batch.move(poses)
+            seen += [poses[:, :3, 3], self.part_positions()]
+        drawn = np.concatenate(seen)
         low, high = drawn.min(axis=0), drawn.max(axis=0)
-        centre, radius = 0.5 * (low + high), max(0.5 * float(np.linalg.norm(high - low)), 0.25 * self.size)
+        centre = 0.5 * (low + high)
+        radius = max(0.5 * float(np.linalg.norm(high - low)) + margin, 0.25 * self.size)
         height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
         cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
         width = 40.0 * cell

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C1: three ways to the inertia matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.scenarios.experiments import crb_note
+from ada_dynamics.scenarios.experiments.crb_note import METHODS, Costs
+
+
+@pytest.fixture(scope="module")
+def arm() -> Costs:
+    return crb_note.costs_of(ada.load("pa10"), rounds=5)
+
+
+def test_the_three_matrices_agree_to_rounding(arm: Costs) -> None:
+    assert arm.error < crb_note.AGREEMENT
+
+
+def test_composite_bodies_need_the_fewest_operations(arm: Costs) -> None:
+    assert arm.operations["crba"] < min(arm.operations[method] for method in METHODS[1:])
+
+
+def test_error_is_that_of_the_matrices() -> None:
+    """A planar arm by hand: the methods agree with Σ m J_Gᵀ J_G + J_Aᵀ I J_A of two rods."""
+    model = ada.planar_chain(2)
+    q = np.array([0.3, 0.8])
+    c = np.cos(q[1])
+    # Rods of 1 m and 1 kg: I = 1/12 about the middle, so 1/3 about the end.
+    wanted = np.array([[5.0 / 3.0 + c, 1.0 / 3.0 + c / 2.0], [1.0 / 3.0 + c / 2.0, 1.0 / 3.0]])
+    for method in METHODS:
+        assert np.allclose(ada.Dynamics(model).mass_matrix(q, method=method), wanted, atol=1e-14)
+
+
+def test_claims_fail_where_matrices_differ_or_composites_are_slow(arm: Costs) -> None:
+    timed = replace(arm, ratios={"crba": 1.0, "unit_vector": 1.9, "jacobian": 2.1})
+    assert all(claim.holds for claim in crb_note.claims_of([timed]))
+    wrong = replace(timed, error=1e-6)
+    slow = replace(timed, ratios={"crba": 1.0, "unit_vector": 0.9, "jacobian": 2.1})
+    for bad in (wrong, slow):
+        assert not all(claim.holds for claim in crb_note.claims_of([bad]))
+
+
+def test_without_a_compiler_there_are_no_claims_on_time(arm: Costs) -> None:
+    untimed = replace(arm, seconds={}, ratios={})
+    texts = " ".join(claim.text for claim in crb_note.claims_of([untimed]))
+    assert "operations" in texts
+    assert "time" not in texts

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference motions are right where closed forms are known, and the comparison notices what differs."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics import scenarios
+from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios.experiments.engines import Comparison, other_engines
+from ada_dynamics.scenarios.rhombus import swing
+
+pytest.importorskip("pinocchio")
+mujoco = pytest.importorskip("mujoco")
+pytest.importorskip("scipy")
+
+from ada_dynamics.scenarios.experiments.reference_motions import MujocoTwin, by_mujoco, by_pinocchio  # noqa: E402
+
+
+def silent(*_):
+    pass
+
+
+@pytest.fixture
+def bar():
+    """A free round bar."""
+    builder = ada.Builder("bar")
+    builder.link("bar", 1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.02))
+    return builder.build("floating", (0.0, 0.0, 0.0))
+
+
+def test_pinocchio_swings_the_rhombus_as_its_closed_form_says():
+    model, q = ada.load("closed_4r"), np.radians([135.0, -45.0, 225.0])
+    times = np.arange(6) * 0.1
+    found = by_pinocchio(model, q, np.zeros(3), times, silent)
+    # tolerance 1e-13 per step, some tens of steps
+    np.testing.assert_allclose(found[:, 0], swing(times, q[0], (1.0, 1.0, 1.0), 9.81), atol=1e-11)
+
+
+@pytest.mark.parametrize("engine", [by_pinocchio, by_mujoco])
+def test_a_free_symmetric_bar_turns_as_euler_says(engine, bar):
+    """Body components of ω of a symmetric top turn with (1 - I3/I1) ω3; its momentum vector is fixed in space."""
+    q, v = bar.neutral(), np.array([-0.5 * 0.6, 0.5 * 0.8, 0.0, 0.8, 0.6, 2.0])  # centre of mass at rest
+    times = np.arange(4) * 0.5
+    found = engine(bar, q, v, times, silent)
+    dynamics = ada.Dynamics(bar)
+    # The axis of the bar goes round the momentum at |L|/I1.
+    L = np.array([v[3] / 12, v[4] / 12, 0.02 * v[5]])
+    along = L / np.linalg.norm(L)
+    rate = np.linalg.norm(L) * 12.0
+    z = np.array([0.0, 0.0, 1.0])
+    for t, pose in zip(times, dynamics.pose("bar", found), strict=True):
+        c, s = np.cos(rate * t), np.sin(rate * t)
+        expected = c * z + s * np.cross(along, z) + (1 - c) * (along @ z) * along
+        np.testing.assert_allclose(pose[:3, 2], expected, atol=1e-11)
+        np.testing.assert_allclose(pose[:3, 3] + 0.5 * pose[:3, 2], [0.0, 0.0, 0.5], atol=1e-11)
+
+
+def test_both_engines_give_the_same_fall_of_the_pa10():
+    model, q = ada.load("pa10_thesis"), np.radians([0.0, 45.0, 10.0, 0.0, 0.0, 0.0, 0.0])
+    times = np.arange(4) * 0.1
+    one, two = (engine(model, q, np.zeros(7), times, silent) for engine in (by_pinocchio, by_mujoco))
+    np.testing.assert_allclose(one, two, atol=1e-12)
+    assert np.max(np.abs(one[-1] - q)) > 0.1
+
+
+def test_mujocos_own_steps_come_near_the_closed_form():
+    model, q = ada.load("closed_4r"), np.radians([135.0, -45.0, 225.0])
+    times = np.arange(6) * 0.1
+    angle = swing(times, q[0], (1.0, 1.0, 1.0), 9.81)
+    soft = MujocoTwin(model).steps(q, np.zeros(3), times, 1e-3)[:, 0]
+    stiff = MujocoTwin(model).steps(q, np.zeros(3), times, 1e-3, 2e-3)[:, 0]
+    assert np.max(np.abs(stiff - angle)) < 1e-5
+    assert np.max(np.abs(stiff - angle)) < 0.1 * np.max(np.abs(soft - angle))
+
+
+def test_a_joint_that_mujoco_is_not_compared_for_is_told():
+    builder = ada.Builder("ball")
+    builder.link("base")
+    builder.link("rod", 1.0, (0.0, 0.0, 0.5), (1 / 12, 1 / 12, 0.02))
+    builder.joint("ball", "spherical", "base", "rod")
+    with pytest.raises(InputError, match="joint 'ball' of 'ball' is spherical"):
+        MujocoTwin(builder.build("fixed"))
+
+
+def scenario(**more):
+    data = {
+        "name": "short",
+        "model": {"robot": "planar_3r"},
+        "start": {"joints": {"joint_1": "135 deg", "joint_2": "-45 deg", "joint_3": "225 deg"}},
+        "simulation": {"duration": "0.3 s", **more},
+    }
+    return scenarios.load(data)
+
+
+def test_the_comparison_holds_for_our_simulation(tmp_path):
+    outcome = other_engines(scenario(), tmp_path, silent)
+    assert outcome.holds
+    assert [claim.text.split(" until")[0] for claim in outcome.claims] == [
+        "DOP853 gives the motion of pinocchio",
+        "DOP853 gives the motion of MuJoCo",
+        "RKF45 converges with its order",
+        "RKF45 at 1 ms has the error that its order predicts",
+    ]
+    assert outcome.tables[0].columns == ["t [s]", "growth", "pinocchio", "MuJoCo"]
+
+
+def test_the_comparison_notices_what_is_off_by_more_than_it_may():
+    times = np.arange(4) * 0.1
+    ours = np.zeros((4, 2))
+    comparison = Comparison(times, ours, np.ones(4))
+    comparison.add("good", ours + 0.9e-9)
+    comparison.add("bad", ours + 1.1e-9)
+    assert [claim.holds for claim in comparison.claims()] == [True, False]
+
+
+def test_equal_digits_are_asked_for_until_rounding_takes_over():
+    times = np.arange(4) * 0.1
+    ours = np.zeros((4, 2))
+    # A start that is wrong by 1e-14 is wrong by 1e-9 from the third time on.
+    comparison = Comparison(times, ours, np.array([1.0, 9e4, 2e5, 1e9]))
+    comparison.add("late", ours + np.array([[0.0], [0.0], [1e-3], [1.0]]))
+    comparison.add("early", ours + np.array([[0.0], [1e-3], [0.0], [0.0]]))
+    assert comparison.is_chaotic
+    assert "0.1 s, where rounding takes over" in comparison.until()
+    assert [claim.holds for claim in comparison.claims()] == [True, False]
+
+
+@pytest.mark.parametrize("more", [{"efforts": {"joint_1": "1 N m"}}, {"stops": {"stiffness": 1.0}}])
+def test_only_free_motions_are_compared(more, tmp_path):
+    with pytest.raises(InputError, match="compares free motions"):
+        other_engines(scenario(**more), tmp_path, silent)
+
+
+def test_the_comparison_needs_a_simulation(tmp_path):
+    bare = scenarios.load({"name": "bare", "experiment": "other_engines"})
+    with pytest.raises(InputError, match="the scenario has none"):
+        other_engines(bare, tmp_path, silent)

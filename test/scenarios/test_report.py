@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report is one page that needs nothing beside it, shows every claim with figure, limit and verdict, and a PDF."""
+
+import base64
+import math
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios import Result
+from ada_dynamics.scenarios.machine import facts
+from ada_dynamics.scenarios.registry import Claim, Outcome, Table
+from ada_dynamics.view.report import cells, is_numeric, limit_text, number, write_html
+from ada_dynamics.view.report_pdf import write_pdf
+
+# A picture of one black point.
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+MACHINE = [("processor", "an <odd> one"), ("ada_dynamics", "0.1")]
+
+
+@pytest.fixture
+def results(tmp_path):
+    figure = tmp_path / "fig.png"
+    figure.write_bytes(PNG)
+    outcome = Outcome(
+        [
+            Claim("energy is kept", 2.5e-10, 1e-8, note="a reason"),
+            Claim("five passings", 4.0, 5.0, "=="),
+            Claim("fast enough", 30.25, 10.0, ">=", "x"),
+        ],
+        [figure],
+        [Table("Times", ["links", "ADA [ms]", "remark"], [[1, 0.512, "-"], [7, math.nan, "slow & steady"]], "by hand")],
+        ["what is assumed: m < 1 kg, costs $5"],
+        {"fig.png": "As fig. 3.3"},
+    )
+    return [
+        Result("T1", "One & only", "A document, fig. 1", outcome, seconds=1.234),
+        Result("T2", "Broken", "", error="it broke <here>", trace="Traceback: line 1"),
+        Result("T3", "Good", "", Outcome([Claim("c", 0.0, 1.0)])),
+    ]
+
+
+class Checker(HTMLParser):
+    """Opened elements are closed, and nothing is fetched."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses, self.text = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        assert tag != "script"
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture
+def page(results, tmp_path):
+    path = tmp_path / "report.html"
+    write_html(results, path, MACHINE)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_needs_nothing_beside_it(page):
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert all(address.startswith(("#", "data:image/png;base64,")) for address in checker.addresses)
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_claim_figure_limit_and_verdict_stand_side_by_side(page):
+    row = next(r for r in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "energy is kept" in r)
+    assert [word in row for word in ("a reason", "2.50e-10", "≤ 1e-08", "holds")] == [True] * 4
+    row = next(r for r in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "five passings" in r)
+    assert [word in row for word in (">4<", "= 5", "fails")] == [True] * 3
+
+
+def test_pictures_are_in_the_page(page):
+    (data,) = re.findall(r"data:image/png;base64,([^\"]+)", page)
+    assert base64.b64decode(data) == PNG
+    assert "As fig. 3.3" in page
+
+
+def test_texts_are_escaped(page):
+    assert "One &amp; only" in page
+    assert "it broke &lt;here&gt;" in page
+    assert "an &lt;odd&gt; one" in page
+    assert "<odd>" not in page
+
+
+def test_the_page_says_how_many_hold_and_where_it_ran(page):
+    assert "1 of 3 experiments hold" in page
+    assert "processor" in page
+    assert "Traceback: line 1" in page
+
+
+def test_the_pdf_has_a_page_for_each_experiment(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "report.pdf"
+    write_pdf(results, path, MACHINE)
+    data = path.read_bytes()
+    assert data.startswith(b"%PDF")
+    # summary, three experiments, machine
+    assert len(re.findall(rb"/Type /Page\b(?!s)", data)) == 5
+    write_pdf(results, tmp_path / "again.pdf", MACHINE)
+    assert (tmp_path / "again.pdf").read_bytes() == data  # nothing in it but the results
+
+
+def test_long_reports_flow_over_pages(tmp_path):
+    pytest.importorskip("matplotlib")
+    claims = [
+        Claim(f"claim {i} with a text that is so long that it must be broken into lines", i, 200) for i in range(120)
+    ]
+    write_pdf([Result("L", "Long", "", Outcome(claims))], tmp_path / "l.pdf", MACHINE)
+    assert len(re.findall(rb"/Type /Page\b(?!s)", (tmp_path / "l.pdf").read_bytes())) > 4
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (5.0, "5"), (2.5e-10, "2.50e-10"), (0.597, "0.597"), (1234.5, "1.23e+03"), (math.nan, "not a number")],
+)
+def test_figures_are_short(value, shown):
+    assert number(value) == shown
+
+
+def test_limits_carry_relation_and_unit():
+    assert limit_text(Claim("", 1.0, 1e-12, unit="m")) == "≤ 1e-12 m"
+    assert limit_text(Claim("", 1.0, 0.66, ">=")) == "≥ 0.66"
+
+
+def test_columns_of_numbers_are_known():
+    rows = cells(Table("", ["a", "b", "c"], [[1, 2.0, "-"], [2, "-", "x"]]))
+    assert [is_numeric(rows, i) for i in range(3)] == [False, True, False]
+
+
+def test_a_page_that_cannot_be_written_is_told(results, tmp_path):
+    with pytest.raises(InputError, match="the report cannot be written"):
+        write_html(results, tmp_path / "none" / "report.html", MACHINE)
+    with pytest.raises(InputError, match="the report cannot be written"):
+        write_pdf(results, tmp_path / "none" / "report.pdf", MACHINE)
+    results[0].outcome.figures[0].unlink()
+    with pytest.raises(InputError, match=r"fig\.png cannot be read"):
+        write_html(results, tmp_path / "report.html", MACHINE)
+
+
+def test_the_facts_name_machine_and_versions():
+    names = [name for name, _ in facts()]
+    assert {"ada_dynamics", "Python", "numpy", "processor", "date"} <= set(names)
+    assert all(value for _, value in facts())

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada reproduce` runs scenarios, checks claims, goes on after failures; its exit code says whether all claims hold."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from ada_dynamics import cli, scenarios
+from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios import registry
+from ada_dynamics.scenarios.registry import Claim, Outcome, Table
+
+FALL = """\
+name: fall
+title: A rhombus falls
+source: Takahashi 2012, fig. 3.9
+model: {robot: closed_4r}
+start:
+  joints: {joint_1: 135 deg, joint_2: -45 deg, joint_3: 225 deg}
+simulation: {duration: 0.05 s}
+claims:
+  - {claim: energy is kept, measure: energy_drift, limit: LIMIT}
+  - {claim: energy is kept with larger steps, measure: energy_drift, limit: 1e-3, with: {step: 10 ms}}
+"""
+FIGURES = """\
+figures:
+  - {file: panels, like: As fig. 3.11, panels: [position, energy]}
+  - {file: snapshots, snapshots: 3}
+"""
+
+
+@pytest.fixture
+def ada(capsys):
+    def run(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(text.replace("name: fall", f"name: {name}"), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def experiments():
+    """A place for experiments that are gone after the test."""
+    before = dict(registry.experiments())
+    yield registry.experiment
+    registry._experiments.clear()
+    registry._experiments.update(before)
+
+
+# --- claims ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("measured", "limit", "relation", "holds"),
+    [
+        (1.0, 1.0, "<=", True),
+        (1.1, 1.0, "<=", False),
+        (1.0, 1.0, ">=", True),
+        (0.9, 1.0, ">=", False),
+        (5.0, 5.0, "==", True),
+        (4.0, 5.0, "==", False),
+        (math.nan, 1.0, "<=", False),
+        (math.nan, 1.0, ">=", False),
+        (math.inf, 1.0, "<=", False),
+    ],
+)
+def test_a_claim_holds_on_the_right_side_of_its_limit_only(measured, limit, relation, holds):
+    assert Claim("", measured, limit, relation).holds is holds
+
+
+def test_an_outcome_without_claims_shows_nothing():
+    assert not Outcome().holds
+    assert Outcome([Claim("", 1.0, 2.0)]).holds
+    assert not Outcome([Claim("", 1.0, 2.0), Claim("", 3.0, 2.0)]).holds
+
+
+def test_two_functions_of_one_name_are_refused(experiments):
+    experiments("twice")(lambda scenario, output, progress: Outcome())
+
+    def other(scenario, output, progress):
+        return Outcome()
+
+    with pytest.raises(InputError, match="two functions for the experiment 'twice'"):
+        experiments("twice")(other)
+
+
+# --- running --------------------------------------------------------------------------------------------------------
+def test_claims_that_hold_give_exit_code_0_and_a_report(ada, write, tmp_path):
+    code, out, err = ada(
+        "reproduce", write("fall", FALL.replace("LIMIT", "1e-8") + FIGURES), "--output", tmp_path / "o"
+    )
+    assert code == 0
+    assert "1 of 1 experiments hold" in out
+    assert out.count("holds") == 2
+    assert "[1/1] fall" in err
+    assert {p.name for p in (tmp_path / "o" / "fall").iterdir()} == {"panels.png", "snapshots.png"}
+    assert (tmp_path / "o" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "o" / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_claim_that_fails_gives_exit_code_1(ada, write, tmp_path):
+    code, out, _ = ada("reproduce", write("fall", FALL.replace("LIMIT", "1e-30")), "--output", tmp_path / "o")
+    assert code == 1
+    assert "fails  energy is kept " in out
+    assert "0 of 1 experiments hold" in out
+
+
+def test_json_has_the_fields_that_machines_rely_on(ada, write, tmp_path):
+    paths = [write("good", FALL.replace("LIMIT", "1e-8")), write("bad", FALL.replace("LIMIT", "1e-30"))]
+    code, out, _ = ada("reproduce", *paths, "--json", "--output", tmp_path / "o")
+    found = json.loads(out)
+    assert code == 1
+    assert [(one["name"], one["holds"]) for one in found] == [("good", True), ("bad", False)]
+    claim = found[1]["claims"][0]
+    assert claim["claim"] == "energy is kept"
+    assert claim["limit"] == 1e-30
+    assert claim["holds"] is False
+    assert 0.0 < claim["measured"] < 1e-8
+
+
+def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path, experiments):
+    @experiments("broken")
+    def broken(scenario, output, progress):
+        raise ZeroDivisionError("by nothing")
+
+    bad = write("bad", "name: bad\nexperiment: broken\n")
+    open_loop = write("open", FALL.replace("225 deg", "200 deg").replace("LIMIT", "1"))
+    good = write("good", FALL.replace("LIMIT", "1e-8"))
+    code, out, _ = ada("reproduce", bad, open_loop, good, "--json", "--output", tmp_path / "o")
+    found = {one["name"]: one for one in json.loads(out)}
+    assert code == 1
+    assert found["bad"]["error"] == "ZeroDivisionError: by nothing"
+    assert "the loops are open" in found["open"]["error"]
+    assert found["good"]["holds"]
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert "by nothing" in page
+    assert "Traceback" in page
+
+
+def test_an_experiment_adds_to_the_claims_of_a_simulation(write, tmp_path, experiments):
+    told = []
+
+    @experiments("more")
+    def more(scenario, output, progress):
+        progress(0.5, "half")
+        return Outcome([Claim("more", 1.0, 2.0)], tables=[Table("t", ["a"], [[1]])], notes=["note"])
+
+    scenario = scenarios.load(write("fall", FALL.replace("LIMIT", "1e-8") + "experiment: more\nnotes: [mine]\n"))
+    result = scenarios.reproduce(scenario, tmp_path / "o", lambda share, text: told.append((share, text)))
+    assert [claim.text for claim in result.outcome.claims][-1] == "more"
+    assert result.outcome.notes == ["mine", "note"]
+    assert result.outcome.tables[0].rows == [[1]]
+    assert result.holds
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert told[-1][1] == "half"
+
+
+def test_each_variant_is_simulated_once(write, tmp_path, monkeypatch):
+    runs = []
+    home = sys.modules["ada_dynamics.scenarios.reproduce"]  # the package has a function of that name
+    monkeypatch.setattr(home, "simulate", lambda *a, **k: (runs.append(1), scenarios.simulate(*a, **k))[1])
+    text = FALL.replace("LIMIT", "1e-8") + "  - {claim: closed, measure: loop_gap, limit: 1e-12}\n" + FIGURES
+    assert scenarios.reproduce(scenarios.load(write("fall", text)), tmp_path / "o").holds
+    assert len(runs) == 2
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+def test_a_misspelt_measure_is_told_before_anything_runs(write, tmp_path):
+    path = write(
+        "fall", FALL.replace("LIMIT", "1").replace("measure: energy_drift, limit: 1e-3", "measure: drift, limit: 1")
+    )
+    result = scenarios.reproduce(scenarios.load(path), tmp_path / "o")
+    assert not result.holds
+    assert "fall.yaml, line 10: no measure is named 'drift'" in result.error
+    assert result.outcome.claims == []
+
+
+def test_a_panel_that_does_not_exist_is_told_with_its_place(write, tmp_path):
+    text = FALL.replace("LIMIT", "1e-8") + FIGURES.replace("energy]", "enerly]")
+    result = scenarios.reproduce(scenarios.load(write("fall", text)), tmp_path / "o")
+    assert "fall.yaml, line 12: panels: no panel is named 'enerly'" in result.error
+    assert len(result.outcome.claims) == 2  # what was found before is kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "name an experiment"),
+        (("T9.9",), "no scenario is named 'T9.9'"),
+        (("none.yaml",), "there is no such file"),
+    ],
+)
+def test_wrong_usage_gives_exit_code_2(ada, arguments, says):
+    code, out, err = ada("reproduce", *arguments)
+    assert code == 2
+    assert out == ""
+    assert says in err
+
+
+def test_an_output_that_is_a_file_is_refused(ada, write, tmp_path):
+    (tmp_path / "taken").write_text("")
+    code, _, err = ada("reproduce", write("fall", FALL.replace("LIMIT", "1")), "--output", tmp_path / "taken")
+    assert code == 2
+    assert "taken: the folder cannot be made" in err
+
+
+def test_two_scenarios_of_one_name_are_refused(ada, write, tmp_path):
+    first = write("fall", FALL.replace("LIMIT", "1"))
+    second = tmp_path / "again.yaml"
+    second.write_text(first.read_text())
+    code, _, err = ada("reproduce", first, second, "--output", tmp_path / "o")
+    assert code == 2
+    assert "have the same name 'fall'" in err
+
+
+def test_the_list_names_every_experiment(ada):
+    code, out, _ = ada("reproduce", "--list")
+    assert code == 0
+    assert all(name in out for name in scenarios.names())
+    assert {one["name"] for one in json.loads(ada("reproduce", "--list", "--json")[1])} == set(scenarios.names())
+
+
+# --- the document's experiments -------------------------------------------------------------------------------------
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["T3.1", "T3.2", "T3.3", "T3.4", "T3.5", "T4.1", "T4.2", "T5.1"])
+def test_the_documents_experiments_hold(name, tmp_path):
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    result = scenarios.reproduce(scenarios.load(name), Path(tmp_path))
+    assert not result.error
+    assert [c.as_json() for c in result.outcome.claims if not c.holds] == []

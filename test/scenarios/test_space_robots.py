@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""S1: impedance of a motion table (Tarao et al., eqs. 11-15), and two space robots that touch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.mechanisms import hexa
+from ada_dynamics.model.mechanisms.parts import Mechanism
+from ada_dynamics.scenarios.experiments import space_robots, tarao_impedance
+from ada_dynamics.scenarios.experiments.space_pair import FIRST, SECOND, TOUCH, Pair
+from ada_dynamics.scenarios.experiments.space_robots import Settings, Touch
+from ada_dynamics.scenarios.fields import ScenarioError
+from ada_dynamics.scenarios.reader import load
+
+STIFFNESS = 9766.0  # [N/m]
+
+
+# --- eqs. 11-15 ---------------------------------------------------------------------------------------------------
+def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
+    """δp = J δθ against the table assembled anew with its motors turned a little."""
+    table = hexa(position=(0.0, 0.0, -0.5), rpy=(0.0, 0.0, 0.0))
+    model = table.model
+    J = tarao_impedance.platform_jacobian(table, "platform")
+    step = 1e-4
+    for i, motor in enumerate(model.actuated):
+        moved = []
+        for side in (1.0, -1.0):
+            guess = table.q.copy()
+            guess[model.q_index(motor)] += side * step
+            moved.append(np.array(ada.assemble(model, guess, hold=model.actuated)))
+        found = model.difference(moved[1], moved[0])[model.v_index("platform")] / (2.0 * step)
+        assert np.allclose(found, J[:, i], atol=1e-6)  # second differences: 1e-8 times third derivatives of some ten
+
+
+def test_stiffness_is_the_energy_of_the_motors() -> None:
+    """½ δpᵀ K δp = ½ K_p |δθ|²."""
+    J = tarao_impedance.platform_jacobian(hexa(), "platform")
+    turned = np.array([0.1, -0.2, 0.05, 0.3, 0.0, -0.1])
+    moved = J @ turned
+    K = tarao_impedance.plate_stiffness(J, 200.0)
+    assert moved @ K @ moved == pytest.approx(200.0 * turned @ turned, rel=1e-10)
+
+
+def test_a_touch_is_softer_than_the_plate_held_in_its_other_directions() -> None:
+    J = tarao_impedance.platform_jacobian(hexa(), "platform")
+    K = tarao_impedance.plate_stiffness(J, 200.0)
+    k = tarao_impedance.stiffness_along(J, 200.0, (0.0, 0.0, 1.0))
+    assert k < K[2, 2]
+    assert k == pytest.approx(1.0 / np.linalg.inv(K)[2, 2], rel=1e-9)
+
+
+def test_a_plate_that_motors_do_not_hold_is_refused() -> None:
+    table = hexa()
+    parts = Parts.of(table.model)
+    parts.actuated = list(table.model.actuated[:5])
+    with pytest.raises(ada.InputError, match="do not hold"):
+        tarao_impedance.platform_jacobian(Mechanism(parts.build(), table.q), "platform")
+
+
+# --- the touch ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def chosen() -> Settings:
+    return replace(space_robots.read_settings(load("S1")), duration=0.5)
+
+
+@pytest.fixture(scope="module")
+def pair(chosen: Settings) -> Pair:
+    return space_robots.pair_from(chosen, ada.load("space_robot_a"), ada.load("space_robot_b"))
+
+
+@pytest.fixture(scope="module")
+def touched(chosen: Settings, pair: Pair) -> Touch:
+    return space_robots.touch("case", 200.0, STIFFNESS, pair, chosen, "ada")
+
+
+def test_both_robots_start_a_gap_apart(pair: Pair, chosen: Settings) -> None:
+    dynamics = ada.Dynamics(pair.model)
+    tip = dynamics.pose(FIRST + "link_4", pair.q) @ np.array([1.0, 0.0, 0.0, 1.0])
+    side = dynamics.pose(SECOND + "base", pair.q)[:3, 3] - [0.5, 0.0, 0.0]
+    assert side - tip[:3] == pytest.approx([chosen.gap, 0.0, 0.0], abs=1e-12)
+    assert pair.gap_rate(dynamics, pair.q) @ pair.v == pytest.approx(-chosen.approach)
+
+
+def test_gap_rate_is_the_rate_of_the_gap(pair: Pair) -> None:
+    rng = np.random.default_rng(3)
+    dynamics, model = ada.Dynamics(pair.model), pair.model
+    v, h = rng.normal(size=model.nv), 1e-6
+
+    def gap(q: np.ndarray) -> float:
+        side = dynamics.pose(SECOND + "base", q)
+        tip = dynamics.pose(FIRST + "link_4", q) @ np.array([1.0, 0.0, 0.0, 1.0])
+        return float(-side[:3, 0] @ (tip[:3] - side[:3, 3]) - 0.5)
+
+    rate = (gap(model.integrate(pair.q, v, h)) - gap(model.integrate(pair.q, v, -h))) / (2.0 * h)
+    assert pair.gap_rate(dynamics, pair.q) @ v == pytest.approx(rate, abs=1e-7)
+
+
+def test_momentum_is_kept_through_the_touch(touched: Touch) -> None:
+    assert touched.force.max() > 1.0
+    assert max(space_robots.momentum_change(touched.log)) < space_robots.CONSERVED
+
+
+def test_energy_is_accounted_for(touched: Touch) -> None:
+    assert space_robots.energy_error(touched) < space_robots.ENERGY
+
+
+def test_peak_and_duration_are_those_of_the_effective_mass(touched: Touch) -> None:
+    assert touched.peak == pytest.approx(touched.lumped_peak, rel=space_robots.LUMPED)
+    assert touched.duration == pytest.approx(touched.lumped_duration, rel=space_robots.LUMPED)
+
+
+def test_order_n_gives_the_same_motion(touched: Touch, pair: Pair, chosen: Settings) -> None:
+    again = space_robots.touch("again", 200.0, STIFFNESS, pair, chosen, "order_n")
+    assert np.allclose(again.log.q, touched.log.q, atol=1e-12)
+    assert np.allclose(again.log.v, touched.log.v, atol=1e-12)
+
+
+def test_the_force_of_the_log_is_the_spring(touched: Touch, pair: Pair) -> None:
+    dynamics = ada.Dynamics(pair.model)
+    row = int(np.argmax(touched.force))
+    q = touched.log.q[row]
+    side = dynamics.pose(SECOND + "base", q)
+    tip = dynamics.pose(FIRST + "link_4", q) @ np.array([1.0, 0.0, 0.0, 1.0])
+    depth = 0.5 - float(-side[:3, 0] @ (tip[:3] - side[:3, 3]))
+    assert touched.force[row] == pytest.approx(STIFFNESS * depth, rel=1e-9)
+    assert TOUCH in touched.log.contact_wrenches
+
+
+def test_exponent_of_a_power_law() -> None:
+    stiffness = [1.0, 2.0, 4.0]
+    assert space_robots.exponent([3.0 * k**-0.5 for k in stiffness], stiffness) == pytest.approx(-0.5)
+
+
+def test_masses_of_figure_15_leave_moments_of_inertia() -> None:
+    one, two = ada.load("space_robot_a"), ada.load("space_robot_b")
+    heavy, other = space_robots.heavier(one, two)
+    assert heavy.total_mass == pytest.approx(50.0 + 4 * 20.0)
+    assert other.total_mass == pytest.approx(100.0 + 4 * 1.0)
+    assert np.array_equal(heavy.links["link_2"].inertia, one.links["link_2"].inertia)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"settings.stiffnesses": ["400 N m/rad", "200 N m/rad"]}, "softest first"),
+        ({"settings.aproach": "0.01 m/s"}, "aproach"),
+        ({"settings.approach": "0.01 m"}, "speed"),
+        ({"settings.step": 0.0}, "step"),
+        ({"settings.hold.stifness": 1.0}, "stifness"),
+    ],
+)
+def test_wrong_settings_are_refused_by_key(change: dict[str, object], named: str) -> None:
+    with pytest.raises(ScenarioError, match=named):
+        space_robots.read_settings(load("S1").with_changes(change))

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion by `ada.Simulation`: closed forms, invariants, controllers, events, disturbances, refusals."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.model import Limits
+from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.simulation import (
+    CompiledController,
+    Contact,
+    ContactPoint,
+    ControllerError,
+    Event,
+    JointStops,
+    MotionError,
+    Simulation,
+    at_limits,
+    constant,
+    half_sine,
+    rectangle,
+    table,
+)
+from ada_dynamics.simulation.checks import StiffStepWarning
+
+G = 9.81
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    """A point of 2 kg at 1 m under a hinge: angle'' = -g sin(angle)."""
+    b = ada.Builder("pendulum")
+    b.link("base")
+    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([1e-12, 1e-12, 1e-12]))
+    b.joint("swing", "revolute", "base", "bob", axis=(0, 1, 0), limits=Limits(-1.2, 1.2))
+    return b.build()
+
+
+@pytest.fixture(scope="module")
+def slider():
+    """A mass of 1 kg that slides along x."""
+    b = ada.Builder("slider")
+    b.link("base")
+    b.link("cart", mass=1.0, inertia=np.eye(3))
+    b.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0), limits=Limits(-10.0, 10.0), friction=2.0)
+    return b.build()
+
+
+@pytest.fixture(scope="module")
+def ball():
+    b = ada.Builder("ball")
+    b.link("ball", mass=1.0, inertia=0.1 * np.eye(3))
+    return b.build(base="floating")
+
+
+def period_of(amplitude):
+    """Of the pendulum, by the arithmetic-geometric mean."""
+    a, g = 1.0, np.cos(0.5 * amplitude)
+    while abs(a - g) > 1e-16:
+        a, g = 0.5 * (a + g), np.sqrt(a * g)
+    return 2.0 * np.pi / np.sqrt(G) / a
+
+
+# --- closed forms and invariants ------------------------------------------------------------------------------------
+def test_a_pendulum_swings_with_the_period_of_the_elliptic_integral(pendulum):
+    passing = Event("passes", lambda t, q, v: q[0], direction=1)
+    sim = Simulation(pendulum, [1.0], integrator="dop853", tolerance=1e-12, step=0.01, events=[passing])
+    times = [event.t for event in sim.run(3 * period_of(1.0)).events]
+    # from rest at the top, the first passing upwards comes after three quarters of a period
+    expected = (0.75 + np.arange(3)) * period_of(1.0)
+    np.testing.assert_allclose(times, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("integrator", ["rkf45", "dop853"])
+def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrator):
+    """Takahashi 2012, sec. 3.3: five passings in 3 s, energy lost there; unequal masses show wrong accelerations."""
+    for masses, offset in (((1.0, 1.0, 1.0), 0.0), ((1.0, 2.0, 0.5), 0.1)):
+        model, _ = four_bar(masses=masses, offset=offset)
+        start = np.deg2rad([60.0, 30.0, 150.0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SingularPoseWarning)  # passed and logged, nothing to warn of
+            log = Simulation(model, start, integrator=integrator, tolerance=1e-12).run(3.0)
+        crank = log.q[:, 0]
+        assert np.count_nonzero(np.diff(np.sign(np.cos(crank)))) >= 5  # the crank lies flat
+        assert log.energy_drift < 1e-9
+        assert log.loop_gap.max() < 1e-12
+        np.testing.assert_allclose(log.q[:, 0] + log.q[:, 1], np.pi / 2, atol=1e-9)  # the coupler stays level
+
+
+def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy():
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    speed = np.array([2.0, -2.0, 2.0])
+    log = Simulation(model, flat, speed).run(0.1)
+    assert log.singular == [0.0]
+    assert log.energy_drift < 1e-8
+
+
+def test_loops_do_not_drift_in_a_minute():
+    model, _ = four_bar()
+    log = Simulation(model, np.deg2rad([60.0, 30.0, 150.0]), log_every=50).run(60.0)
+    assert log.loop_gap.max() < 1e-12
+
+
+def test_a_free_body_keeps_its_momentum(ball):
+    q = ball.neutral()
+    v = np.array([0.3, -0.2, 0.1, 1.0, 2.0, -1.0])
+    log = Simulation(ball, q, v, gravity=(0, 0, 0)).run(5.0)
+    momentum = log.momentum
+    np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(log), 1)), atol=1e-12)
+
+
+# --- efforts --------------------------------------------------------------------------------------------------------
+def test_a_constant_effort_accelerates_a_cart_against_its_friction(slider):
+    """1 kg, 5 N against 2 N of friction: x = ½ 3 t², but for the fading of friction at rest."""
+    log = Simulation(slider, tau=[5.0], friction_speed=1e-3).run(1.0)
+    assert log.q[-1, 0] == pytest.approx(1.5, abs=2e-3)
+    assert log.tau[5, 0] == 5.0
+
+
+def test_a_resting_joint_creeps_under_a_load_that_friction_holds(slider):
+    log = Simulation(slider, tau=[1.0], friction_speed=0.01, integrator="semi_implicit").run(1.0)
+    # half of the friction: v / √(v² + v_s²) = ½
+    assert log.v[-1, 0] == pytest.approx(0.01 / np.sqrt(3.0), rel=1e-3)
+
+
+def test_a_controller_is_called_at_its_rate_and_its_efforts_hold(slider):
+    calls = []
+
+    def controller(t, q, v):
+        calls.append(t)
+        return np.array([float(len(calls))])
+
+    log = Simulation(slider, controller=controller, control_period=0.01, friction_speed=1.0).run(0.1)
+    np.testing.assert_allclose(calls, 0.01 * np.arange(10), atol=1e-12)
+    np.testing.assert_array_equal(log.tau[:, 0], np.append(np.repeat(np.arange(1.0, 11.0), 10), 10.0))
+
+
+def test_a_control_period_off_the_grid_splits_steps(slider):
+    """Efforts 1, -1, ... every 2.5 steps of 1 ms: velocities are exact for each of these times."""
+    sign = iter(np.tile([1.0, -1.0], 100))
+    frictionless = ada.Builder("cart")
+    frictionless.link("base")
+    frictionless.link("cart", mass=1.0)
+    frictionless.joint("rail", "prismatic", "base", "cart", axis=(1, 0, 0))
+    sim = Simulation(frictionless.build(), controller=lambda t, q, v: [next(sign)], control_period=2.5e-3)
+    log = sim.run(0.01)
+    np.testing.assert_allclose(log.v[[2, 3, 5, 10], 0], [2e-3, 2e-3, 0.0, 0.0], atol=1e-15)
+
+
+def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendulum):
+    compiled = CompiledController(lambda t, q, v: [-3.0 * q[0] - 0.4 * v[0]])
+    continuous = Simulation(pendulum, [0.5], controller=compiled).run(1.0)
+    sampled = Simulation(pendulum, [0.5], controller=compiled, control_period=1e-3).run(1.0)
+    called = Simulation(pendulum, [0.5], controller=lambda t, q, v: -3.0 * q - 0.4 * v).run(1.0)
+    np.testing.assert_allclose(sampled.q, called.q, atol=1e-12)
+    assert 1e-6 < np.max(np.abs(continuous.q - called.q)) < 2e-3  # half a millisecond of delay
+
+
+def test_energy_that_a_law_takes_out_is_what_the_motion_loses(pendulum):
+    log = Simulation(pendulum, [0.5], controller=CompiledController(lambda t, q, v: [-0.4 * v[0]])).run(2.0)
+    lost = np.trapezoid(0.4 * log.v[:, 0] ** 2, log.t)
+    assert log.total_energy[0] - log.total_energy[-1] == pytest.approx(lost, rel=1e-6)
+
+
+# --- disturbances ---------------------------------------------------------------------------------------------------
+def test_impacts_give_their_impulse_whatever_the_grid(ball):
+    """No gravity, 1 kg: the velocity after an impact is its integral, though it begins and ends within steps."""
+    impulses = {
+        half_sine("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507 * 2 / np.pi,
+        rectangle("ball", (3, 0, 0, 0, 0, 0), 0.0103, 0.0507): 3 * 0.0507,
+        table("ball", [0.01, 0.02, 0.0433], [(0,) * 6, (4, 0, 0, 0, 0, 0), (0,) * 6]): 4 * 0.0333 / 2,
+    }
+    for profile, impulse in impulses.items():
+        log = Simulation(ball, external=[profile], gravity=(0, 0, 0)).run(0.1)
+        assert log.v[-1, 0] == pytest.approx(impulse, abs=1e-12)
+        assert np.max(log.external["ball"][:, 0]) > 2.0
+
+
+def test_a_force_in_the_worlds_axes_does_not_turn_with_the_link(ball):
+    v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0])
+    log = Simulation(
+        ball, ball.neutral(), v, external=[constant("ball", (2, 0, 0, 0, 0, 0), frame="world")], gravity=(0, 0, 0)
+    ).run(1.0)
+    np.testing.assert_allclose(log.q[-1, :3], [1.0, 0.0, 0.0], atol=1e-10)
+
+
+def test_a_push_gives_its_impulse(ball):
+    sim = Simulation(ball, gravity=(0, 0, 0), pushable=True)
+    sim.step(5)
+    sim.push("ball", (1, 0, 0, 0, 0, 0), 0.1)
+    log = sim.run(0.3)
+    assert log.v[-1, 0] == pytest.approx(0.1, abs=1e-12)
+    assert log.external["ball"][0, 0] == 1.0
+
+
+# --- stops, events, contact -----------------------------------------------------------------------------------------
+def test_a_stop_turns_a_pendulum_around(pendulum):
+    log = Simulation(pendulum, [0.0], [5.0], stops=JointStops(stiffness=2e4, damping=0.1)).run(1.0)
+    assert 1.2 < log.q[:, 0].max() < 1.3
+    assert log.v[:, 0].min() < -3.0
+
+
+def test_limits_are_events_and_end_a_run_where_wanted(pendulum):
+    sim = Simulation(pendulum, [0.0], [5.0], events=at_limits(pendulum, terminal=True))
+    log = sim.run(5.0)
+    (event,) = log.events
+    assert event.name == "swing upper"
+    assert event.q[0] == pytest.approx(1.2, abs=1e-14)
+    assert sim.t == log.t[-1] == event.t
+    # ½ v² = ½ v0² - g (1 - cos q)
+    assert event.v[0] == pytest.approx(np.sqrt(25.0 - 2 * G * (1 - np.cos(1.2))), abs=1e-9)
+
+
+def test_events_of_a_falling_ball_are_exact(ball):
+    hits = Event("ground", lambda t, q, v: q[2], terminal=True, direction=-1)
+    q = ball.neutral()
+    q[2] = 1.0
+    log = Simulation(ball, q, events=[hits]).run(1.0)
+    assert log.events[0].t == pytest.approx(np.sqrt(2.0 / G), abs=1e-14)
+
+
+def test_a_ball_comes_to_rest_on_the_ground_with_its_weight_as_contact_wrench(ball):
+    contact = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))])
+    q = ball.neutral()
+    q[2] = 0.01
+    log = Simulation(ball, q, contact=contact, integrator="semi_implicit").run(2.0)
+    assert log.contact_wrenches["foot"][-1, 2] == pytest.approx(G, rel=1e-3)
+    assert abs(log.v[-1, 2]) < 1e-4
+
+
+def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
+    from ada_dynamics.simulation import Material
+
+    stiff = Contact(points=[ContactPoint("foot", "ball", (0, 0, 0))], material=Material(stiffness=1e9))
+    with pytest.warns(StiffStepWarning, match="semi_implicit"):
+        Simulation(ball, contact=stiff, integrator="rk4")
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": 0.0}, "step is 0.0; it must be a positive number"),
+        ({"step": -1e-3}, "step is -0.001"),
+        ({"step": np.nan}, "step is nan"),
+        ({"integrator": "euler"}, "integrator is 'euler'; it must be one of rkf45, rk4"),
+        ({"log_every": 0}, "log_every is 0"),
+        ({"control_period": 0.0}, "control_period is 0.0"),
+        ({"tolerance": 0.0}, "tolerance is 0.0"),
+        ({"q": [1.0, 2.0]}, r"q has shape \(2,\); model 'pendulum' needs \(1,\)"),
+        ({"q": [np.inf]}, r"q\[0\] is not finite"),
+        ({"v": [0.0, 1.0]}, r"v has shape \(2,\)"),
+        ({"tau": [np.nan]}, "tau is .*finite numbers"),
+        ({"tau": [0.0], "controller": lambda t, q, v: [0.0]}, "tau and controller are both given"),
+        ({"external": [half_sine("bib", (1,) * 6, 0, 1)]}, "no link is named 'bib'. Did you mean 'bob'"),
+    ],
+)
+def test_unusable_arguments_are_refused_by_name(pendulum, options, message):
+    with pytest.raises(InputError, match=message):
+        Simulation(pendulum, **options)
+
+
+def test_a_start_off_the_loops_is_refused_with_its_gap_and_the_fix():
+    model, q = four_bar()
+    with pytest.raises(InputError, match=r"loops of model .* open: 'closing' by 0\.\d+ .*ada\.assemble"):
+        Simulation(model, q + np.array([0.1, 0.0, 0.0]))
+    with pytest.raises(InputError, match=r"tear the loops of model .* apart"):
+        Simulation(model, q, [1.0, 1.0, 1.0])
+
+
+def test_rest_in_a_singular_pose_is_refused_with_the_ways_out():
+    model, _ = four_bar()
+    with pytest.raises(InputError, match="at rest in a singular pose"):
+        Simulation(model, [np.pi / 2, 0.0, np.pi]).run(0.1)
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (np.array([np.nan]), "gave nan for joint 'swing' at t = 0.01 s"),
+        (np.zeros(2), r"efforts of shape \(2,\) at t = 0.01 s"),
+        ("fast", "gave 'fast'"),
+        (None, "efforts of shape"),
+    ],
+)
+def test_what_a_controller_may_not_give_is_refused_and_the_motion_until_then_kept(pendulum, result, message):
+    def controller(t, q, v):
+        return [0.0] if t < 0.0095 else result
+
+    with pytest.raises(ControllerError, match=message) as caught:
+        Simulation(pendulum, [0.5], controller=controller).run(1.0)
+    assert caught.value.log.t[-1] == pytest.approx(0.009, abs=1e-3)
+    assert len(caught.value.log) >= 10
+
+
+def test_an_error_inside_a_controller_is_passed_on_with_the_log(pendulum):
+    def controller(t, q, v):
+        return [1.0 / (1 if t < 0.005 else 0)]
+
+    with pytest.raises(ControllerError, match="ZeroDivisionError") as caught:
+        Simulation(pendulum, [0.5], controller=controller).run(1.0)
+    assert len(caught.value.log) == 5
+
+
+def test_a_motion_that_blows_up_says_when_and_keeps_the_log(pendulum):
+    with pytest.raises(MotionError, match=r"cannot go on at t = .*shorter one") as caught:
+        Simulation(pendulum, [0.5], controller=lambda t, q, v: -1e5 * v).run(1.0)
+    assert np.isfinite(caught.value.log.q).all()
+
+
+def test_euler_angles_at_their_singularity_are_no_start():
+    b = ada.Builder("body")
+    b.link("body", mass=1.0, inertia=np.diag([0.1, 0.2, 0.3]))
+    model = b.build(base="floating_euler")
+    with pytest.raises(InputError, match=r"q cannot be a start of model 'body': joint 'root_joint'"):
+        Simulation(model, [0.0, 0.0, 0.0, 0.3, np.pi / 2, 0.1])
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf])
+def test_a_duration_must_be_positive(pendulum, duration):
+    with pytest.raises(InputError, match="duration"):
+        Simulation(pendulum).run(duration)
+
+
+def test_pushes_need_a_simulation_that_takes_them(pendulum):
+    with pytest.raises(InputError, match="pushable=True"):
+        Simulation(pendulum).push("bob", (1, 0, 0, 0, 0, 0))
