@@ -18,6 +18,7 @@ from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
 
+NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample poses
 POSES = 6
 RANK = 1e-8  # singular values of W below this share of the largest count as zero
 # Of the largest row of J: smaller ones, in every pose, act on nothing. Descriptions with rounded numbers leave some
@@ -86,6 +87,8 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     acts = largest > IDLE * np.max(largest, initial=0.0)
     idle, acting = np.flatnonzero(~acts), np.flatnonzero(acts)
     rank = max((generic_rank(W[:, acting]) for W in whitened), default=0)
+    regular = _regular([W[:, acting] for W in whitened], rank)
+    poses, whitened = [poses[i] for i in regular], [whitened[i] for i in regular]
     used = _independent([W[:, acting] for W in whitened], rank)
     chosen = tuple(int(acting[i]) for i in used)
     spare = tuple(int(c) for c in acting if int(c) not in chosen)
@@ -113,6 +116,15 @@ def generic_rank(W: Array) -> int:
         return 0
     s = np.linalg.svd(W, compute_uv=False)
     return int(np.sum(s > RANK * s[0])) if s[0] > 0.0 else 0
+
+
+def _regular(whitened: list[Array], rank: int) -> list[int]:
+    """The poses that are not much nearer to a singular one than most: a start may be in one, and tells nothing then."""
+    if rank == 0:
+        return list(range(len(whitened)))
+    sizes = [np.linalg.svd(W, compute_uv=False) for W in whitened]
+    sigma = np.array([s[rank - 1] / max(s[0], 1e-300) for s in sizes])
+    return np.flatnonzero(sigma >= NEAR_SINGULAR * np.median(sigma)).tolist()
 
 
 def _independent(whitened: list[Array], rank: int) -> list[int]:

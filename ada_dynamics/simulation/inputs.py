@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.algorithms.applied_wrench import AppliedWrench, on_body, profile_wrench
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, on_body, profile_wrench
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.simulation.control import Sampler
@@ -17,6 +17,7 @@ from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
+TURNING = 5e-3  # [s]; so long the wrench of a push keeps its direction in a link that turns
 _SAME_TIME = 1e-9  # [s]; times that differ by less are the same
 
 
@@ -92,13 +93,17 @@ class Inputs:
         parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
         return self._system.inputs(self.tau, parameters, self._pushed(q))
 
+    def pushes_end(self, t: float) -> bool:
+        """Whether a push ends at t."""
+        return any(push.until <= t + _SAME_TIME for push in self._pushes)
+
     def next_break(self, t: float) -> float:
         """When u changes next."""
         later = self._breaks[self._breaks > t + _SAME_TIME]
         times = [float(later[0])] if len(later) else []
         if self._next_call is not None:
             times.append(self._next_call)
-        times += [p.until for p in self._pushes]
+        times += [min(p.until, t + TURNING) for p in self._pushes]
         return min(times, default=np.inf)
 
     def _pushed(self, q: Array) -> Array | None:
@@ -115,11 +120,12 @@ class Inputs:
         return wrenches.ravel()
 
     # --- for the log --------------------------------------------------------------------------------------------
-    def external(self, t: Array, q: Array) -> dict[str, Array]:
-        """Wrenches of profiles and pushes by link, at its origin in its axes, for times between two breaks."""
+    def external(self, t: Array, q: Array, u: Array) -> dict[str, Array]:
+        """Wrenches of profiles and pushes by link, at its origin in its axes, for rows of times, positions and inputs."""
         total: dict[str, Array] = {}
-        for profile in self._profiles:
-            parameters = profile.piece(float(t[0]) + _SAME_TIME).parameters
+        nv = self._model.nv
+        for i, profile in enumerate(self._profiles):
+            parameters = list(u[:, nv + PARAMETERS * i : nv + PARAMETERS * (i + 1)].T)
             rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
             self._add(total, profile.link, rows, profile.frame == "world", np.array(profile.point), q)
         for push in self._pushes:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 CHUNK = 2000  # steps at once
 CHUNK_WITH_EVENTS = 50
+BLOCK = 1000  # rows of the log that are worked out together
 ON_GRID = 1e-9  # of a step: a time that near to the end of a step is there
 
 
@@ -37,6 +38,8 @@ class Run:
         self.begin = sim.t
         self._steps_here = 0  # since the run began
         self._ended = False
+        self._last_logged = -np.inf
+        self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._values = [event.value(sim.t, sim.q, sim.v) for event in sim.events]
         self._counted = len(self.stepper.counts.singular)
         self._steps_before = self.stepper.counts.steps
@@ -59,6 +62,7 @@ class Run:
             if self.progress is not None:
                 self.progress.at(sim.t - self.begin)
         self._log_present(sim.t)
+        self.flush()
         self._tell_singular()
 
     def _segment(self, most: int) -> None:
@@ -120,6 +124,8 @@ class Run:
 
     def _refresh(self, t: float) -> None:
         x, nq = self.stepper.x, self.sim.model.nq
+        if self.sim._inputs.pushes_end(t):
+            self.flush()  # rows with another push are worked out on their own
         u = self.sim._inputs.at(t, x[:nq], x[nq:])
         if not np.array_equal(u[:-1], self.stepper.u[:-1]):
             self.stepper.u = u
@@ -130,26 +136,33 @@ class Run:
             self._log_present(t)
 
     def _log_present(self, t: float) -> None:
-        if self.buffer is None or (len(self.buffer) and t <= self._last_logged):
+        if self.buffer is None or t <= self._last_logged:
             return
-        if not len(self.stepper.u):
-            self._refresh(t)
         self._log_rows(np.array([t]), self.stepper.x[None, :])
 
     def _log_rows(self, t: Array, x: Array) -> None:
+        """Rows under the present input; they are worked out together with later ones."""
         if self.buffer is None or not len(t):
             return
-        sim, nq = self.sim, self.sim.model.nq
-        x = np.ascontiguousarray(x)
+        self._waiting.append((t, x, np.tile(self.stepper.u, (len(t), 1))))
+        self._last_logged = float(t[-1])
+        if sum(len(rows[0]) for rows in self._waiting) >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand the rows that wait to the log."""
+        if self.buffer is None or not self._waiting:
+            return
+        sim, nq, nv = self.sim, self.sim.model.nq, self.sim.model.nv
+        t, x, u = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*self._waiting, strict=True))
+        self._waiting = []
         q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:])
-        a = self.stepper.accelerations(x, t, sim.step_length)
-        tau = np.tile(sim._inputs.tau, (len(t), 1))
+        a = self.stepper.accelerations(x, u, t, sim.step_length)
         contact: dict[str, Array] = {}
         if sim.contact is not None and sim._system.contacts is not None:
             found, _ = sim._system.contacts.batch_status(q, v)
             contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
-        self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q), contact)
-        self._last_logged = float(t[-1])
+        self.buffer.append(t, q, v, a, u[:, :nv], sim._inputs.external(t, q, u), contact)
         self._tell_singular()
 
     def _tell_singular(self) -> None:
@@ -214,5 +227,3 @@ class Run:
             "seconds_of_computing": wall,
             "real_time_factor": span / wall if wall > 0.0 else np.inf,
         }
-
-    _last_logged: float = -np.inf

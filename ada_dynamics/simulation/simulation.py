@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics._version import __version__
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import checked_times, on_loops, refuse_undetermined, start_state, warn_if_too_stiff
@@ -30,7 +31,7 @@ from ada_dynamics.simulation.reporting import Reporter, reporter
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
-from ada_dynamics.simulation.system import System, frictionless, tree_of
+from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
 
 Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
@@ -117,7 +118,7 @@ class Simulation:
         self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
         q0, v0 = start_state(self.model, q, v)
         smooth = frictionless(self.model)
-        self.dynamics = dynamics or Dynamics(smooth, algorithm, pose=q0 if self.model.loops else None)
+        self.dynamics = dynamics or dynamics_for(smooth, algorithm, q0)
         q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
         self.contact, self.external = contact, tuple(external)
         law = controller if isinstance(controller, CompiledController) and period is None else None
@@ -232,6 +233,8 @@ class Simulation:
                 run.until(self.t + duration)
         except BaseException as problem:
             if isinstance(problem, Exception):
+                with suppress(AdaError):  # the recording itself may be what failed
+                    run.flush()
                 problem.log = buffer.log(**run.figures(began))  # type: ignore[attr-defined]
             raise
         finally:

@@ -98,16 +98,18 @@ class Stepper:
         """The rate that an adaptive method kept does not hold any more."""
         self._counters[5] = 0
 
-    def accelerations(self, X: Array, T: Array, h: float) -> Array:
-        """Accelerations in rows of states at some times, under the present input.
+    def accelerations(self, X: Array, U: Array, T: Array, h: float) -> Array:
+        """Accelerations in rows of states, inputs and times.
 
         A semi-implicit step has no others than the mean ones of the step that follows.
         """
         if not (self.method.is_direct and self.system.is_compiled):
-            return self.system.accelerations(X, np.tile(self._u, (len(T), 1)), T)
-        self._u[-1] = h
+            return self.system.accelerations(X, U, T)
+        U[:, -1] = h
         nq = self.system.model.nq
-        after = [self.system.step.single_status(x, self._u, T[i : i + 1])[0] for i, x in enumerate(X)]
+        after = [
+            self.system.step.single_status(x, u, T[i : i + 1])[0] for i, (x, u) in enumerate(zip(X, U, strict=True))
+        ]
         return (np.array(after)[:, nq:] - X[:, nq:]) / h
 
     # --- fixed steps --------------------------------------------------------------------------------------------

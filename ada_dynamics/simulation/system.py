@@ -17,7 +17,7 @@ from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
-from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.errors import AdaError, InputError, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -171,6 +171,29 @@ class System:
         if push is not None:
             pushes[...] = push
         return np.concatenate([tau, parameters, pushes, [h]])
+
+
+def dynamics_for(model: Model, algorithm: str, q: Array) -> Dynamics:
+    """Dynamics for motions that start in q.
+
+    How loops are eliminated is planned around a pose. Where the plans of the model's own one hold in q, they are taken:
+    they serve every start, so that there is one kernel for all.
+    """
+    if not model.loops:
+        return Dynamics(model, algorithm)
+    try:
+        usual = Dynamics(model, algorithm)
+        closed = usual.kernels.closed
+        assert closed is not None
+        if closed.plans.is_dense_only:
+            return usual
+        solver = closed_quantities.elimination(closed.tree, closed.plans, closed.cheapest)
+        rest = [0.0] * model.nv
+        guards = [float(g) for g in solver.guards(solver.run(q.tolist(), rest, rest))]
+    except (AdaError, ZeroDivisionError):
+        return Dynamics(model, algorithm, pose=q)
+    singular = usual.loop_state(q).is_singular  # where no plan would hold
+    return usual if singular or all(g >= 0.0 for g in guards) else Dynamics(model, algorithm, pose=q)
 
 
 def tree_of(dynamics: Dynamics) -> Tree:

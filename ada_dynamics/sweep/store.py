@@ -28,6 +28,7 @@ FORMAT = 1
 NEW, GOOD, BAD = 0, 1, 2  # of a run: no row, done, failed
 SYNC_AFTER = 1.0  # [s] between two times that rows are pushed to the disk; the operating system has them at once
 _SHOWN = 6  # differences in a message
+_LONGEST_HEADER = 2**26  # bytes
 
 
 class SweepError(InputError):
@@ -73,7 +74,7 @@ def read_index(folder: Path) -> Index | None:
 
 
 def _indexed(path: Path, file: IO[bytes]) -> Index | None:
-    first = file.readline()
+    first = file.readline(_LONGEST_HEADER)
     if not first.endswith(b"\n"):
         return None
     header = _parsed(first)

@@ -241,3 +241,20 @@ def test_the_documents_experiments_hold(name, tmp_path):
     result = scenarios.reproduce(scenarios.load(name), Path(tmp_path))
     assert not result.error
     assert [c.as_json() for c in result.outcome.claims if not c.holds] == []
+
+
+def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents_times(tmp_path, monkeypatch):
+    from ada_dynamics.scenarios.experiments import hybrid_cost as home
+
+    if home.reason_for_fallback() is not None:
+        pytest.skip("nothing can be compiled here")
+    monkeypatch.setattr(home, "ROUNDS", 1)
+    monkeypatch.setattr(home, "REPETITIONS", 1)
+    monkeypatch.setattr(home, "PLANAR", {name: {7: of[7]} for name, of in home.PLANAR.items()})
+    monkeypatch.setattr(home, "FREE", {name: {n: of[n] for n in (6, 12)} for name, of in home.FREE.items()})
+    outcome = home.hybrid_cost(None, tmp_path, lambda share, text: None)
+    assert outcome.claims[0].measured < 1e-11  # conditions of the mass matrices are some thousand
+    assert all(claim.measured > 0.0 for claim in outcome.claims)  # how fast they are is for benchmarks
+    assert outcome.tables[0].rows[0][5:] == [38.2, 32.0, 19.1, 0.597]
+    assert [row[4:] for row in outcome.tables[1].rows] == [[35.8, 25.4, 0.709], [80.3, 53.2, 0.663]]
+    assert outcome.figures[0].is_file()

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
-PATIENCE = 90.0  # [s] at most; drawing without a GPU takes seconds, the first time most
+PATIENCE = 180.0  # [s] at most; drawing without a GPU takes seconds, the first time most
 # What viser's own page says when a drag begins; the drag works.
 HARMLESS = "Unable to preventDefault inside passive event listener invocation."
 OPTIONS = [
@@ -78,11 +78,11 @@ class Visit:
         browser.get(self.page.url)
         self.until(self.page.server.get_clients, "the browser connects")
 
-    def until(self, holds, what):
+    def until(self, holds, what, every=0.1):
         deadline = time.monotonic() + PATIENCE
         while not holds():
             assert time.monotonic() < deadline, f"waited {PATIENCE} s until {what}"
-            self.page._ended.wait(0.1)
+            self.page._ended.wait(every)
 
     def picture(self):
         from PIL import Image
@@ -151,7 +151,7 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
 
     model = ada.load("four_bar")
     here = visit(lambda page: PosePage(page, model, start_of_mechanism("four_bar")))
-    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn")
+    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     before, start = here.drawn(), here.shown.posing.q.copy()
     parts = here.shown.scene.part_positions()
 
@@ -162,7 +162,7 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     assert np.abs(here.shown.posing.q[1:] - start[1:]).min() > np.radians(13.0)  # the other joints follow
     assert here.shown.posing.gap < 1e-10
     assert np.abs(here.shown.scene.part_positions() - parts).max() > 0.1
-    here.until(lambda: _differ(here.drawn(), before), "the picture changes")
+    here.until(lambda: _differ(here.drawn(), before), "the picture changes", every=1.0)
     follower = float(here.shown.sliders[1][1].value)
     fields = [e.get_attribute("value") for e in here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")]
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
@@ -181,7 +181,7 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):
     log = ada.Simulation(model, ada.assemble(model, [2.356, -0.785, 3.927])).run(2.0)
     log.events.append(EventRecord(1.0, "half way", *log.at(1.0)))
     here = visit(lambda page: PlaybackPage(page, log))
-    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn")
+    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.shown.clock.repeats = True
     here.click("play")
     here.until(lambda: here.shown.clock.now > 0.2, "time goes on")
@@ -197,7 +197,7 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit
 
     simulation = StandIn(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
     here = visit(lambda page: LivePage(page, simulation))
-    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn")
+    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.click("push")
     here.until(lambda: simulation.pushed, "the button pushes")
     here.click("play")
@@ -207,7 +207,7 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit
     here.click("back to the start")
     here.until(lambda: simulation.t == 0.0, "it starts anew")
     count = len(simulation.pushed)
-    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start")
+    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start", every=1.0)
     here.click("play")
     pixels = here.drawn()
     x, y = pixels[np.argsort(pixels[:, 1])[len(pixels) // 2]].tolist()

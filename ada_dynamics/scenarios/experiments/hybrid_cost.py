@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 STATES = 64
 ROUNDS = 15
-REPETITIONS = 8  # at most
+REPETITIONS = 6  # at most
 SETTLED = 0.03  # share by which the least times may still fall when they count as found
 EVALUATIONS = 60_000  # 10 s in steps of 1 ms, six stages each
 LAGRANGE, ADA, HYBRID = "Lagrange", "ADA", "hybrid"

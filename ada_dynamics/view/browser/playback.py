@@ -78,7 +78,7 @@ class PlaybackPage:
         self.clock = Clock(float(log.t[0]), float(log.t[-1]))
         self.scene = Scene(page.server, log.model, log.dynamics)
         self._thin = log[:: max(1, -(-len(log) // _PLOTTED))]
-        self.scene.frame(self._thin.q[:: max(1, len(self._thin) // _FRAMED)])
+        self.scene.frame(list(self._thin.q[:: max(1, len(self._thin) // _FRAMED)]))
         self._plots: list[LogPlot] = []
         self._last = time.monotonic()
         self._cursor_due = 0.0

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada sweep`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ada_dynamics.cli import main
+
+SWEEP = """
+scenario: T3.3
+with: {simulation.duration: 5 ms}
+parameters:
+  start.joints.joint_1: [135 deg, 20 deg]
+measures: [loop_gap]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "s.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+def ada(*words: object) -> int:
+    return main(["sweep", *map(str, words)])
+
+
+def test_it_runs_shows_and_exports(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threads = ("--executor", "threads", "--jobs", 1)
+    assert ada(file, *threads, "--limit", 1, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["left"] == 1
+    assert ada("status", file.with_suffix("")) == 1
+    assert "1 of 2 runs done, 0 failed, 1 left" in capsys.readouterr().out
+    assert ada(file, *threads) == 0
+    out = capsys.readouterr().out
+    assert "1 of 2 runs done, 1 failed, 0 left" in out
+    assert "failed, 1 times: ScenarioError" in out
+    assert "loop_gap" in out
+    assert ada(file, *threads, "--strict") == 1
+    assert ada("status", file.with_suffix(""), "--strict") == 1
+    for ending in ("csv", "npz"):
+        assert ada("export", file.with_suffix(""), file.with_suffix(f".{ending}")) == 0
+    assert len(file.with_suffix(".csv").read_text().splitlines()) == 3
+    assert np.load(file.with_suffix(".npz"))["status"].tolist() == ["done", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["status"], "ada sweep status DIR"),
+        (["status", "nowhere"], "no results of a sweep"),
+        (["export", "a"], "ada sweep export DIR OUT"),
+        (["a.yaml", "b.yaml"], "ada sweep FILE"),
+        (["a.txt"], "ends in .yaml"),
+        (["FILE", "--jobs", "0"], "jobs is 0"),
+        (["FILE", "--limit", "-1"], "limit is -1"),
+        (["FILE", "--executor", "threads", "--address", "tcp://127.0.0.1:1"], "'dask' alone"),
+    ],
+)
+def test_wrong_usage_is_named(file: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ada(*(file if word == "FILE" else word for word in words)) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_export_of_another_kind_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ada(file, "--executor", "threads", "--limit", 1)
+    assert ada("export", file.with_suffix(""), file.with_suffix(".xls")) == 2
+    assert ".csv, .npz" in capsys.readouterr().err

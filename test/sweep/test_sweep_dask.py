@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps on a dask cluster: a scheduler and worker processes that talk over TCP on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ada_dynamics import sweep
+from ada_dynamics.cli import main
+from ada_dynamics.errors import InputError
+
+SWEEP = """
+scenario: T3.1
+with: {simulation.duration: 5 ms}
+parameters:
+  start.joints.joint_1: {uniform: [10 deg, 80 deg]}
+  simulation.step: [1 ms, 0.5 ms]
+random: {count: 30, seed: 1}
+measures: [energy_drift]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "s.yaml"
+    path.write_text(SWEEP)
+    return path
+
+
+@pytest.mark.slow
+def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    distributed = pytest.importorskip("dask.distributed")
+    found = sweep.load(file)
+    here = list(sweep.run_sweep(found, tmp_path / "here", "threads", 1).rows())
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tcp://127.0.0.1:")
+        output = tmp_path / "s"
+        assert sweep.run_sweep(found, output, "threads", 1, limit=7).left == 53
+        with distributed.Client(cluster) as client:
+            # A client is an executor, too.
+            assert sweep.run_sweep(found, output, client, limit=13).left == 40
+            cluster.scale(0)
+            client.sync(client.scheduler.retire_workers, workers=list(client.nthreads()))
+            with pytest.raises(sweep.SweepError, match="no workers"):
+                sweep.run_sweep(found, output, client)
+            cluster.scale(2)
+            client.wait_for_workers(2, timeout=60)
+        assert main(["sweep", str(file), "--address", address, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["done"] == 60
+    there = list(sweep.read_result(output).rows())
+    assert [row["measures"] for row in there] == [row["measures"] for row in here]
+    assert len((output / "runs.jsonl").read_bytes().splitlines()) == 61
+
+
+def test_without_dask_the_extra_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    with pytest.raises(InputError, match=r"ada_dynamics\[cluster\]"):
+        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask")
+
+
+def test_an_address_without_a_scheduler_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("dask.distributed")
+
+    def nobody(address: str, **_: Any) -> None:
+        raise OSError(f"Timed out trying to connect to {address}")
+
+    monkeypatch.setattr(distributed, "Client", nobody)
+    with pytest.raises(sweep.SweepError, match=r"no dask scheduler at 'tcp://127\.0\.0\.1:9': Timed out"):
+        sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask", address="tcp://127.0.0.1:9")
