@@ -35,7 +35,7 @@ def checked_times(
         raise InputError(f"step is {step!r}; it must be a positive number of seconds, such as 1e-3.")
     if control_period is not None and not _is_positive(control_period):
         raise InputError(f"control_period is {control_period!r}; it must be a positive number of seconds, or None.")
-    if not isinstance(log_every, int | np.integer) or log_every < 1:
+    if int(log_every) != log_every or log_every < 1:
         raise InputError(f"log_every is {log_every!r}; it must be a whole number of steps, 1 or more.")
     if not 1e-15 <= tolerance <= 1.0:
         raise InputError(f"tolerance is {tolerance!r}; it must be between 1e-15 and 1.")
@@ -43,7 +43,7 @@ def checked_times(
 
 
 def _is_positive(value: object) -> bool:
-    return isinstance(value, int | float | np.floating | np.integer) and 0.0 < float(value) < np.inf
+    return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
 
 
 def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:

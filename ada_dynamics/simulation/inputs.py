@@ -121,7 +121,7 @@ class Inputs:
 
     # --- for the log --------------------------------------------------------------------------------------------
     def external(self, t: Array, q: Array, u: Array) -> dict[str, Array]:
-        """Wrenches of profiles and pushes by link, at its origin in its axes, for rows of times, positions and inputs."""
+        """Wrenches of profiles and pushes by link, at its origin in its axes, of rows."""
         total: dict[str, Array] = {}
         nv = self._model.nv
         for i, profile in enumerate(self._profiles):

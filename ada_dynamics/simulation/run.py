@@ -89,6 +89,7 @@ class Run:
         sim = self.sim
         h = sim.step_length
         before = self.stepper.x
+        origin, first = sim._origin, sim._done - self._steps_here  # which an event may change
         every = 1 if sim.events or self.stepper.method.is_adaptive else sim.log_every
         phase = self._steps_here % every
         rows = self._march(sim._origin, sim._done, steps, h, every, phase)
@@ -100,8 +101,7 @@ class Run:
         else:
             numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
         due = (numbers % sim.log_every == 0) & (numbers < self._steps_here + steps)
-        first = sim._done - self._steps_here
-        self._log_rows(sim._origin + (first + numbers[due]) * h, rows[due])
+        self._log_rows(origin + (first + numbers[due]) * h, rows[due])
         if not self._ended:
             sim._done += steps
             self._steps_here += steps

@@ -107,9 +107,8 @@ class Stepper:
             return self.system.accelerations(X, U, T)
         U[:, -1] = h
         nq = self.system.model.nq
-        after = [
-            self.system.step.single_status(x, u, T[i : i + 1])[0] for i, (x, u) in enumerate(zip(X, U, strict=True))
-        ]
+        rows = zip(X, U, T[:, None], strict=True)
+        after = [self.system.step.single_status(x, u, t)[0] for x, u, t in rows]
         return (np.array(after)[:, nq:] - X[:, nq:]) / h
 
     # --- fixed steps --------------------------------------------------------------------------------------------

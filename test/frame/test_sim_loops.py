@@ -7,8 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from ada_dynamics import cli
-from ada_dynamics import Simulation
+from ada_dynamics import Simulation, cli
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.mechanisms import four_bar, slider_crank
