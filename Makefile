@@ -40,7 +40,7 @@ format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 sim: $(READY) ## simulate the PA-10 in a browser view; ARGS="--headless --duration 10" ends by itself
-	@$(BIN)/ada sim pa10 $(ARGS)
+	@$(BIN)/ada sim pa10 --view $(ARGS)
 
 bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

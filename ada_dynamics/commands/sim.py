@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
     parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
-    parser.add_argument("--view", action="store_true", help="in the browser, in real time")
+    parser.add_argument("--view", action="store_true", help="in the browser, in real time (not with --headless)")
     parser.add_argument("--host", default="127.0.0.1", help="address of the browser view (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8080, help="port of the browser view (default 8080)")
     parser.add_argument("--no-open", action="store_true", help="do not open a browser by itself")
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     sim = Simulation(
         model, np.array(q), integrator=integrator, step=options.step, contact=contact, pushable=options.view
     )
-    if options.view:
+    if options.view and not options.headless and not options.json:
         return _live(sim, options)
     started = time.perf_counter()
     log = sim.run(5.0 if options.duration is None else options.duration, options.record, "auto")

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import itertools
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -100,7 +102,7 @@ def assembly(text: str, target: Target, level: int = 2) -> str:
 
 
 class Library:
-    """Code loaded into this process; it is unmapped when this object goes away."""
+    """Code loaded into this process; it is unmapped when the last user of this object goes away."""
 
     def __init__(self, tracker: Any) -> None:
         self._tracker = tracker
@@ -108,6 +110,9 @@ class Library:
     def address(self, name: str) -> int:
         """Address of an exported function."""
         return int(self._tracker[name])
+
+
+_alive: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 
 
 def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None = None) -> Library:
@@ -119,17 +124,27 @@ def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None 
         symbols: addresses of the functions that the object calls; nothing else is looked up, but for those
             of the C library that LLVM itself puts in for copies and zeros.
     """
+    names, addresses = tuple(exports), {**_c_library(), **(symbols or {})}
+    # Code holds no state, so that one copy serves all; LLVM keeps some 10 kB of each copy for good.
+    key = hashlib.sha256(code).hexdigest() + repr((names, sorted(addresses.items())))
     with _lock:
-        process = _Process.get()
-        builder = process.llvm.JITLibraryBuilder().add_object_img(code)
-        for name, address in {**_c_library(), **(symbols or {})}.items():
-            builder.import_symbol(name, address)
-        for name in exports:
-            builder.export_symbol(name)
-        try:
-            return Library(builder.link(process.jit(), f"ada_{next(_counter)}"))
-        except (RuntimeError, OSError) as error:
-            raise CompileError(f"compiled code cannot be loaded: {error}") from error
+        library = _alive.get(key)
+        if library is None:
+            library = _alive[key] = _linked(code, names, addresses)
+        return library
+
+
+def _linked(code: bytes, exports: Iterable[str], symbols: Mapping[str, int]) -> Library:
+    process = _Process.get()
+    builder = process.llvm.JITLibraryBuilder().add_object_img(code)
+    for name, address in symbols.items():
+        builder.import_symbol(name, address)
+    for name in exports:
+        builder.export_symbol(name)
+    try:
+        return Library(builder.link(process.jit(), f"ada_{next(_counter)}"))
+    except (RuntimeError, OSError) as error:
+        raise CompileError(f"compiled code cannot be loaded: {error}") from error
 
 
 @lru_cache(maxsize=1)

@@ -61,6 +61,11 @@ class Inputs:
             )
         return given
 
+    @property
+    def changes(self) -> bool:
+        """Whether u changes over time by itself."""
+        return self._sampler is not None or bool(self._profiles)
+
     def restart(self) -> None:
         """Forget calls of the controller, and pushes."""
         self.tau = self._constant.copy()

@@ -28,6 +28,7 @@ from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.reporting import Reporter, reporter
+from ada_dynamics.simulation.rollout import Rollout, rollout
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
@@ -247,6 +248,20 @@ class Simulation:
         if n < 1:
             raise InputError(f"n is {n!r}; it must be a positive number of steps.")
         Run(self, None, None).until(self.t + n * self.step_length)
+
+    def rollout(
+        self, q: ArrayLike, v: ArrayLike | None, duration: float, tau: ArrayLike | None = None, rows_every: int = 1
+    ) -> Rollout:
+        """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
+
+        Args:
+            q: positions of N starts, (N, nq).
+            v: velocities, (N, nv); None for rest.
+            duration: of all motions, a multiple of the step [s].
+            tau: constant efforts of all, (nv,), or of each, (N, nv); zero by default.
+            rows_every: a row for every so many steps.
+        """
+        return rollout(self, q, v, duration, tau, rows_every)
 
     def push(self, link: str, wrench: ArrayLike, duration: float = 0.1) -> None:
         """From now on, push a link for a while.

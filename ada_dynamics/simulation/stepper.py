@@ -66,6 +66,11 @@ class Stepper:
     def _native_march(self) -> March | None:
         return march() if reason_for_fallback() is None and self.system.is_compiled else None
 
+    @property
+    def is_native(self) -> bool:
+        """Whether compiled loops do the work."""
+        return self._native is not None
+
     # --- state and input ----------------------------------------------------------------------------------------
     @property
     def x(self) -> Array:

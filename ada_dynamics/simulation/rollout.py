@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many motions side by side: the same steps on the lanes of the processor, one state in each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit.emit_kernel import COLUMNS
+from ada_dynamics.jit.march import march
+from ada_dynamics.simulation.checks import start_state
+from ada_dynamics.simulation.stepper import Stepper
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.simulation import Simulation
+
+Array = NDArray[np.float64]
+BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
+
+
+class Rollout(NamedTuple):
+    """Motions of N starts, R rows each."""
+
+    t: Array  # (R,)
+    q: Array  # (N, R, nq)
+    v: Array  # (N, R, nv)
+
+
+def rollout(
+    sim: Simulation,
+    q: ArrayLike,
+    v: ArrayLike | None,
+    duration: float,
+    tau: ArrayLike | None,
+    rows_every: int,
+) -> Rollout:
+    """See `Simulation.rollout`."""
+    model, h = sim.model, sim.step_length
+    starts, efforts = _starts(sim, q, v), _efforts(sim, q, tau)
+    steps = round(duration / h)
+    if not 0.0 < duration < np.inf or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
+        raise InputError(
+            f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s."
+        )
+    states = np.empty((len(starts), steps // rows_every + 1, sim._system.size))
+    states[:, 0] = starts
+    stepper = Stepper(sim._system, sim.method, sim._stepper.tolerance)
+    together = stepper.is_native and not sim.method.is_adaptive
+    for begin in range(0, len(starts), BLOCK):
+        block = slice(begin, begin + BLOCK)
+        if together:
+            _together(sim, stepper, states[block], efforts[block], steps, rows_every)
+        else:
+            _one_by_one(sim, stepper, states[block], efforts[block], steps, rows_every)
+    times = np.arange(states.shape[1], dtype=np.float64) * np.float64(h * rows_every)
+    return Rollout(times, states[:, :, : model.nq], states[:, :, model.nq :])
+
+
+def _starts(sim: Simulation, q: ArrayLike, v: ArrayLike | None) -> Array:
+    from ada_dynamics.simulation.checks import on_loops
+
+    positions = np.asarray(q, dtype=np.float64)
+    if positions.ndim != 2 or not len(positions):
+        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {sim.model.nq}).")
+    speeds = np.zeros((len(positions), sim.model.nv)) if v is None else np.asarray(v, dtype=np.float64)
+    if speeds.shape != (len(positions), sim.model.nv):
+        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {sim.model.nv}), as q has rows.")
+    rows = []
+    for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
+        try:
+            rows.append(np.concatenate(on_loops(sim.model, sim.dynamics, *start_state(sim.model, a, b))))
+        except InputError as problem:
+            raise InputError(f"start {i}: {problem}") from None
+    return np.array(rows)
+
+
+def _efforts(sim: Simulation, q: ArrayLike, tau: ArrayLike | None) -> Array:
+    if sim._inputs.changes:
+        raise InputError(
+            "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
+            "called, and wrenches over time, go with run()."
+        )
+    count, nv = len(np.asarray(q)), sim.model.nv
+    given = np.zeros(nv) if tau is None else np.asarray(tau, dtype=np.float64)
+    if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
+        raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
+    return np.broadcast_to(given, (count, nv))
+
+
+def _one_by_one(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+    for rows, efforts in zip(states, tau, strict=True):
+        stepper.restart(rows[0])
+        stepper.u = sim._system.inputs(efforts)
+        if sim.method.is_adaptive:
+            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, sim.step_length * every, 1e-3)
+        else:
+            rows[1:] = stepper.march(0.0, 0, steps, sim.step_length, every)
+
+
+def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+    """One block; a step that stops the kernels for one of its states is taken one by one."""
+    system, method, h = sim._system, sim.method, sim.step_length
+    native = march()
+    count = -(-len(states) // native.lanes) * native.lanes
+    padded = np.minimum(np.arange(count), len(states) - 1)
+    x = np.ascontiguousarray(states[padded, 0].T)
+    u = np.ascontiguousarray(np.array([system.inputs(tau[i], h=h) for i in padded]).T)
+    t, work, progress = np.zeros(count), np.empty((method.stages + 3) * x.size), np.zeros(6)
+    log = np.empty((steps // every, *x.shape))
+    main = system.step if method.is_direct else system.rate
+    settle = None if method.is_direct and system.kernels.closed is None else system.settle
+    kernels = main.native_address(COLUMNS), settle.native_address(COLUMNS) if settle else None
+    table = method.table()
+    done = 0
+    while done < steps:
+        progress[:] = 0.0
+        rows = log[done // every :]
+        data = tuple(a.ctypes.data for a in (x, u, t, progress, rows, work)) if len(rows) else ()
+        sizes, grid = (x.size, count), (done, steps - done, every, done % every, 0.0, h)
+        if method.is_direct:
+            native.direct(*kernels, *data, *sizes, *grid)
+        else:
+            native.fixed(*kernels, *data, *sizes, table.ctypes.data, method.stages, *grid)
+        done += int(progress.view(np.int64)[0])
+        if done < steps:
+            _step_one_by_one(stepper, x, u, done, h)
+            done += 1
+            if done % every == 0:
+                log[done // every - 1] = x
+    states[:, 1:] = log[:, :, : len(states)].transpose(2, 0, 1)
+
+
+def _step_one_by_one(stepper: Stepper, x: Array, u: Array, first: int, h: float) -> None:
+    for i in range(x.shape[1]):
+        stepper.restart(x[:, i])
+        stepper.u = u[:, i]
+        stepper.march(0.0, first, 1, h, 0)
+        x[:, i] = stepper.x

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts side by side are the same motions as one after the other."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.simulation import CompiledController, Simulation, half_sine
+
+
+@pytest.fixture(scope="module")
+def arm():
+    model = ada.planar_chain(3)
+    rng = np.random.default_rng(7)
+    return model, rng.uniform(-1.0, 1.0, (13, 3)), rng.normal(size=(13, 3)), rng.normal(size=(13, 3))
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "rkf45", "semi_implicit", "dop853"])
+def test_motions_are_those_of_single_runs(arm, integrator):
+    model, q, v, tau = arm
+    sim = Simulation(model, integrator=integrator, step=2e-3)
+    together = sim.rollout(q, v, 0.2, tau, rows_every=5)
+    assert together.q.shape == (13, 21, 3)
+    for i in (0, 6, 12):
+        log = Simulation(model, q[i], v[i], tau=tau[i], integrator=integrator, step=2e-3, log_every=5).run(0.2)
+        np.testing.assert_allclose(together.t, log.t, atol=1e-15)
+        np.testing.assert_allclose(together.q[i], log.q, atol=1e-12)
+        np.testing.assert_allclose(together.v[i], log.v, atol=1e-11)
+
+
+def test_more_states_than_a_block_and_a_compiled_law(arm):
+    model, q, v, _ = arm
+    law = CompiledController(lambda t, q, v: [-3.0 * q[0] - 0.1 * v[0], 0.0, 0.0])
+    sim = Simulation(model, controller=law)
+    many = np.tile(q, (11, 1))
+    together = sim.rollout(many, np.tile(v, (11, 1)), 0.05)
+    np.testing.assert_array_equal(together.q[:13], together.q[13:26])
+    log = Simulation(model, q[4], v[4], controller=law).run(0.05)
+    np.testing.assert_allclose(together.q[4 + 130], log.q, atol=1e-12)
+
+
+def test_loops_stay_closed_through_singular_poses():
+    """The second start passes the flat pose within a step that only numbers can take; the others go on beside it."""
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    flat = np.array([np.pi / 2, 0.0, np.pi])
+    q = np.array([np.deg2rad([60.0, 30.0, 150.0]), flat, np.deg2rad([50.0, 40.0, 140.0])])
+    v = np.array([[0.0, 0.0, 0.0], [2.0, -2.0, 2.0], [0.0, 0.0, 0.0]])
+    sim = Simulation(model)
+    together = sim.rollout(q, v, 0.5, rows_every=10)
+    for i in range(3):
+        single = Simulation(model, q[i], v[i], log_every=10).run(0.5)
+        np.testing.assert_allclose(together.q[i], single.q, atol=1e-9)
+        assert max(sim.dynamics.loop_state(p).worst_gap for p in together.q[i]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros(3), None, 0.1), "one row for each start"),
+        ((np.zeros((2, 4)), None, 0.1), "start 0: q has shape"),
+        ((np.zeros((2, 3)), np.zeros((3, 3)), 0.1), r"v has shape \(3, 3\)"),
+        ((np.zeros((2, 3)), None, 0.10005), "multiple of 1 steps"),
+        ((np.zeros((2, 3)), None, -1.0), "multiple of 1 steps"),
+        ((np.zeros((2, 3)), None, 0.1, np.zeros(2)), r"tau has shape \(2,\)"),
+        ((np.array([[0.0, 0, 0], [0.0, np.nan, 0]]), None, 0.1), r"start 1: q\[1\] is not finite"),
+    ],
+)
+def test_unusable_starts_are_refused_by_number(arm, arguments, message):
+    with pytest.raises(InputError, match=message):
+        Simulation(arm[0]).rollout(*arguments)
+
+
+def test_inputs_that_change_over_time_are_refused(arm):
+    profile = half_sine("link_3", (1, 0, 0, 0, 0, 0), 0.0, 0.1)
+    with pytest.raises(InputError, match=r"go with run\(\)"):
+        Simulation(arm[0], external=[profile]).rollout(arm[1], None, 0.1)
