@@ -153,17 +153,27 @@ class Kernel:
             return self._padded(inputs, outputs, count, lanes)
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
-    def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
-        """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
+    def rows_status(self, *arrays: Array, repeats: int = 1) -> tuple[Result, int]:
+        """Like `batch_status`, by the code for one state: it is there already where batch code may have to be compiled.
+
+        Args:
+            arrays: (N, size).
+            repeats: over all rows, for benchmarks.
+        """
         inputs, count = self.signature.check_batch(arrays)
         inputs = tuple(map(np.ascontiguousarray, inputs))
         if count < 1 or repeats < 1:
-            raise InputError(f"{self.signature.name}: native_repeat needs at least one row and one repeat")
+            raise InputError(f"{self.signature.name}: the rows and the repeats must be at least one")
         outputs = self._batch_outputs(count, False)
         status = self._run("single", lambda backend: backend.repeat(inputs, outputs, count, repeats))
+        return self._result(outputs), status
+
+    def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
+        """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
+        result, status = self.rows_status(*arrays, repeats=repeats)
         if status:
             self._raise(arrays, status)
-        return self._result(outputs)
+        return result
 
     def python_call(self, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
         """The fastest callable for one state: anything that it cannot take at once goes to `general` unchanged.

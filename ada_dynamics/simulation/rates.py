@@ -22,6 +22,7 @@ from ada_dynamics.dynamics.quantities.closed import Solver
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.implicit_law import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import Scalar
@@ -104,14 +105,17 @@ class Equations:
     def acting(self, q: Vector, v: Vector, u: Vector, t: Scalar, step: Scalar | None = None) -> Acting:
         """All loads in a state; with a step also what makes them implicit."""
         nv = self.tree.nv
-        tau = list(u[:nv])
-        if self.loads.law is not None:
-            tau = [plus(a, b) for a, b in zip(tau, self.loads.law(t, q, v), strict=True)]
-        armature: list[Scalar] = [0.0] * nv
         loads = self.loads
+        tau, armature = list(u[:nv]), [0.0] * nv
+        if loads.law is not None and step is None:
+            tau = [plus(a, b) for a, b in zip(tau, loads.law(t, q, v), strict=True)]
         if step is not None or loads.stops or loads.friction_speed:
             more, armature = joint_loads(self.tree, loads.stops, loads.friction_speed or 1.0, q, v, step)
             tau = [plus(a, b) for a, b in zip(tau, more, strict=True)]
+        if loads.law is not None and step is not None:
+            efforts, stiff = implicit_law(self.tree, loads.law, t, q, v, step)
+            tau = [plus(a, b) for a, b in zip(tau, efforts, strict=True)]
+            armature = [plus(a, b) for a, b in zip(armature, stiff, strict=True)]
         wrenches, added = gather(contact_loads(self.tree, loads.contacts, q, v, step) if loads.contacts else ())
         starts = range(nv, nv + PARAMETERS * len(loads.applied), PARAMETERS)
         given = [profile_wrench(u[start : start + PARAMETERS], t) for start in starts]

@@ -112,9 +112,8 @@ class Stepper:
             return self.system.accelerations(X, U, T)
         U[:, -1] = h
         nq = self.system.model.nq
-        rows = zip(X, U, T[:, None], strict=True)
-        after = [self.system.step.single_status(x, u, t)[0] for x, u, t in rows]
-        return (np.array(after)[:, nq:] - X[:, nq:]) / h
+        after, _ = self.system.step.rows_status(X, U, T[:, None])
+        return np.asarray((after[:, nq:] - X[:, nq:]) / h)
 
     # --- fixed steps --------------------------------------------------------------------------------------------
     def march(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:

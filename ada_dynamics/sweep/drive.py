@@ -89,11 +89,12 @@ def run_sweep(
         statuses = (NEW, BAD) if retry_failed else (NEW,)
         wanted = _to_make(sweep, store, statuses, limit)
         notes = list(store.index.notes)
-        amount = min(sum(map(store.index.count, statuses)), limit or len(sweep))
+        left = sum(map(store.index.count, statuses))
+        amount, before = min(left, limit or left), len(sweep) - left
         if amount:
-            with crew_for(executor, jobs, address) as crew, _shown(progress, sweep, amount) as tell:
+            with crew_for(executor, jobs, address) as crew, _shown(progress, sweep, before, before + amount) as tell:
                 crew.check()
-                _Drive(task, crew, store, wanted, amount, tell).run()
+                _Drive(task, crew, store, wanted, amount, before, tell).run()
     result = read_result(folder)
     result.notes = notes
     return result
@@ -122,11 +123,11 @@ class _Function:
         return None
 
 
-def _shown(progress: Any, sweep: Sweep, amount: int) -> Any:
+def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> Any:
     if progress is None:
         return _Function(lambda share, text: None)
     if progress == "auto":
-        return Progress(amount, sweep.name, "runs")
+        return Progress(total, sweep.name, "runs", start=before)
     if callable(progress):
         return _Function(progress)
     raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
@@ -135,9 +136,11 @@ def _shown(progress: Any, sweep: Sweep, amount: int) -> Any:
 class _Drive:
     """The loop that hands out chunks and takes rows back."""
 
-    def __init__(self, task: Task, crew: Crew, store: Store, wanted: Iterator[Run], amount: int, tell: Tell) -> None:
+    def __init__(
+        self, task: Task, crew: Crew, store: Store, wanted: Iterator[Run], amount: int, before: int, tell: Tell
+    ) -> None:
         self._task, self._crew, self._store = task, crew, store
-        self._wanted, self._amount, self._tell = wanted, amount, tell
+        self._wanted, self._amount, self._before, self._tell = wanted, amount, before, tell
         self._again: deque[Run] = deque()  # handed back unmade
         self._suspects: deque[Run] = deque()  # were under way when a worker died
         self._flying: dict[Future, tuple[Run, ...]] = {}
@@ -235,7 +238,8 @@ class _Drive:
         self._report()
 
     def _report(self) -> None:
-        self._tell(self._made / self._amount, f"{self._failed} failed" if self._failed else "")
+        share = (self._before + self._made) / (self._before + self._amount)
+        self._tell(share, f"{self._failed} failed" if self._failed else "")
 
     def _save_landed(self) -> None:
         """Keep what has come back but is not on disk yet."""
