@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PACKAGES := $(wildcard ada_dynamics ada_controllers ada_hardware)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format sim bench fuzz soak docs clean
+.PHONY: help setup test lint format sim bench fuzz soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ soak: $(READY) ## long runs that watch drift, memory and deadlines
 docs: $(READY) ## the documentation as pages, docs/_build/index.html; a warning is an error
 	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 	@echo docs/_build/index.html
+
+pictures: $(READY) ## the pictures of README and examples, from what they compute
+	@$(BIN)/python docs/pictures.py
 
 clean: ## remove everything that these targets made, .venv too
 	@rm -rf $(VENV) build install log dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -64,7 +64,13 @@ EXTRAS = {
     "record": RECORD,
     "view": VIEW,
     "cluster": CLUSTER,
-    "tools": ["scipy>=1.11,<2", "transforms3d>=0.4.2,<0.5", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"],
+    "tools": [
+        "scipy>=1.11,<2",
+        "transforms3d>=0.4.2,<0.5",
+        "matplotlib>=3.8,<4",
+        "imageio-ffmpeg>=0.5,<1",
+        "pillow>=10",
+    ],
     "test": [
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",

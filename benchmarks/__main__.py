@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import assembly, chains, closed, compiling, flops, forward, hybrid, machine, other
+from benchmarks import assembly, chains, closed, compiling, flops, forward, hybrid, machine, other, simulation
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
 
@@ -22,6 +22,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "compile": compiling.run,
     "flops": flops.run,
     "other": other.run,
+    "simulation": simulation.run,
 }
 METHOD = """\
 method: all contenders of a table in turn, in this one process, round after round. Shown are medians over the rounds;

@@ -108,11 +108,11 @@ class Mujoco:
     def native(self, q: Array, v: Array, tau: Array, repeats: int = 500) -> Contender | None:
         """`mj_forward` in a compiled loop (made here, by LLVM): nothing of Python and no copies in the time."""
         self.set_state(q[0], v[0], tau[0])
-        function = _mj_forward(self.mujoco)
+        function = c_function(self.mujoco, "mj_forward")
         if function is None:
             return None
         names = {
-            "f": _calling_loop(),
+            "f": calling_loop(),
             "function": function,
             "m": self.model._address,
             "d": self.data._address,
@@ -157,11 +157,11 @@ def _has_batch() -> bool:
     return importlib.util.find_spec("mujoco.batch") is not None
 
 
-def _mj_forward(mujoco: Any) -> int | None:
-    """Address of the C function in the library that is loaded already."""
+def c_function(mujoco: Any, name: str) -> int | None:
+    """Address of a C function in MuJoCo's library, which is loaded already."""
     for path in Path(mujoco.__file__).parent.glob("libmujoco*"):
         library = ctypes.CDLL(str(path), mode=getattr(os, "RTLD_NOLOAD", 0) | getattr(os, "RTLD_LAZY", 0))
-        return ctypes.cast(library.mj_forward, ctypes.c_void_p).value
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     return None
 
 
@@ -182,8 +182,8 @@ end:
 _kept: list[compiler.Library] = []
 
 
-def _calling_loop() -> Callable[[int, int, int, int], int]:
-    """A compiled loop that calls a C function of two pointers."""
+def calling_loop() -> Callable[[int, int, int, int], int]:
+    """A compiled loop that calls a C function of two pointers, so many times."""
     if not _kept:
         _kept.append(compiler.load(compiler.compile_text(_LOOP, Target.host()), ["call_again"]))
     pointer = ctypes.c_void_p

@@ -18,7 +18,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ada_dynamics import Dynamics, Simulation
+from ada_dynamics import Contact, Dynamics, Simulation, load
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.simulation import CompiledController, half_sine
+from ada_dynamics.view.drawing import Figurine, prepare
+from ada_dynamics.view.drawing import draw as draw_pose
 from ada_dynamics.view.skeleton import skeleton
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,6 +144,50 @@ def singular_passing(example: Names) -> Figure:
     return figure
 
 
+def motions() -> Figure:
+    """Three motions side by side: poses over time, and the energies under them."""
+    arm = load("pa10")
+    start = np.zeros(arm.nq)
+    start[1] = 0.8
+    linkage, humanoid = load("closed_4r"), load("khr1")
+    home = start_of("khr1")
+
+    def servos(t: Any, q: Any, v: Any) -> list[Any]:
+        return [0.0] * 6 + [-20.0 * (q[i + 1] - home[i + 1]) - 0.3 * v[i] for i in range(6, humanoid.nv)]
+
+    push = half_sine("trunk", (8.0, 0, 0, 0, 0, 0), 0.3, 0.1, frame="world")
+    logs = [
+        Simulation(arm, start).run(1.2),
+        Simulation(linkage, np.radians([60, 30, 150])).run(0.7),
+        Simulation(
+            humanoid,
+            home,
+            contact=Contact.of_shapes(humanoid, ("left_sole", "right_sole", "trunk", "left_forearm", "right_forearm")),
+            controller=CompiledController(servos),
+            external=[push],
+            integrator="semi_implicit",
+        ).run(1.2),
+    ]
+    titles = ("falls", "passes a singular pose", "is pushed")
+    figure = Figure(figsize=(10.0, 5.6), layout="constrained")
+    grid = figure.add_gridspec(2, 3, height_ratios=[2.4, 1.0])
+    for column, (log, title) in enumerate(zip(logs, titles, strict=True)):
+        figurine = Figurine(log.dynamics)
+        poses = [figurine.at(log.q[i]) for i in np.linspace(0, len(log) - 1, 6).astype(int)]
+        axes = prepare(figure, grid[0, column], poses, "xz")
+        for i, pose in enumerate(poses):
+            draw_pose(axes, pose, "xz", 0.12 + 0.88 * (i / 5) ** 1.5, 2.0 + i)
+        axes.set_title(f"{log.model.name} {title}", fontsize="medium")
+        below: Any = figure.add_subplot(grid[1, column])
+        for values, label in zip((*log.energy, log.total_energy), ("kinetic", "potential", "total"), strict=True):
+            below.plot(log.t, values, label=label)
+        below.set(xlabel="time [s]", ylabel="energy [J]")
+        if not column:
+            below.legend(fontsize="small")
+    return figure
+
+
+OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
     one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing)
 }
@@ -169,11 +217,15 @@ def _colours(values: Any) -> list[tuple[float, float, float]]:
 
 
 def draw(name: str, folder: str | Path = IMAGES) -> Path:
-    """Run an example and draw its picture."""
+    """Run an example, if the picture is of one, and draw it."""
+    if name in OVERVIEWS:
+        return _save(OVERVIEWS[name](), Path(folder) / f"{name}.png")
     with contextlib.redirect_stdout(io.StringIO()):
         example = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
-    path = Path(folder) / f"example_{name}.png"
-    figure = PICTURES[name](example)
+    return _save(PICTURES[name](example), Path(folder) / f"example_{name}.png")
+
+
+def _save(figure: Figure, path: Path) -> Path:
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=DOTS)
     # A palette makes it a third of the size; without matplotlib's version in it, the same picture is the same file.
@@ -182,5 +234,5 @@ def draw(name: str, folder: str | Path = IMAGES) -> Path:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or PICTURES:
+    for wanted in sys.argv[1:] or (*OVERVIEWS, *PICTURES):
         print(draw(wanted))
