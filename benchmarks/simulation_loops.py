@@ -15,7 +15,7 @@ from ada_dynamics.simulation import Log, Simulation
 from benchmarks import peers
 from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.report import Report
-from benchmarks.simulation_peers import EULER, RK4, MujocoMarch, closed_forward, euler, rk4
+from benchmarks.simulation_peers import EULER, RK4, MujocoMarch, closed_forward, euler, rk4, with_points
 from benchmarks.timing import Contender, Plan, Timings, measure
 
 Array = NDArray[np.float64]
@@ -140,8 +140,9 @@ def _pinocchio(model: ada.Model, q: Array, steps: int) -> list[tuple[Row, Conten
 
 
 def _mujoco(model: ada.Model, q: Array, steps: int) -> list[tuple[Row, Contender]]:
-    """Its steps; a loop is one point that is held, which is all that a plane needs."""
+    """Its steps; the loop is one point that is held, which is all that a plane needs."""
     made = []
+    model = with_points(model)
     for kind in (EULER, RK4):
         for solref in (None, STIFF):
             engine = MujocoMarch(model, kind, STEP, solref)

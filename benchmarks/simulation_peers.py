@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.writers import render
 from benchmarks import peers
 from benchmarks.timing import Contender
@@ -86,6 +88,14 @@ def _text(model: ada.Model) -> str:
     if model.loops:
         root.find("compiler").set("boundinertia", "1e-9")  # type: ignore[union-attr]
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def with_points(model: ada.Model) -> ada.Model:
+    """The mechanism with loops that hold points alone, which is as good in a plane and the least work for MuJoCo."""
+    parts = Parts.of(model)
+    for name, loop in parts.loops.items():
+        parts.loops[name] = replace(loop, kind="spherical")
+    return parts.build()
 
 
 # --- pinocchio ------------------------------------------------------------------------------------------------------
