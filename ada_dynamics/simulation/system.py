@@ -135,7 +135,8 @@ class System:
         else:
             with warnings.catch_warnings(record=True) as met:
                 warnings.simplefilter("always", SingularPoseWarning)
-                a = closed.motion("late", *at, flat).accelerations
+                # where one kernel has all in it, it has just refused: the next tier's turn
+                a = closed.motion("late" if self.is_compiled else self.kernels.candidate, *at, flat).accelerations
             singular = any(issubclass(w.category, SingularPoseWarning) for w in met)
         moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
         return np.array([*moved, *a], dtype=float), singular
