@@ -92,7 +92,7 @@ def power_balance(
 
     Args:
         motion: a `Log`: model, t, q, v; its tau, external wrenches and contact wrenches where it has them.
-        stops: the joint stops that acted.
+        stops: the joint stops that acted; by default those of the simulation that made a log.
         friction_speed: speed under which Coulomb friction was as good as viscous (`joint_loads`); by default that of
             simulations for their logs, and f sign(v) for other motions.
         places: where the contacts are (see `balance`); the log's own by default.
@@ -107,6 +107,7 @@ def power_balance(
     kinetic, potential = energy_of(motion)
     efforts = _efforts(motion)
     lost = zeros + dissipated_power(motion.model, motion.v, _friction_speed(motion, friction_speed))
+    stops = stops or _stops(motion)
     stopping = zeros + (stop_power(motion.model, stops, motion.q, motion.v) if stops else 0.0)
     external = zeros + external_power(dynamics, motion.q, motion.v, getattr(motion, "external", None) or {})
     contact = zeros + _contact_power(dynamics, motion, places)
@@ -128,6 +129,11 @@ def _efforts(motion: Motion) -> Array:
             "nobody knows the power of the motors."
         )
     return rows
+
+
+def _stops(motion: Any) -> JointStops | None:
+    own = (getattr(motion, "info", None) or {}).get("stops")
+    return None if own is None else JointStops(**own)
 
 
 def _friction_speed(motion: Any, given: float | None) -> float | None:

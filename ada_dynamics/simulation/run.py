@@ -162,7 +162,8 @@ class Run:
         if sim.contact is not None and sim._system.contacts is not None:
             found, _ = sim._system.contacts.batch_status(q, v)
             contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
-        self.buffer.append(t, q, v, a, u[:, :nv], sim._inputs.external(t, q, u), contact)
+        tau = u[:, :nv] if sim._law is None else u[:, :nv] + sim._law.batch(np.ascontiguousarray(t[:, None]), q, v)
+        self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q, u), contact)
         self._tell_singular()
 
     def _tell_singular(self) -> None:

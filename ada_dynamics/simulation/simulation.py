@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -131,7 +132,8 @@ class Simulation:
             sampler = Sampler(self.model, controller, period or self.step_length)
         self._inputs = Inputs(self._system, self.external, sampler, tau)
         self.events = tuple(events)
-        self._options = {"contact": contact, "stops": stops, "friction_speed": friction_speed}
+        self._law = None if law is None else law.kernel(self.model)
+        self._stops, self._friction_speed = stops, friction_speed
         warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, q0)
         self._start = q0, v0
         self.reset()
@@ -289,6 +291,10 @@ class Simulation:
             "log_every": self.log_every,
             "version": __version__,
         }
+        if any(joint.friction for joint in self.model.joints.values()):
+            info["friction_speed"] = self._friction_speed
+        if self._stops is not None:
+            info["stops"] = asdict(self._stops)
         if self.method.is_adaptive:
             info["tolerance"] = self._stepper.tolerance
         return info

@@ -22,7 +22,7 @@ def test_a_humanoid_stands_on_the_ground_that_it_would_fall_through_without(ada)
     data = json.loads(ada("sim", "khr1", "--json", "--duration", "1")[1])
     assert data["integrator"] == "semi_implicit"
     heights = [state["q"][2] for state in data["states"]]
-    assert min(heights) > -0.05  # without motors it goes down, the hips between the limbs that touch; not through the floor
+    assert min(heights) > -0.05  # it goes down, hips between limbs that touch, not through the floor
     free = json.loads(ada("sim", "khr1", "--json", "--duration", "1", "--ground", "off")[1])
     assert free["states"][-1]["q"][2] == pytest.approx(heights[0] - 0.5 * 9.81, abs=0.05)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.errors import InputError, SingularPoseWarning
 from ada_dynamics.model import Limits
 from ada_dynamics.model.mechanisms import four_bar
@@ -163,6 +164,7 @@ def test_a_compiled_law_acts_continuously_and_as_the_same_law_called_often(pendu
 
 def test_energy_that_a_law_takes_out_is_what_the_motion_loses(pendulum):
     log = Simulation(pendulum, [0.5], controller=CompiledController(lambda t, q, v: [-0.4 * v[0]])).run(2.0)
+    np.testing.assert_allclose(log.tau, -0.4 * log.v, atol=1e-15)
     lost = np.trapezoid(0.4 * log.v[:, 0] ** 2, log.t)
     assert log.total_energy[0] - log.total_energy[-1] == pytest.approx(lost, rel=1e-6)
 
@@ -203,6 +205,7 @@ def test_a_stop_turns_a_pendulum_around(pendulum):
     log = Simulation(pendulum, [0.0], [5.0], stops=JointStops(stiffness=2e4, damping=0.1)).run(1.0)
     assert 1.2 < log.q[:, 0].max() < 1.3
     assert log.v[:, 0].min() < -3.0
+    assert power_balance(log).worst < 1e-3  # the log says which stops acted; a bounce is a dozen rows
 
 
 def test_limits_are_events_and_end_a_run_where_wanted(pendulum):
