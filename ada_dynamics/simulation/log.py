@@ -186,33 +186,37 @@ class Log(LogQuantities):
         v = _hermite(s, self.v[i], self.v[i + 1], h * slopes[0], h * slopes[1])
         return self.model.integrate(self.q[i], moved), v
 
+    def _file(self, path: PathLike | None, ending: str) -> Path:
+        """Without a path: the model's name, where the program runs."""
+        return Path(self.model.name + ending) if path is None else Path(path)
+
     # --- files --------------------------------------------------------------------------------------------------
-    def save(self, path: PathLike) -> Path:
+    def save(self, path: PathLike | None = None) -> Path:
         """Write everything to an .npz file, which `Log.load` reads bit for bit. Returns the file."""
         return self.to_npz(path)
 
-    def to_npz(self, path: PathLike) -> Path:
+    def to_npz(self, path: PathLike | None = None) -> Path:
         """Write everything to an .npz file, which `Log.load` and `numpy.load` read. Returns the file."""
         from ada_dynamics.simulation.record.npz import write_npz
 
-        return write_npz(self, Path(path))
+        return write_npz(self, self._file(path, ".npz"))
 
-    def to_csv(self, path: PathLike) -> Path:
+    def to_csv(self, path: PathLike | None = None) -> Path:
         """Write t, q, v, a, tau, wrenches and energies as a table with a line of names and units. Returns the file."""
         from ada_dynamics.simulation.record.csv_table import write_csv
 
-        return write_csv(self, Path(path))
+        return write_csv(self, self._file(path, ".csv"))
 
-    def to_mcap(self, path: PathLike, rate: float = 100.0) -> Path:
+    def to_mcap(self, path: PathLike | None = None, rate: float = 100.0) -> Path:
         """Write everything to an .mcap file, for Foxglove, PlotJuggler, rerun and `Log.load`. Returns the file.
 
         Args:
-            path: the file.
+            path: the file; the model's name by default.
             rate: of what is there for viewers, such as /tf [Hz]; the states themselves are all in it.
         """
         from ada_dynamics.simulation.record.recorder import write_mcap
 
-        return write_mcap(self, Path(path), rate)
+        return write_mcap(self, self._file(path, ".mcap"), rate)
 
     @staticmethod
     def load(path: PathLike) -> Log:

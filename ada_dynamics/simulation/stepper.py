@@ -18,7 +18,7 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.march import March, march
-from ada_dynamics.jit.march_text import SMALLEST_STEP, STEP_TOO_SMALL
+from ada_dynamics.jit.march_text import DIRECT_PASSES, SMALLEST_STEP, STEP_TOO_SMALL
 from ada_dynamics.simulation.march import error_and_factor, explicit_step
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
@@ -284,6 +284,11 @@ class Stepper:
             self._last_singular = t
 
     def _settled(self, x: Array) -> Array:
+        for _ in range(DIRECT_PASSES if self.method.is_direct else 1):
+            x = self._settled_once(x)
+        return x
+
+    def _settled_once(self, x: Array) -> Array:
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None
         if settle is not None:
             found, status = settle.single_status(x)

@@ -268,3 +268,10 @@ def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
     assert np.array_equal(found.q, log.q[[0, -1]])
     assert len(buffer) == 60
     assert taken == [*log.t, "end", "singular"]
+
+
+def test_without_a_path_files_have_the_models_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log = ada.Simulation(ada.planar_chain(2), [0.3, 0.2]).run(0.01)
+    assert {log.save().name, log.to_csv().name} == {f"{log.model.name}.npz", f"{log.model.name}.csv"}
+    np.testing.assert_array_equal(ada.Log.load(log.save()).q, log.q)
