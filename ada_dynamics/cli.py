@@ -10,10 +10,7 @@ from collections.abc import Sequence
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-
-USAGE_ERROR = 2
-INTERRUPTED = 130  # as shells count: 128 + SIGINT
-PIPE_CLOSED = 141  # 128 + SIGPIPE
+from ada_dynamics.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_ERROR
 
 _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.

@@ -13,7 +13,7 @@ from ada_dynamics.simulation import Simulation
 from benchmarks import peers, robots, simulation_accuracy, simulation_loops, simulation_use
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Aim, Report
-from benchmarks.simulation_peers import EULER, RK4, MujocoMarch
+from benchmarks.simulation_peers import EULER, EVERY_ROW, RK4, MujocoMarch
 from benchmarks.timing import Contender, Plan, measure
 
 Array = NDArray[np.float64]
@@ -38,6 +38,10 @@ PAIRS = (("semi_implicit", EULER), ("rk4", RK4), ("rkf45", RK4))
 def run(report: Report, plan: Plan, quick: bool) -> None:
     """All parts; a quick run leaves out the hour and shortens the rest."""
     report.begin("simulation", "motions over time against MuJoCo, and scipy with pinocchio")
+    report.note(
+        "MuJoCo steps in a compiled loop around mj_step, without geoms, contacts, limits, sensors and actuators; "
+        f"{_rows('')!r}: run() with its log, and mujoco.rollout, which keeps states alone"
+    )
     full = robots.pa10(full=True).model()
     for case in (Case(ada.load("pa10"), explicit=10.0), Case(full))[: 1 if quick else 2]:
         _steps(case, report, plan, 50 if quick else 1000)
@@ -67,11 +71,6 @@ def _steps(case: Case, report: Report, plan: Plan, steps: int) -> None:
     present = set(timings.labels)
     title = f"{case.model.name}: a step of {STEP * 1e3:g} ms"
     report.timings(title, timings, [a for a in aims if {a.slow, a.fast} <= present])
-    if not report.notes or "are run(), log and all" not in report.notes[-1]:
-        report.note(
-            "MuJoCo steps in a compiled loop around mj_step, without geoms, contacts, limits, sensors and actuators; "
-            f"'{_rows('')}' are run(), log and all, and mujoco.rollout, which keeps states alone"
-        )
 
 
 def _label(integrator: str) -> str:
@@ -79,7 +78,7 @@ def _label(integrator: str) -> str:
 
 
 def _rows(label: str) -> str:
-    return f"{label}, every row kept".removeprefix(", ")
+    return f"{label}, {EVERY_ROW}" if label else EVERY_ROW
 
 
 def _ours(sim: Simulation, steps: int) -> list[Contender]:

@@ -20,6 +20,7 @@ from benchmarks.timing import Contender
 
 Array = NDArray[np.float64]
 EULER, RK4 = "MuJoCo Euler", "MuJoCo RK4"
+EVERY_ROW = "every row kept"
 _INTEGRATORS = {EULER: "mjINT_EULER", RK4: "mjINT_RK4"}
 
 
@@ -72,7 +73,7 @@ class MujocoMarch:
             made.append(Contender(self.kind, f"{back}f(a, m, d, n)", {**names, **call}, steps))
         statement = "f(model, data, start, nstep=n)"
         names |= {"f": rollout.rollout, "start": self._start(q)}
-        made.append(Contender(f"{self.kind}, every row kept", statement, names, steps))
+        made.append(Contender(f"{self.kind}, {EVERY_ROW}", statement, names, steps))
         return made
 
     def _start(self, q: Array) -> Array:

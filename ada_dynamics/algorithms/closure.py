@@ -169,6 +169,26 @@ def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
     return v3.scale(0.5, crossed)
 
 
+def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
+    """Negative where the gap can vanish with an axis, or a frame, the wrong way round."""
+    ways = Branches(tree, X, loop)
+    joint = loop.joint
+    axes: Sequence[int]
+    if isinstance(joint, Revolute | Cylindrical):
+        axes, least = (joint.k,), 0.0
+    elif isinstance(joint, Planar):
+        axes, least = (2,), 0.0
+    elif isinstance(joint, Prismatic | Fixed):
+        axes, least = (0, 1, 2), 1.0
+    else:
+        return 1.0
+    A, B = loop.parent_pose.rotation, loop.child_pose.rotation
+    cosines = [
+        v3.dot(ways.up(A.up(UNIT3[k]), ways.parent_side), ways.up(B.up(UNIT3[k]), ways.child_side)) for k in axes
+    ]
+    return minus(v3.total(cosines), least)
+
+
 # --- velocity and acceleration --------------------------------------------------------------------------------------
 def loop_rows(
     tree: Tree,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from ada_dynamics.commands.common import print_json, table
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.scenarios import Result, Scenario, load, names, reproduce
 from ada_dynamics.scenarios.machine import facts
+from ada_dynamics.simulation.progress import Progress
 from ada_dynamics.view.report import FAILS, HOLDS, limit_text, number, write_html
 from ada_dynamics.view.report_pdf import write_pdf
 
@@ -62,9 +62,11 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--output {options.output}: the folder cannot be made: {problem.strerror}.") from None
     results = []
     for i, scenario in enumerate(scenarios):
-        teller = _Teller(f"[{i + 1}/{len(scenarios)}] {scenario.name}")
-        result = reproduce(scenario, options.output / scenario.name, teller.tell)
-        teller.end(result)
+        label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
+        with Progress(1.0, label) as progress:
+            result = reproduce(scenario, options.output / scenario.name, progress)
+        word = HOLDS if result.holds else FAILS
+        print(f"{label} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
         results.append(result)
         if not options.json:
             print("\n".join(_text(result)), flush=True)
@@ -124,27 +126,3 @@ def _text(result: Result) -> list[str]:
     for one in result.outcome.tables:
         lines += ["", f"  {one.title}", *(f"  {line}" for line in table(one.columns, one.rows))]
     return [*lines, ""]
-
-
-class _Teller:
-    """Progress on stderr: one line that changes on a terminal, else a line at begin and end."""
-
-    _EVERY = 0.2  # [s]
-
-    def __init__(self, title: str) -> None:
-        self._title, self._last, self._is_terminal = title, 0.0, sys.stderr.isatty()
-        if not self._is_terminal:
-            print(f"{title} ...", file=sys.stderr, flush=True)
-
-    def tell(self, share: float, text: str) -> None:
-        """Show how far it is."""
-        now = time.monotonic()
-        if self._is_terminal and now - self._last > self._EVERY:
-            self._last = now
-            print(f"\r\x1b[K{self._title} {100 * share:3.0f} % {text[:60]}", end="", file=sys.stderr, flush=True)
-
-    def end(self, result: Result) -> None:
-        """Show what came out."""
-        start = "\r\x1b[K" if self._is_terminal else ""
-        word = HOLDS if result.holds else FAILS
-        print(f"{start}{self._title} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)

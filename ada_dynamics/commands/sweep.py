@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.cli import INTERRUPTED
 from ada_dynamics.commands.common import print_json, table
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.exit_codes import INTERRUPTED
 from ada_dynamics.sweep.crew import EXECUTORS
 from ada_dynamics.sweep.drive import run_sweep
 from ada_dynamics.sweep.reader import load

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.march_text import ADAPTIVE, DIRECT, FIXED, march_text
+from ada_dynamics.jit.march_adaptive import ADAPTIVE
+from ada_dynamics.jit.march_text import DIRECT, FIXED, march_text
 from ada_dynamics.jit.native import obtain
 from ada_dynamics.jit.target import Target
 

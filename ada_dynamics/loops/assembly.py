@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.algorithms import closure
+from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Loop, Tree
-from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.model.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -99,24 +98,8 @@ def _better(
 # --- is it really closed --------------------------------------------------------------------------------------------
 def flipped(tree: Tree, q: Array) -> list[str]:
     """Loops whose gap vanishes because an axis, or a frame, is the wrong way round."""
-    world = poses(tree, transforms(tree, q.tolist()))
-    return [loop.name for loop in tree.loops if _is_flipped(loop, world)]
-
-
-def _is_flipped(loop: Loop, world: Sequence[Transform]) -> bool:
-    sides = ((loop.parent, loop.parent_pose), (loop.child, loop.child_pose))
-    A, B = (
-        np.array((pose if body == WORLD else world[body].then(pose)).rotation.matrix(), dtype=float)
-        for body, pose in sides
-    )
-    agreement = A.T @ B
-    if isinstance(loop.joint, Revolute | Cylindrical):
-        return bool(agreement[loop.joint.k, loop.joint.k] < 0.0)
-    if isinstance(loop.joint, Planar):
-        return bool(agreement[2, 2] < 0.0)
-    if isinstance(loop.joint, Prismatic | Fixed):
-        return bool(np.trace(agreement) < 1.0)
-    return False
+    X = transforms(tree, q.tolist())
+    return [loop.name for loop in tree.loops if float(closure.agreement(tree, X, loop)) < 0.0]
 
 
 # --- assembly -------------------------------------------------------------------------------------------------------

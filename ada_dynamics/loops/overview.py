@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.assembly import CLOSED, start_of
+from ada_dynamics.loops.assembly import CLOSED, assembled, start_of
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import LoopState, loop_state
 from ada_dynamics.loops.study import RANK, Study, study
@@ -135,7 +135,9 @@ def overview(model: Model, guess: ArrayLike | None = None) -> Overview:
     start = start_of(model, guess)
     found = study(model, start)
     motions = [motions_left(found.numbers, q, found.rank) for q in found.poses]
-    return Overview(found, start, found.poses[0], _motors(model, motions), _held(model, motions))
+    # the study leaves out poses that are much nearer to a singular one than most; the start may be one of them
+    closed = assembled(model, found.numbers, start)
+    return Overview(found, start, closed, _motors(model, motions), _held(model, motions))
 
 
 def motions_left(numbers: LoopNumbers, q: Array, rank: int) -> Array:

@@ -5,21 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.analysis.mujoco_model import MujocoModel
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.joints import Continuous, Floating, Prismatic, Revolute
+from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.writers import render
 
 Array = NDArray[np.float64]
 Controller = Callable[[float, Array, Array], ArrayLike]
 
-_SCALAR = (Revolute.kind, Continuous.kind, Prismatic.kind)
 _CORNER = 1e-3  # [m], radius of the spheres that stand for points; their lowest points are where the points are
 
 
@@ -65,35 +64,21 @@ class Twin:
         """Compile the twin.
 
         Args:
-            model: a floating base, and joints of one coordinate.
+            model: has a floating base.
             points: by link, points that touch the ground z = 0, (n, 3) in the link's frame [m].
             step: [s].
             ground: of the contacts.
 
         Raises:
-            InputError: MuJoCo is missing, the model has other joints, or a link is unknown.
+            InputError: MuJoCo is missing, the model has no floating base or joints that MuJoCo lacks, or a link is
+                unknown.
+            ModelError: our writer cannot write the model as MJCF.
         """
-        try:
-            import mujoco
-        except ImportError:
-            raise InputError("the twin needs MuJoCo: pip install 'ada_dynamics[oracle]'") from None
-        joints = [model.joints[name] for name in model.joint_names]
-        if not joints or joints[0].kind != Floating.kind:
+        if not model.joint_names or model.joints[model.joint_names[0]].kind != Floating.kind:
             raise InputError(f"model {model.name!r} has no floating base; the twin is for robots that stand on ground.")
-        for joint in joints[1:]:
-            if joint.kind not in _SCALAR:
-                raise InputError(
-                    f"model {model.name!r}: joint {joint.name!r} is {joint.kind}; the twin knows {', '.join(_SCALAR)}."
-                )
-        self._mujoco: Any = mujoco
         self.model, self.step = model, step
-        self._names = [joint.name for joint in joints[1:]]
-        self._mj: Any = mujoco.MjModel.from_xml_string(twin_text(model, points, step, ground or Ground()))
-        self._data: Any = mujoco.MjData(self._mj)
-        at = [self._mj.joint(name) for name in self._names]
-        self._q = np.array([joint.qposadr[0] for joint in at])
-        self._v = np.array([joint.dofadr[0] for joint in at])
-        self._touching = {self._mj.body(link).id: link for link in points}
+        self._other = MujocoModel(model, twin_text(model, points, step, ground or Ground()))
+        self._touching = {self._other.model.body(link).id: link for link in points}
 
     def run(self, q: Array, v: Array, controller: Controller, duration: float, control_period: float) -> TwinMotion:
         """Simulate; the controller is asked at each control period, and its efforts hold till the next.
@@ -105,51 +90,35 @@ class Twin:
             duration: [s].
             control_period: a multiple of the step [s].
         """
-        mj, data = self._mujoco, self._data
-        mj.mj_resetData(self._mj, data)
-        self._set(q, v)
+        other = self._other
+        other.set_state(q, v)
         every = max(1, round(control_period / self.step))
         steps = round(duration / self.step)
         rows: list[tuple[float, Array, Array, Array]] = []
         forces = {link: np.zeros((steps + 1, 3)) for link in self._touching.values()}
         tau = np.zeros(self.model.nv)
         for i in range(steps + 1):
-            q, v = self._state()
+            q, v = other.state()
             if i % every == 0:
                 tau = np.array(controller(i * self.step, q, v), dtype=np.float64)
-            data.qfrc_applied[self._v] = tau[6:]
+            other.set_efforts(tau)
             rows.append((i * self.step, q, v, tau))
-            mj.mj_step(self._mj, data)
+            other.mujoco.mj_step(other.model, other.data)
             for link, force in self._forces().items():
                 forces[link][i] = force
         t, qs, vs, taus = (np.array(column) for column in zip(*rows, strict=True))
         return TwinMotion(t, qs, vs, taus, forces)
 
-    # --- coordinates: MuJoCo's base has its quaternion as (w, x, y, z) and its linear velocity in the world's axes ---
-    def _set(self, q: Array, v: Array) -> None:
-        data = self._data
-        data.qpos[:3], data.qpos[3:7] = q[:3], q[[6, 3, 4, 5]]
-        data.qpos[self._q], data.qvel[self._v] = q[7:], v[6:]
-        R = np.zeros(9)
-        self._mujoco.mju_quat2Mat(R, data.qpos[3:7])
-        data.qvel[:3], data.qvel[3:6] = R.reshape(3, 3) @ v[:3], v[3:6]
-
-    def _state(self) -> tuple[Array, Array]:
-        data = self._data
-        R = np.zeros(9)
-        self._mujoco.mju_quat2Mat(R, data.qpos[3:7])
-        q = np.concatenate([data.qpos[:3], data.qpos[[4, 5, 6, 3]], data.qpos[self._q]])
-        return q, np.concatenate([R.reshape(3, 3).T @ data.qvel[:3], data.qvel[3:6], data.qvel[self._v]])
-
     def _forces(self) -> dict[str, Array]:
         """Force of the ground on each link in the step just taken."""
         found = {link: np.zeros(3) for link in self._touching.values()}
         wrench = np.zeros(6)
-        for i in range(self._data.ncon):
-            contact = self._data.contact[i]
+        other = self._other
+        for i in range(other.data.ncon):
+            contact = other.data.contact[i]
             # The floor is the first geom, so the normal points from it into the robot's.
-            link = self._touching[int(self._mj.geom_bodyid[contact.geom2])]
-            self._mujoco.mj_contactForce(self._mj, self._data, i, wrench)
+            link = self._touching[int(other.model.geom_bodyid[contact.geom2])]
+            other.mujoco.mj_contactForce(other.model, other.data, i, wrench)
             found[link] += contact.frame.reshape(3, 3).T @ wrench[:3]
         return found
 

@@ -16,8 +16,8 @@ from ada_dynamics.model.readers.loops.nodes import Node, from_object
 from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.model.readers.source import read_file
 from ada_dynamics.scenarios import units
+from ada_dynamics.scenarios.claims import Relation
 from ada_dynamics.scenarios.fields import Part, ScenarioError, plain
-from ada_dynamics.scenarios.registry import Relation
 from ada_dynamics.scenarios.scenario import (
     ClaimPart,
     Disturbance,
@@ -150,6 +150,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         settings={key: plain(value) for key, (_, value) in top.part("settings", None).entries.items()},
         notes=top.texts("notes"),
         tree=node,
+        read=read_node,
     )
 
 

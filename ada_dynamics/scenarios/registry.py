@@ -12,102 +12,44 @@ A module plugs in with a decorator, and by its name in `experiments.MODULES`, fr
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.scenarios.claims import Claim, Outcome, Relation, Table
+from ada_dynamics.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
-    from ada_dynamics.scenarios.scenario import Scenario
     from ada_dynamics.simulation import Log
 
-Relation: TypeAlias = Literal["<=", ">=", "=="]
+__all__ = [
+    "Claim",
+    "ExperimentFunction",
+    "Measure",
+    "MeasureFunction",
+    "Measured",
+    "Outcome",
+    "Progress",
+    "Relation",
+    "Table",
+    "experiment",
+    "experiments",
+    "find_experiment",
+    "find_measure",
+    "measure",
+    "measures",
+]
+
 Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
 Measured: TypeAlias = "float | Mapping[str, float]"  # several: by name
 MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured]"
-ExperimentFunction: TypeAlias = "Callable[[Scenario, Path, Progress], Outcome]"
+ExperimentFunction: TypeAlias = Callable[[Scenario, Path, Progress], Outcome]
 
 # What is imported before a name is looked up: the measures that come with the library.
 _MEASURES_HOME = "ada_dynamics.scenarios.measures"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement about an experiment, with the figure that decides it.
-
-    Attributes:
-        text: the statement.
-        measured: the figure.
-        limit: what it must not pass.
-        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts.
-        unit: of both.
-        note: where the limit comes from, or what the figure does not show.
-    """
-
-    text: str
-    measured: float
-    limit: float
-    relation: Relation = "<="
-    unit: str = ""
-    note: str = ""
-
-    @property
-    def holds(self) -> bool:
-        """Whether the figure is on the right side of its limit; one that is not a number never is."""
-        if math.isnan(self.measured):
-            return False
-        if self.relation == "==":
-            return self.measured == self.limit
-        return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        found: dict[str, Any] = {
-            "claim": self.text,
-            "measured": float(self.measured),
-            "limit": float(self.limit),
-            "holds": bool(self.holds),
-            "relation": self.relation,
-        }
-        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
-
-
-@dataclass(frozen=True)
-class Table:
-    """Figures in rows and columns, for the report."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    note: str = ""
-
-
-@dataclass
-class Outcome:
-    """What an experiment gave.
-
-    Attributes:
-        claims: what was to be shown, with figures.
-        figures: pictures (PNG), in the order of the report.
-        tables: figures in rows.
-        notes: what a reader should know: what differs from the document, what is assumed.
-        captions: by the name of a figure's file, what stands below it.
-    """
-
-    claims: list[Claim] = field(default_factory=list)
-    figures: list[Path] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    captions: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def holds(self) -> bool:
-        """Whether there are claims, and all of them hold."""
-        return bool(self.claims) and all(claim.holds for claim in self.claims)
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ada_dynamics.model.readers.loops.nodes import Listing, Node, Table, from_object
+from ada_dynamics.scenarios.claims import Relation
 from ada_dynamics.scenarios.fields import Part, ScenarioError, is_empty, plain
-from ada_dynamics.scenarios.registry import Relation
 
 Numbers = tuple[float, ...]
 
@@ -113,6 +113,7 @@ class Scenario:
         settings: what that function is told.
         notes: for the report.
         tree: all of it as it was read.
+        read: (tree, file, folder) -> Scenario, by which it was read; for `with_changes`.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Scenario:
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
     tree: Node
+    read: Callable[[Node, str, Path | None], Scenario] = field(repr=False)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
         """The same scenario with other values, read anew and as strictly.
@@ -144,13 +146,11 @@ class Scenario:
         Raises:
             ScenarioError: there is no such key, or the value does not fit.
         """
-        from ada_dynamics.scenarios.reader import read_node
-
         tree = self.tree
         for key, value in changes.items():
             path = full_key(key)
             tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
-        return read_node(tree, self.file, self.folder)
+        return self.read(tree, self.file, self.folder)
 
     def as_data(self) -> dict[str, Any]:
         """The scenario as plain Python data, for JSON and to compare it with another one."""

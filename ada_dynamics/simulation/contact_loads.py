@@ -4,39 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.builder import WORLD_LINK
-from ada_dynamics.simulation.log_quantities import ContactFrame, LogQuantities
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact, ContactPoint, ContactSphere
+    from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.simulation.contact_frames import ContactFrame
 
 Array = NDArray[np.float64]
 
 
-def frames_of(contact: Contact | None) -> dict[str, ContactFrame]:
-    """Where the wrenches of a simulation's contacts act."""
-    if contact is None:
-        return {}
-    on_ground: list[ContactPoint | ContactSphere] = [*contact.points, *contact.spheres]
-    frames = {c.name: ContactFrame(c.link, _xyz(c.xyz)) for c in on_ground}
-    for pair in contact.pairs:
-        other = None if pair.other.link == WORLD_LINK else pair.other.link
-        frames[pair.name] = ContactFrame(pair.one.link, _xyz(pair.one.xyz), other)
-    return frames
+class TouchedMotion(Protocol):
+    """What a log has of the wrenches on its links, and what works out their poses."""
+
+    t: Array
+    q: Array
+    external: dict[str, Array]
+    contact_wrenches: dict[str, Array]
+    contact_frames: dict[str, ContactFrame]
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """Of its model."""
 
 
-def _xyz(values: Iterable[float]) -> tuple[float, float, float]:
-    x, y, z = values
-    return (float(x), float(y), float(z))
-
-
-def on_links(log: LogQuantities, parts: Iterable[slice]) -> dict[str, Array]:
+def on_links(log: TouchedMotion, parts: Iterable[slice]) -> dict[str, Array]:
     """External and contact wrenches together, by link, about the link's origin in its axes.
 
     Raises:

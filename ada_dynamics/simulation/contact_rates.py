@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,10 +11,8 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.material import GRAVITY
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact
 
 Array = NDArray[np.float64]
 STANDING_ON = 4  # points that carry the weight, where there are more

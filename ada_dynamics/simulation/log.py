@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.growing_rows import GrowingRows
-from ada_dynamics.simulation.log_quantities import ContactFrame, LogQuantities
+from ada_dynamics.simulation.log_quantities import LogQuantities
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics

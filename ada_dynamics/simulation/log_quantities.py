@@ -6,32 +6,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.simulation.contact_loads import on_links
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
     from ada_dynamics.loops.uniqueness import Flags
     from ada_dynamics.model.model import Model
+    from ada_dynamics.simulation.contact_frames import ContactFrame
 
 Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
 NO_SWING = 1e-9  # of the energy: less is rounding
 SAME_MOTION = 1e-4  # of accelerations; those beside singular poses have few digits
-
-
-class ContactFrame(NamedTuple):
-    """Where a contact's wrench acts: about a point that is fixed in a link."""
-
-    link: str
-    xyz: tuple[float, float, float]  # in the link's frame [m]
-    other: str | None = None  # link that takes the opposite wrench; None: the ground
 
 
 class LogQuantities:
@@ -118,8 +112,6 @@ class LogQuantities:
     @cached_property
     def applied(self) -> dict[str, Array]:
         """By link, external and contact wrenches together, [f, n] at the link's origin in its axes, (N, 6)."""
-        from ada_dynamics.simulation.contact_loads import on_links
-
         if not self.contact_wrenches:
             return self.external
         return on_links(self, self._parts())

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.jit.march_text import LARGEST_FACTOR, SAFETY, SMALLEST_FACTOR
+from ada_dynamics.jit.march_adaptive import LARGEST_FACTOR, SAFETY, SMALLEST_FACTOR
 from ada_dynamics.simulation.methods import Method
 
 Array = NDArray[np.float64]

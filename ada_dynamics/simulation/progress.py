@@ -48,7 +48,7 @@ class Progress:
         Args:
             total: of what is to be done.
             label: what is done.
-            unit: of the total, such as "s" or "runs".
+            unit: of the total, such as "s" or "runs"; without one only the share is shown.
             quiet: show nothing.
             start: what was done before, in an earlier run that is resumed.
             stream: where to; the standard error by default.
@@ -131,11 +131,11 @@ class Progress:
     def _line(self, now: float, with_bar: bool) -> str:
         full = round(_BAR * self.share)
         bar = [f"[{'#' * full}{'.' * (_BAR - full)}]"] if with_bar else []
-        amount = f"{self.done:.6g}/{self.total:.6g} {self._unit}".rstrip()
+        amount = [f"{self.done:.6g}/{self.total:.6g} {self._unit}"] if self._unit else []
         passed = f"{duration_text(now - self._began)} passed"
         left = [f"{duration_text(self.seconds_left)} left"] if self.share < 1.0 else []
         text = [self._text] if self._text else []
-        figures = ", ".join([f"{100.0 * self.share:3.0f} %", amount, passed, *left, *text])
+        figures = ", ".join([f"{100.0 * self.share:3.0f} %", *amount, passed, *left, *text])
         return " ".join([*([f"{self._label}:"] if self._label else []), *bar, figures])
 
 

@@ -40,6 +40,7 @@ class Run:
         self._ended = False
         self._last_logged = -np.inf
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
+        self._rows_waiting = 0
         self._values = [event.value(sim.t, sim.q, sim.v) for event in sim.events]
         self._counted = len(self.stepper.counts.singular)
         self._steps_before = self.stepper.counts.steps
@@ -96,12 +97,13 @@ class Run:
         if sim.events:
             steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
-        if every != sim.log_every:
-            numbers = self._steps_here + 1 + np.arange(len(rows))
-        else:
-            numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
-        due = (numbers % sim.log_every == 0) & (numbers < self._steps_here + steps)
-        self._log_rows(origin + (first + numbers[due]) * h, rows[due])
+        if self.buffer is not None:
+            if every != sim.log_every:
+                numbers = self._steps_here + 1 + np.arange(len(rows))
+            else:
+                numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
+            due = (numbers % sim.log_every == 0) & (numbers < self._steps_here + steps)
+            self._log_rows(origin + (first + numbers[due]) * h, rows[due])
         if not self._ended:
             sim._done += steps
             self._steps_here += steps
@@ -145,8 +147,9 @@ class Run:
         if self.buffer is None or not len(t):
             return
         self._waiting.append((t, x, np.tile(self.stepper.u, (len(t), 1))))
+        self._rows_waiting += len(t)
         self._last_logged = float(t[-1])
-        if sum(len(rows[0]) for rows in self._waiting) >= BLOCK:
+        if self._rows_waiting >= BLOCK:
             self.flush()
 
     def flush(self) -> None:
@@ -155,7 +158,7 @@ class Run:
             return
         sim, nq, nv = self.sim, self.sim.model.nq, self.sim.model.nv
         t, x, u = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*self._waiting, strict=True))
-        self._waiting = []
+        self._waiting, self._rows_waiting = [], 0
         q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:])
         a = self.stepper.accelerations(x, u, t, sim.step_length)
         contact: dict[str, Array] = {}

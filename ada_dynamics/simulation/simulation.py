@@ -20,7 +20,7 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import checked_times, on_loops, refuse_undetermined, start_state, warn_if_too_stiff
 from ada_dynamics.simulation.contact import Contact
-from ada_dynamics.simulation.contact_loads import frames_of
+from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs

@@ -13,16 +13,14 @@ from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import contact
+from ada_dynamics.simulation.contact_parts import ContactPoint, ContactSphere
 
 Array = NDArray[np.float64]
 SAME_HEIGHT = 1e-3  # [m]; boxes within this of the lowest one stand on the ground together with it
 SIDES = (-0.5, 0.5)
 
 
-def sole_points(
-    model: Model, links: Iterable[str] | None, q: Array, normal: Sequence[float]
-) -> list[contact.ContactPoint]:
+def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Sequence[float]) -> list[ContactPoint]:
     """The four corners of that side of each box which faces the ground in the pose q.
 
     Args:
@@ -61,16 +59,14 @@ def sole_points(
     return [_named(name, i, c) for name in feet for i, c in enumerate(corners[name], start=1)]
 
 
-def shape_contacts(
-    model: Model, links: Iterable[str]
-) -> tuple[list[contact.ContactPoint], list[contact.ContactSphere]]:
+def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoint], list[ContactSphere]]:
     """8 corners of boxes, spheres, and spheres at both ends of capsules.
 
     Raises:
         InputError: a link is unknown, or has a shape that is none of these.
     """
-    points: list[contact.ContactPoint] = []
-    spheres: list[contact.ContactSphere] = []
+    points: list[ContactPoint] = []
+    spheres: list[ContactSphere] = []
     for link in _links(model, links):
         shapes = _shapes(link)
         if not shapes:
@@ -79,7 +75,7 @@ def shape_contacts(
         points += [_named(link.name, i, c) for i, c in enumerate(corners, start=1)]
         balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in _centres(s)]
         for i, (c, radius) in enumerate(balls, start=1):
-            spheres.append(contact.ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
+            spheres.append(ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
         other = next((s.kind for s in shapes if s.kind not in ("box", "sphere", "capsule")), None)
         if other:
             raise InputError(
@@ -134,5 +130,5 @@ def _facing(box: Shape, up: Array) -> list[Array]:
     return corners
 
 
-def _named(link: str, i: int, corner: Array) -> contact.ContactPoint:
-    return contact.ContactPoint(f"{link}_{i}", link, corner.tolist())
+def _named(link: str, i: int, corner: Array) -> ContactPoint:
+    return ContactPoint(f"{link}_{i}", link, corner.tolist())

@@ -18,7 +18,8 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.march import March, march
-from ada_dynamics.jit.march_text import DIRECT_PASSES, SMALLEST_STEP, STEP_TOO_SMALL
+from ada_dynamics.jit.march_adaptive import SMALLEST_STEP, STEP_TOO_SMALL
+from ada_dynamics.jit.march_text import DIRECT_PASSES
 from ada_dynamics.simulation.march import error_and_factor, explicit_step
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
@@ -61,6 +62,7 @@ class Stepper:
         self._time = np.zeros(1)
         self._state = np.zeros(6)
         self._counters = self._state.view(np.int64)
+        self._fixed_addresses = tuple(array.ctypes.data for array in (self._x, self._time, self._state, self._work))
         self._addresses: tuple[int | None, int | None] | None = None
 
     def _native_march(self) -> March | None:
@@ -159,8 +161,8 @@ class Stepper:
         return int(self._counters[0])
 
     def _data(self, log: Array | None) -> tuple[int | None, ...]:
-        arrays = (self._x, self._u, self._time, self._state, log, self._work)
-        return tuple(None if array is None else array.ctypes.data for array in arrays)
+        x, t, state, work = self._fixed_addresses
+        return x, self._u.ctypes.data, t, state, None if log is None else log.ctypes.data, work
 
     def _kernel_addresses(self) -> tuple[int | None, int | None]:
         if self._addresses is None:

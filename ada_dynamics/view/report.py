@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ada_dynamics.errors import InputError
 
 if TYPE_CHECKING:  # the arrows of the house point from scenarios to here
-    from ada_dynamics.scenarios.registry import Claim, Table
+    from ada_dynamics.scenarios.claims import Claim, Table
     from ada_dynamics.scenarios.reproduce import Result
 
 TITLE = "Reproduced experiments"
@@ -30,6 +30,7 @@ h1 { font-size: 1.9rem; margin: 0 0 .2rem; letter-spacing: -.01em; }
 h2 { font-size: 1.3rem; margin: 0; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
 p { margin: .5rem 0; }
+p, li, dd, figcaption, h2, .note { overflow-wrap: anywhere; }
 a { color: #0a5ca8; text-decoration: none; } a:hover { text-decoration: underline; }
 .soft { color: var(--soft); font-size: .92rem; }
 section { border-top: 1px solid var(--line); padding: 1.6rem 0 .4rem; margin-top: 1.6rem; }
@@ -37,7 +38,10 @@ section { border-top: 1px solid var(--line); padding: 1.6rem 0 .4rem; margin-top
 table { border-collapse: collapse; width: 100%; margin: .7rem 0; font-size: .94rem; }
 th, td { text-align: left; padding: .34rem .7rem .34rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { font-weight: 600; color: var(--soft); border-bottom-color: #b9c1c8; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.wide { overflow-x: auto; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
+th.number { padding-left: .7rem; vertical-align: bottom; }
 td.claim { width: 58%; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .verdict.holds { color: var(--good); } .verdict.holds::before { content: "\\2713\\00a0"; }
@@ -52,6 +56,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; fon
 dt { color: var(--soft); } dd { margin: 0; }
 @media print {
   body { max-width: none; padding: 0; font-size: 11px; }
+  .wide { overflow-x: visible; }
   section { break-before: page; border-top: none; margin-top: 0; }
   figure, tr, .head { break-inside: avoid; }
   a { color: inherit; }
@@ -151,11 +156,12 @@ def _verdict(holds: bool) -> str:
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence[str]) -> str:
-    """A table of HTML cells."""
+    """A table of HTML cells, in a box of its own: one that is wider than the window scrolls alone."""
     marks = [f' class="{name}"' if name else "" for name in classes]
     top = "".join(f"<th{mark}>{_text(cell)}</th>" for mark, cell in zip(marks, head, strict=True))
     lines = ["".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, row, strict=True)) for row in rows]
-    return f"<table>\n<tr>{top}</tr>\n" + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>\n"
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f'<div class="wide"><table>\n<tr>{top}</tr>\n{body}</table></div>\n'
 
 
 def _table(table: Table) -> str:

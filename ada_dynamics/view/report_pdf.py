@@ -12,7 +12,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.view.report import FAILS, HOLDS, TITLE, cells, limit_text, number
 
 if TYPE_CHECKING:
-    from ada_dynamics.scenarios.registry import Claim, Table
+    from ada_dynamics.scenarios.claims import Claim, Table
     from ada_dynamics.scenarios.reproduce import Result
 
 WIDTH, HEIGHT, MARGIN = 8.27, 11.69, 0.8  # A4 [inch]

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError
 
 pytest.importorskip("mujoco")
 
@@ -75,10 +75,10 @@ def test_force_of_the_ground_stays_in_its_cone_and_reaches_it(friction: float) -
     ("model", "points", "named"),
     [
         (swinging_box(base="fixed"), {"box": CORNERS}, "no floating base"),
-        (swinging_box(kind="spherical"), {"box": CORNERS}, "'shoulder' is spherical"),
+        (swinging_box(kind="spherical_euler"), {"box": CORNERS}, "'shoulder' is spherical_euler"),
         (swinging_box(), {"boks": CORNERS}, "'boks'.*Did you mean 'box'"),
     ],
 )
 def test_what_the_twin_cannot_be_is_refused_by_name(model: ada.Model, points: dict[str, Array], named: str) -> None:
-    with pytest.raises(InputError, match=named):
+    with pytest.raises(AdaError, match=named):
         Twin(model, points, 1e-3)

@@ -23,8 +23,8 @@ from ada_dynamics.simulation.contact import (
     Ground,
     Material,
     Plane,
-    fastest_rate,
 )
+from ada_dynamics.simulation.contact_rates import fastest_rate
 from ada_dynamics.spatial.rotation import from_rpy
 
 G = 9.81

@@ -250,6 +250,23 @@ def gap(tree: Tree) -> Quantity:
     return quantity(name, tree, ("q",), {"gap": (count,)}, body)
 
 
+def closing(tree: Tree) -> Quantity:
+    """What closes a pose by Newton's method: gap and J of every condition, and which loops are the right way round."""
+    rows = {loop.name: tuple(range(len(closure.row_kinds(loop)))) for loop in tree.loops}
+    count = sum(map(len, rows.values()))
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        X = transforms(tree, q)
+        return {
+            "gap": [g for loop in tree.loops for g in closure.gap(tree, X, loop)],
+            "J": _conditions(tree, rows, q, no_velocity(tree))[0],
+            "agreement": [closure.agreement(tree, X, loop) for loop in tree.loops],
+        }
+
+    shapes: dict[str, tuple[int, ...]] = {"gap": (count,), "J": (count, tree.nv), "agreement": (len(tree.loops),)}
+    return quantity("loop_closing", tree, ("q",), shapes, body)
+
+
 # --- wrenches --------------------------------------------------------------------------------------------------------
 def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[int, ...]], external: bool) -> Quantity:
     """Wrench of every joint on its child, tree joints first, then loop joints.

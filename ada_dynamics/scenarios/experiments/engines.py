@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments.reference_motions import MujocoTwin, by_mujoco, by_pinocchio
+from ada_dynamics.scenarios.experiments.reference_motions import by_mujoco, by_mujocos_steps, by_pinocchio
 from ada_dynamics.scenarios.experiments.settings import settings_of
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.run import simulate, simulation_of
@@ -63,8 +63,7 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     if with_mujoco:
         told = _part(progress, share, 0.8, "MuJoCo")
         if model.loops:
-            twin = MujocoTwin(model)
-            comparison.add_soft("MuJoCo (soft loops)", twin.steps(q, v, times, STEPS[-1], SOFT))
+            comparison.add_soft("MuJoCo (soft loops)", by_mujocos_steps(model, q, v, times, STEPS[-1], SOFT))
         else:
             comparison.add("MuJoCo", by_mujoco(model, q, v, times, told))
     outcome = Outcome(comparison.claims(), tables=[comparison.table()])

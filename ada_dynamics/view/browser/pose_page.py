@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.page import HOST, PORT, Page
 from ada_dynamics.view.browser.posing import Knob, Posing
@@ -34,8 +35,9 @@ class PosePage:
             q: where it starts; loops are closed from there.
         """
         self.page = page
-        self.posing = Posing(model, q)
-        self.scene = Scene(page.server, model)
+        dynamics = Dynamics(model)
+        self.posing = Posing(model, q, dynamics)
+        self.scene = Scene(page.server, model, dynamics)
         self._start = self.posing.q.copy()
         gui = page.gui
         self.status = gui.add_markdown("")

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.loops.assemble import assemble
-from ada_dynamics.loops.assembly import CLOSED, close, flipped
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.assembly import CLOSED, close
 from ada_dynamics.model.joints import (
     Continuous,
     Cylindrical,
@@ -73,19 +74,20 @@ class Knob(NamedTuple):
 class Posing:
     """A pose, and the coordinates by which it is changed."""
 
-    def __init__(self, model: Model, q: Array | None = None) -> None:
+    def __init__(self, model: Model, q: Array | None = None, dynamics: Dynamics | None = None) -> None:
         """Close the loops.
 
         Args:
             model: the robot.
             q: where it starts; near the neutral pose by default.
+            dynamics: of the model; made here by default.
 
         Raises:
             ModelError: no pose closes the loops.
         """
         self.model = model
         self.q = np.array(assemble(model, q))
-        self._numbers = LoopNumbers(model) if model.loops else None
+        self._numbers = CompiledLoopNumbers((dynamics or Dynamics(model)).kernels) if model.loops else None
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()
         self.knobs = [knob for name in model.joint_names for knob in self._knobs_of(name)]
@@ -133,7 +135,7 @@ class Posing:
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
         found = close(self._numbers, self._with(self.q, knob, value), free)
         jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
-        if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or flipped(self.model.tree, found.q):
+        if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_flipped(found.q):
             return False
         self.q = found.q
         return True

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.model.builder import WORLD_LINK
-from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.batch import Batch
 from ada_dynamics.view.browser.parts import Part, parts_of, size_of
@@ -66,7 +64,7 @@ class Scene:
         self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
         self._batches = _batches(server.scene, model, rows)
-        self._loops = _LoopMarks(server.scene, self) if model.loops else None
+        self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._arrows: Any = None
         self._polygon: Any = None
@@ -94,7 +92,7 @@ class Scene:
             for batch in self._batches:
                 batch.move(stacked)
             if self._loops:
-                self._loops.move(at)
+                self._loops.move(at, stacked)
             if self._com.visible:
                 self._com.position = self.dynamics.com(at)
             self._show_arrows(arrows)
@@ -228,45 +226,44 @@ class Scene:
 class _LoopMarks:
     """A ball at each loop joint, and a line across its gap, in the colour of the gap."""
 
-    def __init__(self, scene: Any, owner: Scene) -> None:
-        self._owner = owner
-        self._numbers = LoopNumbers(owner.model)
-        names = np.array([name for name, _, _ in self._numbers.conditions])
-        self._conditions = {name: np.flatnonzero(names == name) for name in owner.model.loop_names}
+    def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
+        loops = list(owner.model.loops.values())
+        self._numbers = CompiledLoopNumbers(owner.dynamics.kernels)
+        names = [name for name, _, _ in self._numbers.conditions]
+        self._firsts = [names.index(loop.name) for loop in loops]  # of each loop's conditions, which are in a row
         self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)
+        world = len(rows)  # the row after those of all links
+        sides = [(loop.parent, loop.parent_xyz, loop.child, loop.child_xyz) for loop in loops]
+        self._rows = np.array([[rows.get(a, world), rows.get(b, world)] for a, _, b, _ in sides])
+        self._points = np.array([[[*p, 1.0], [*r, 1.0]] for _, p, _, r in sides])[..., np.newaxis]
+        self._colours: NDArray[np.uint8] | None = None
         root, radius = owner.model.root, 0.018 * owner.size
-        marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in self.gaps]
+        marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in loops]
         self._balls = Batch(scene, "/loops/joints", marks, {root: 0}).node
         self._lines = scene.add_line_segments(
             "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius
         )
 
-    def move(self, q: Array) -> None:
-        sizes = np.abs(self._numbers.gap(q))
-        for name, rows in self._conditions.items():
-            self.gaps[name] = float(np.max(sizes[rows], initial=0.0))
-        ends = np.array([_ends(loop, self._owner.poses) for loop in self._owner.model.loops.values()])
-        colours = np.array([gap_colour(gap) for gap in self.gaps.values()])
-        self._balls.batched_positions = ends[:, 1].astype(np.float32)
-        self._balls.batched_colors = colours
-        self._lines.points = ends.astype(np.float32)
-        self._lines.colors = np.repeat(colours[:, np.newaxis], 2, axis=1)
+    def move(self, q: Array, poses: Array) -> None:
+        """Args: positions; poses of all links."""
+        sizes = np.maximum.reduceat(np.abs(self._numbers.gap(q)), self._firsts)
+        self.gaps = dict(zip(self.gaps, sizes.tolist(), strict=True))
+        whole = np.concatenate([poses, np.eye(4)[np.newaxis]])
+        ends = (whole[self._rows] @ self._points)[..., :3, 0].astype(np.float32)
+        self._balls.batched_positions = ends[:, 1]
+        self._lines.points = ends
+        colours = gap_colour(sizes)
+        if self._colours is None or (colours != self._colours).any():
+            self._colours = colours
+            self._balls.batched_colors = colours
+            self._lines.colors = np.repeat(colours[:, np.newaxis], 2, axis=1)
 
 
-def _ends(loop: LoopJoint, poses: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Where the joint is on its parent and on its child, in the world."""
-    found = []
-    for link, xyz in ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz)):
-        pose = np.eye(4) if link == WORLD_LINK and link not in poses else poses[link]
-        found.append(pose[:3, 3] + pose[:3, :3] @ xyz)
-    return found[0], found[1]
-
-
-def gap_colour(gap: float) -> NDArray[np.uint8]:
-    """Green for a closed loop, red for an open one; by the logarithm of the gap between."""
-    share = (np.log10(max(gap, 1e-30)) - np.log10(CLOSED)) / (np.log10(OPEN) - np.log10(CLOSED))
-    share = float(np.clip(share, 0.0, 1.0))
-    return np.asarray(np.round((1.0 - share) * _GREEN + share * _RED), dtype=np.uint8)
+def gap_colour(gap: ArrayLike) -> NDArray[np.uint8]:
+    """Green for a closed loop, red for an open one; by the logarithm of the gap between. One row for each of several."""
+    share = (np.log10(np.maximum(gap, 1e-30)) - np.log10(CLOSED)) / (np.log10(OPEN) - np.log10(CLOSED))
+    share = np.minimum(np.maximum(share, 0.0), 1.0)[..., np.newaxis]
+    return np.asarray(np.rint((1.0 - share) * _GREEN + share * _RED), dtype=np.uint8)
 
 
 def _batches(scene: Any, model: Model, rows: dict[str, int]) -> list[Batch]:

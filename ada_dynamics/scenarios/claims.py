@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment gives: claims with the figures that decide them, tables, pictures, notes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+Relation: TypeAlias = Literal["<=", ">=", "=="]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement about an experiment, with the figure that decides it.
+
+    Attributes:
+        text: the statement.
+        measured: the figure.
+        limit: what it must not pass.
+        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts.
+        unit: of both.
+        note: where the limit comes from, or what the figure does not show.
+    """
+
+    text: str
+    measured: float
+    limit: float
+    relation: Relation = "<="
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is on the right side of its limit; one that is not a number never is."""
+        if math.isnan(self.measured):
+            return False
+        if self.relation == "==":
+            return self.measured == self.limit
+        return self.measured <= self.limit if self.relation == "<=" else self.measured >= self.limit
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        found: dict[str, Any] = {
+            "claim": self.text,
+            "measured": float(self.measured),
+            "limit": float(self.limit),
+            "holds": bool(self.holds),
+            "relation": self.relation,
+        }
+        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
+
+
+@dataclass(frozen=True)
+class Table:
+    """Figures in rows and columns, for the report."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    note: str = ""
+
+
+@dataclass
+class Outcome:
+    """What an experiment gave.
+
+    Attributes:
+        claims: what was to be shown, with figures.
+        figures: pictures (PNG), in the order of the report.
+        tables: figures in rows.
+        notes: what a reader should know: what differs from the document, what is assumed.
+        captions: by the name of a figure's file, what stands below it.
+    """
+
+    claims: list[Claim] = field(default_factory=list)
+    figures: list[Path] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    captions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are claims, and all of them hold."""
+        return bool(self.claims) and all(claim.holds for claim in self.claims)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model in MuJoCo has our coordinates and accelerates as our own dynamics say, and what it lacks is told by name."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.elements import Mimic
+
+mujoco = pytest.importorskip("mujoco")
+
+from ada_dynamics.analysis.mujoco_model import COVERED, MujocoModel  # noqa: E402
+
+Array = NDArray[np.float64]
+# Sums of some hundred products in double precision, of which 1e-14 is seen.
+ROUNDING = 1e-11
+
+
+def solid(rng: np.random.Generator) -> tuple[float, Array, Array]:
+    spread = np.diag(rng.uniform(0.02, 0.2, 3)) + 0.01
+    return float(rng.uniform(0.5, 2.0)), rng.uniform(-0.2, 0.2, 3), np.trace(spread) * np.eye(3) - spread
+
+
+def every_joint() -> ada.Model:
+    """A branched tree on a floating base, with every joint type that MuJoCo has, on oblique axes."""
+    rng = np.random.default_rng(0)
+    builder = ada.Builder("every_joint").link("link_0", *solid(rng))
+    for i, kind in enumerate([*(k for k in COVERED if k != "floating"), "fixed"], start=1):
+        first, second, _ = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        options: dict[str, Any] = {"axis2": second} if kind == "universal" else {}
+        if kind != "fixed":
+            options |= {"axis": first, "damping": 0.3, "armature": 0.1}
+        pose = rng.uniform(-0.5, 0.5, 3), rng.uniform(-2, 2, 3)
+        builder.link(f"link_{i}", *solid(rng)).joint(kind, kind, f"link_{i // 2}", f"link_{i}", *pose, **options)
+    return builder.build("floating", gravity=(1.0, -2.0, -9.0))
+
+
+def two_free_bodies() -> ada.Model:
+    """An arm, and two bodies that float beside it, of which one carries a rod."""
+    rng = np.random.default_rng(4)
+    builder = ada.Builder("two_free").link("world")
+    for name, kind, parent in (
+        ("arm", "revolute", "world"),
+        ("one", "floating", "world"),
+        ("rod", "revolute", "one"),
+        ("two", "floating", "world"),
+    ):
+        builder.link(name, *solid(rng)).joint(f"{name}_joint", kind, parent, name, axis=(0.0, 0.0, 1.0))
+    return builder.build("fixed")
+
+
+MODELS = [every_joint(), two_free_bodies(), ada.load("pa10"), ada.load("khr1", base="floating")]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_a_state_comes_back_as_it_went(model: ada.Model) -> None:
+    other = MujocoModel(model)
+    q, v = model.random_state(np.random.default_rng(1))
+    other.set_state(q, v)
+    back = other.state()
+    assert (back[0] == q).all()
+    assert np.allclose(back[1], v, rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_a_step_along_our_velocity_is_the_same_step_in_mujoco(model: ada.Model) -> None:
+    other = MujocoModel(model)
+    q, v = model.random_state(np.random.default_rng(1))
+    # MuJoCo's step is along the velocity in the world's axes, ours along a screw: equal to first order in its size.
+    size = 1e-7
+    x, w = other.position(q), other.velocity(q, v)
+    stepped = x.copy()
+    mujoco.mj_integratePos(other.model, stepped, w, size)
+    assert np.max(np.abs(model.difference(q, other.own_position(stepped)) / size - v)) < 1e-6
+    assert np.max(np.abs((stepped - x) / size - other.position_rate(x, w))) < 1e-6
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_accelerations_and_mass_matrix_are_ours(model: ada.Model) -> None:
+    if any(joint.friction for joint in model.joints.values()):
+        model = without_friction(model)
+    other, dynamics = MujocoModel(model), ada.Dynamics(model)
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        q, v = model.random_state(rng)
+        tau = rng.normal(size=model.nv)
+        a, expected = other.forward(q, v, tau), dynamics.forward(q, v, tau)
+        assert np.max(np.abs(a - expected)) < ROUNDING * max(1.0, float(np.max(np.abs(expected))))
+        M = dynamics.mass_matrix(q)
+        assert np.max(np.abs(other.mass_matrix(q) - M)) < ROUNDING * float(np.max(np.abs(M)))
+        assert np.max(np.abs(dynamics.inverse(q, v, a) - tau)) < ROUNDING * max(
+            1.0, float(np.max(np.abs(M) @ np.abs(a)))
+        )
+
+
+def test_efforts_keep_their_power() -> None:
+    model = every_joint()
+    other = MujocoModel(model)
+    rng = np.random.default_rng(3)
+    q, v = model.random_state(rng)
+    tau = rng.normal(size=model.nv)
+    other.set_state(q, v)
+    other.set_efforts(tau)
+    assert other.data.qfrc_applied @ other.data.qvel == pytest.approx(tau @ v, rel=1e-13)
+
+
+def without_friction(model: ada.Model) -> ada.Model:
+    parts = Parts.of(model)
+    parts.joints = {name: replace(joint, friction=0.0) for name, joint in parts.joints.items()}
+    return parts.build()
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+def hinged(kind: str = "revolute", **options: Any) -> ada.Model:
+    builder = ada.Builder("door").link("frame").link("leaf", 1.0, (0.4, 0.0, 0.0), (0.1, 0.1, 0.1))
+    return builder.joint("hinge", kind, "frame", "leaf", **options).build("fixed")
+
+
+def test_without_mujoco_the_package_to_install_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(InputError, match=r"ada_dynamics\[oracle\]"):
+        MujocoModel(hinged())
+
+
+@pytest.mark.parametrize("kind", ["planar", "spherical_euler", "floating_euler"])
+def test_a_joint_that_mujoco_lacks_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(InputError, match=f"'door': joint 'hinge' is {kind}; in MuJoCo there are revolute"):
+        MujocoModel(hinged(kind))
+
+
+def test_a_joint_that_mimics_another_is_refused() -> None:
+    builder = ada.Builder("grip").link("palm")
+    for name, mimic in (("left", None), ("right", Mimic("left", -1.0, 0.0))):
+        builder.link(name, 0.1, (0.0, 0.0, 0.1), (1e-3, 1e-3, 1e-3))
+        builder.joint(name, "revolute", "palm", name, axis=(0.0, 1.0, 0.0), mimic=mimic)
+    with pytest.raises(InputError, match="joint 'right' mimics 'left'"):
+        MujocoModel(builder.build("fixed"))
+
+
+def test_accelerations_that_mujoco_has_only_softly_are_refused() -> None:
+    with pytest.raises(InputError, match="dry friction in joint 'hinge'"):
+        MujocoModel(hinged(friction=0.1)).forward([0.0], [1.0], [0.0])
+    closed = ada.load("closed_4r")
+    with pytest.raises(InputError, match="'closed_4r' has loops"):
+        MujocoModel(closed).forward(closed.neutral(), np.zeros(3), np.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["q", "v", "tau"])
+def test_a_vector_of_the_wrong_size_is_told(name: str) -> None:
+    vectors = {"q": [0.0], "v": [0.0], "tau": [0.0], name: [0.0, 0.0]}
+    with pytest.raises(InputError, match=rf"{name} has shape \(2,\), model 'door' needs \(1,\)"):
+        MujocoModel(hinged()).forward(**vectors)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ("<mujoco><worldbody/></mujoco>", "the MJCF has 0 coordinates and 0 velocities, model 'door' 1 and 1"),
+        (
+            '<mujoco><worldbody><body name="other"><joint type="hinge"/><geom size="1"/></body></worldbody></mujoco>',
+            "no body 'leaf' with the 1 velocities of joint 'hinge'",
+        ),
+        ("<mujoco><worldbody><body name='leaf'><joint/></body></worldbody></mujoco>", "does not take model 'door': "),
+        ("no xml", "does not take model 'door': "),
+    ],
+)
+def test_a_document_of_another_model_is_refused(document: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        MujocoModel(hinged(), document)
+
+
+def test_what_our_writer_cannot_say_is_its_own_error() -> None:
+    builder = (
+        ada.Builder("rider")
+        .link("world")
+        .link("cart", 1.0, (0, 0, 0), (1, 1, 1))
+        .link("ball", 1.0, (0, 0, 0), (1, 1, 1))
+    )
+    builder.joint("rail", "prismatic", "world", "cart").joint("free", "floating", "cart", "ball")
+    with pytest.raises(ModelError, match="floating on a link that moves"):
+        MujocoModel(builder.build("fixed"))
