@@ -23,6 +23,7 @@ from ada_dynamics.commands.common import (
     start_pose,
 )
 from ada_dynamics.commands.terminal_view import draw
+from ada_dynamics.commands.view import add_page_arguments
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
@@ -86,9 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
     parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
     parser.add_argument("--view", action="store_true", help="in the browser, in real time (not with --headless)")
-    parser.add_argument("--host", default="127.0.0.1", help="address of the browser view (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8080, help="port of the browser view (default 8080)")
-    parser.add_argument("--no-open", action="store_true", help="do not open a browser by itself")
+    add_page_arguments(parser)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
     parser.add_argument("--snapshots", type=Path, metavar="FILE", help="write poses over time as a picture")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="write a film (gif, mp4)")

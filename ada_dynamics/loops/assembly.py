@@ -33,7 +33,12 @@ class Closing(NamedTuple):
 
 
 def close(
-    numbers: LoopNumbers, q: Array, free: NDArray[np.intp] | None = None, steps: int = 60, tolerance: float = CLOSED
+    numbers: LoopNumbers,
+    q: Array,
+    free: NDArray[np.intp] | None = None,
+    steps: int = 60,
+    tolerance: float = CLOSED,
+    polish: int = 2,
 ) -> Closing:
     """Gauss-Newton steps by singular values, damped where they do not help.
 
@@ -42,7 +47,8 @@ def close(
         q: where to start.
         free: indices of the velocities that may change; all by default.
         steps: how many to try.
-        tolerance: a gap at which to stop, relative to the mechanism's length; two more steps polish it.
+        tolerance: a gap at which to stop, relative to the mechanism's length.
+        polish: steps that are taken from there on.
     """
     model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
     moved = np.arange(model.nv) if free is None else free
@@ -51,7 +57,6 @@ def close(
         return numbers.gap(at) * weights
 
     g = error(q)
-    polish = 2
     taken = 0
     for _ in range(steps):
         size = float(np.max(np.abs(g), initial=0.0))

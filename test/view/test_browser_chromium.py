@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from browser_stand_in import StandIn
+from browser_robots import pushable
 
 import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.simulation.log import EventRecord
+from ada_dynamics.view.browser import page
 from ada_dynamics.view.browser.live import LivePage
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.playback import PlaybackPage
@@ -71,6 +72,11 @@ class Visit:
     def __init__(self, browser, make):
         self.browser = browser
         self.page = Page("test", port=0)
+        # Without a GPU, light from a picture of the surroundings takes ten seconds of work on shaders, and shadows
+        # halve the pace; plain lamps will do.
+        self.page.scene.configure_environment_map(hdri=None)
+        self.page.scene.configure_default_lights(cast_shadow=False)
+        self.page.scene.add_light_ambient("/light", intensity=2.0)
         self.shown = make(self.page)
         self.thread = threading.Thread(target=self.page.run, args=(getattr(self.shown, "tick", None),))
         self.thread.start()
@@ -133,7 +139,8 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser, monkeypatch):
+    monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
     visits = []
 
     def begin(make):
@@ -163,6 +170,12 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     assert here.shown.posing.gap < 1e-10
     assert np.abs(here.shown.scene.part_positions() - parts).max() > 0.1
     here.until(lambda: _differ(here.drawn(), before), "the picture changes", every=1.0)
+    field = here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")[0]
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys("110")
+    here.until(lambda: abs(here.shown.posing.q[0] - np.radians(110.0)) < 1e-6, "the crank follows what is typed")
+    here.until(lambda: not here.page._notes, "all notes are done")
+    assert field.get_attribute("value") == "110"
     follower = float(here.shown.sliders[1][1].value)
     fields = [e.get_attribute("value") for e in here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")]
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
@@ -195,18 +208,18 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):
 def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit):
     from selenium.webdriver import ActionChains
 
-    simulation = StandIn(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
+    simulation, pushed = pushable(ada.planar_chain(3))  # drawn as sticks, in colours that stand out
     here = visit(lambda page: LivePage(page, simulation))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     here.click("push")
-    here.until(lambda: simulation.pushed, "the button pushes")
+    here.until(lambda: pushed, "the button pushes")
     here.click("play")
     here.until(lambda: simulation.t > 0.2, "it moves")
     assert np.abs(simulation.v).max() > 1e-3
     here.click("pause")
     here.click("back to the start")
     here.until(lambda: simulation.t == 0.0, "it starts anew")
-    count = len(simulation.pushed)
+    count = len(pushed)
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn at its start", every=1.0)
     here.click("play")
     pixels = here.drawn()
@@ -218,7 +231,7 @@ def test_a_running_robot_is_pushed_by_the_button_and_pulled_with_the_mouse(visit
         mouse.w3c_actions.pointer_action.move_to_location(x + 12 * step, y)
         mouse.w3c_actions.pointer_action.pause(0.05)
     mouse.perform()
-    here.until(lambda: len(simulation.pushed) > count + 2, "the mouse pulls")
+    here.until(lambda: len(pushed) > count + 2, "the mouse pulls")
     mouse = ActionChains(here.browser)
     mouse.w3c_actions.pointer_action.pointer_up()
     mouse.perform()

@@ -10,10 +10,11 @@ import urllib.request
 
 import numpy as np
 import pytest
-from browser_stand_in import StandIn, rocker
+from browser_robots import pushable, rocker
 
 import ada_dynamics as ada
 from ada_dynamics import cli
+from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.writers.numbers import to_quaternion
@@ -148,6 +149,21 @@ def test_gaps_are_green_when_closed_and_red_when_open(page):
     assert scene.gap == pytest.approx(0.01, rel=1e-3)  # the last link, 1 m long, is turned by 0.01 rad
 
 
+@pytest.mark.parametrize("name", ["stewart", "delta", "slider_crank", "parallel_gripper"])
+def test_gaps_of_each_loop_and_their_balls_are_where_the_algorithms_on_numbers_put_them(page, name):
+    model = ada.load(name)
+    scene = Scene(page.server, model)
+    q = model.integrate(ada.assemble(model), np.random.default_rng(3).normal(scale=0.1, size=model.nv))
+    scene.show(q)
+    numbers = LoopNumbers(model)
+    sizes = np.abs(numbers.gap(q))
+    of = np.array([loop for loop, _, _ in numbers.conditions])
+    assert scene.gaps == pytest.approx({loop: sizes[of == loop].max() for loop in model.loop_names}, abs=1e-14)
+    poses = {**{"world": np.eye(4)}, **scene.poses}
+    ends = [(poses[j.child] @ [*j.child_xyz, 1.0])[:3] for j in model.loops.values()]
+    np.testing.assert_allclose(scene._loops._balls.batched_positions, ends, atol=1e-6)  # single precision
+
+
 def test_a_force_at_a_point_is_a_wrench_about_the_links_origin(page, pendulum):
     scene = Scene(page.server, pendulum)
     scene.show([0.5])
@@ -160,15 +176,43 @@ def test_a_slider_moves_the_robot_and_springs_back_where_it_cannot_go(page):
     shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
     knob, slider = shown.sliders[0]
     slider.value = 40.0
-    shown.move(knob, slider)
+    shown.move(knob)
     assert np.degrees(shown.posing.q[0]) == pytest.approx(40.0)
     slider.value = -170.0
-    shown.move(knob, slider)
+    shown.move(knob)
     assert slider.value == pytest.approx(np.degrees(shown.posing.q[0]))
     assert slider.value > -100.0
     assert "cannot reach -170 deg" in shown.status.content
     shown.reset()
     assert slider.value == pytest.approx(np.degrees(shown.posing.value(knob)))
+
+
+def test_a_number_that_is_typed_is_not_overwritten_by_the_answer_to_its_first_digit(page):
+    shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
+    knob, slider = shown.sliders[0]
+    move = shown.posing.move
+
+    def meanwhile(knob, value):
+        slider.value = 11.0  # the next digit arrives while the first one is acted on
+        return move(knob, value)
+
+    shown.posing.move = meanwhile
+    slider.value = 1.0
+    shown.move(knob)
+    assert slider.value == 11.0
+    shown.posing.move = move
+    shown.move(knob)
+    assert np.degrees(shown.posing.q[0]) == pytest.approx(11.0)
+    slider.value = 4000.0  # out of range: a number half typed
+    shown.move(knob)
+    assert np.degrees(shown.posing.q[0]) == pytest.approx(11.0)
+
+
+def test_a_log_that_plays_does_not_overwrite_the_time_that_was_chosen(page, swing):
+    shown = PlaybackPage(page, swing)
+    shown.slider.value = 0.75
+    shown.show()  # a frame of the motion at another time
+    assert shown.slider.value == 0.75
 
 
 def test_the_clock_stops_at_the_end_or_begins_again():
@@ -255,39 +299,41 @@ def test_steps_keep_up_with_the_clock_and_say_when_they_cannot():
 
 
 def test_a_push_is_a_force_at_the_centre_of_mass_that_ends(page, pendulum):
-    simulation = StandIn(pendulum)
+    simulation, pushed = pushable(pendulum)
     shown = LivePage(page, simulation)
     shown.strength.value = 10.0
     shown.push()
-    (link, wrench, duration) = simulation.pushed[0]
+    (link, wrench, duration) = pushed[0]
     assert (link, duration) == ("bob", 0.1)
     np.testing.assert_allclose(wrench, [10, 0, 0, 0, -10, 0], atol=1e-12)
-    while simulation.t < 0.1:
+    while simulation.t < 0.1 - 1e-9:
         shown.one_step()
     # 10 N at 1 m for 0.1 s on 2.1 kg m2 against gravity: about 0.48 rad/s, to the second order of 3 rad/s times 0.1 s
     assert abs(simulation.v[0]) == pytest.approx(1.0 / 2.1, rel=0.05)
-    assert not [p for p in simulation.pushes if p[2] > simulation.t + 1e-9]
+    energy = sum(shown.scene.dynamics.energy(simulation.q, simulation.v))
+    simulation.step(50)
+    assert sum(shown.scene.dynamics.energy(simulation.q, simulation.v)) == pytest.approx(energy, abs=1e-9)
 
 
 def test_dragging_pulls_towards_the_mouse_until_it_is_let_go(page, pendulum):
-    simulation = StandIn(pendulum)
+    simulation, pushed = pushable(pendulum)
     shown = LivePage(page, simulation)
     grabbed = np.array([0.0, 0.0, -1.0])
     shown._set_pull(Pull("bob", "update", grabbed, grabbed + np.array([0.5, 0, 0])))
     shown.toggle()
     shown._last -= 0.1
     shown.tick()
-    assert simulation.pushed[0][1][0] > 0.0
-    count = len(simulation.pushed)
+    assert pushed[0][1][0] > 0.0
+    count = len(pushed)
     shown._set_pull(Pull("bob", "end", grabbed, grabbed))
     shown._last -= 0.1
     shown.tick()
-    assert len(simulation.pushed) == count
+    assert len(pushed) == count
     assert simulation.v[0] < 0.0  # about +y, towards +x from below
 
 
 def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
-    simulation = StandIn(pendulum)
+    simulation, _ = pushable(pendulum)
     shown = LivePage(page, simulation)
 
     def fail(n=1):
@@ -376,7 +422,7 @@ def test_all_three_views_end_by_themselves_and_greet_with_one_line(capsys, pendu
     options = {"port": 0, "open_browser": False, "duration": 0.2}
     pose(pendulum, **options)
     play(swing, **options)
-    live(StandIn(pendulum), **options)
+    live(ada.Simulation(pendulum, step=2e-3, pushable=True), **options)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert all(line.startswith("view: http://127.0.0.1:") for line in lines)
@@ -420,3 +466,21 @@ def test_ada_view_refuses_what_it_cannot_use(tmp_path, swing):
         assert cli.main(["view", str(tmp_path / "no.mcap"), "--no-open", "--port", "0", "--duration", "1"]) == 2
     assert "--duration is -1.0" in out.getvalue()
     assert "no.mcap" in out.getvalue()
+
+
+def test_ada_sim_runs_in_the_browser_and_ends_by_itself(capsys):
+    assert cli.main(["sim", "pa10", "--view", "--no-open", "--duration", "1", "--port", "0"]) == 0
+    out, err = capsys.readouterr()
+    assert (out.count("view: http://127.0.0.1:"), err) == (1, "")
+
+
+def test_ada_sim_refuses_a_port_in_use(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen(1)
+        port = taken.getsockname()[1]
+        arguments = ["sim", "pa10", "--view", "--no-open", "--duration", "1", "--port", str(port)]
+        assert cli.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert f"port {port} of 127.0.0.1" in err
+    assert out == ""

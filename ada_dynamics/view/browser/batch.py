@@ -18,23 +18,21 @@ from ada_dynamics.view.browser.parts import Part
 from ada_dynamics.view.browser.solids import SOLIDS
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.float32]
 
 
 class Batch:
     """The parts of a robot that share a surface."""
 
-    def __init__(self, scene: Any, name: str, parts: Sequence[Part], rows: dict[str, int]) -> None:
+    def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
         """Draw them.
 
         Args:
             scene: viser's.
             name: of the node.
             parts: all of the same solid.
-            rows: by link, the row of its pose in what `move` is given.
         """
         self.links = [part.link for part in parts]
-        self._rows = np.array([rows[link] for link in self.links])
-        self._local = np.array([part.pose for part in parts])
         solid = parts[0].solid
         surface = SOLIDS[solid]() if solid in SOLIDS else surface_of(solid)
         rgba = np.array([part.rgba for part in parts])
@@ -51,13 +49,50 @@ class Batch:
             side="double" if solid not in SOLIDS else "front",
         )
 
-    def move(self, poses: Array) -> None:
-        """Args: poses of the links in the world, (n, 4, 4)."""
-        world = poses[self._rows] @ self._local
-        self.node.batched_positions = world[:, :3, 3].astype(np.float32)
-        self.node.batched_wxyzs = quaternions(world[:, :3, :3]).astype(np.float32)
+    def move(self, positions: Floats, wxyzs: Floats) -> None:
+        """Args: of the parts in the world, (n, 3) and w, x, y, z in (n, 4)."""
+        self.node.batched_positions = positions
+        self.node.batched_wxyzs = wxyzs
 
     @property
     def positions(self) -> Array:
         """Where the parts are drawn, (n, 3)."""
         return np.asarray(self.node.batched_positions, dtype=np.float64)
+
+
+class Batches:
+    """All parts of a robot, by solid. What is see-through is drawn apart, or it would hide what is behind it."""
+
+    def __init__(self, scene: Any, parts: Sequence[Part], rows: dict[str, int]) -> None:
+        """Draw them.
+
+        Args:
+            scene: viser's.
+            parts: all of them.
+            rows: by link, the row of its pose in what `move` is given.
+        """
+        by_solid: dict[tuple[str, bool], list[Part]] = {}
+        for part in parts:
+            by_solid.setdefault((part.solid, part.rgba[3] < 1.0), []).append(part)
+        self.each = [
+            Batch(scene, f"/robot/{i}_{solid if '/' not in solid else 'mesh'}", alike)
+            for i, ((solid, _), alike) in enumerate(by_solid.items())
+        ]
+        ordered = [part for alike in by_solid.values() for part in alike]
+        self._rows = np.array([rows[part.link] for part in ordered], dtype=np.intp)
+        self._local = np.array([part.pose for part in ordered]).reshape(-1, 4, 4)
+        ends = np.cumsum([len(batch.links) for batch in self.each]).tolist()
+        self._slices = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
+
+    def move(self, poses: Array) -> None:
+        """Args: poses of the links in the world, (n, 4, 4)."""
+        world = poses[self._rows] @ self._local
+        positions = world[:, :3, 3].astype(np.float32)
+        turned = quaternions(world[:, :3, :3]).astype(np.float32)
+        for batch, own in zip(self.each, self._slices, strict=True):
+            batch.move(positions[own], turned[own])
+
+    @property
+    def positions(self) -> Array:
+        """Where all parts are drawn, (n, 3)."""
+        return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self.each)])

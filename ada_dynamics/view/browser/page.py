@@ -24,6 +24,7 @@ HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
 _PORTS_TRIED = 100
 _LAST_PORT = 65535
+_SAME = 1e-6  # [deg, m, s] less is not worth a message
 
 
 class Page:
@@ -147,6 +148,31 @@ class Page:
         print(f"view: {self.url}   (Ctrl-C ends)", flush=True)
         if opens_browser and _has_screen():
             webbrowser.open(self.url)
+
+
+class SharedNumber:
+    """A slider that the program moves, too, without overwriting what a person has just given and nobody has read yet.
+
+    Digits of a number that is typed arrive one by one: an answer to the first must not take the place of the second.
+    """
+
+    def __init__(self, control: Any) -> None:
+        """Args: a slider of viser's."""
+        self.control = control
+        self._known = float(control.value)
+
+    def read(self) -> float:
+        """What it was set to last, by whomever."""
+        self._known = float(self.control.value)
+        return self._known
+
+    def show(self, value: float) -> None:
+        """Move it, within its range, unless there is something to be read."""
+        if float(self.control.value) != self._known:
+            return
+        value = float(min(max(value, self.control.min), self.control.max))
+        if abs(value - self._known) > _SAME:
+            self._known = self.control.value = value
 
 
 def _viser() -> Any:

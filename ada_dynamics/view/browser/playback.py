@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ada_dynamics.analysis.balance import UP, plane_axes, support_polygon
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.view.browser.page import HOST, PORT, Page
+from ada_dynamics.view.browser.page import HOST, PORT, Page, SharedNumber
 from ada_dynamics.view.browser.plots import LogPlot
 from ada_dynamics.view.browser.scene import Arrow, Scene
 
@@ -95,6 +95,7 @@ class PlaybackPage:
         begin, end = self.clock.begin, self.clock.end
         step = (end - begin) / _SLIDER_STEPS or 1.0
         self.slider = gui.add_slider("time [s]", begin, max(end, begin + step), step, begin)
+        self._time = SharedNumber(self.slider)
         self.play_button = gui.add_button("play")
         self.steps = gui.add_button_group("step", ("|<", "<", ">", ">|"))
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
@@ -102,7 +103,7 @@ class PlaybackPage:
         self.com = gui.add_checkbox("centre of mass", False)
         self.forces = gui.add_checkbox("forces", bool(self.log.external or self.log.contact_wrenches))
         when = self.page.when
-        when(self.slider, lambda: self.go_to(float(self.slider.value)))
+        when(self.slider, lambda: self.go_to(self._time.read()))
         when(self.play_button, self.toggle)
         when(self.steps, lambda: self.step(str(self.steps.value)))
         when(self.speed, self._set_clock)
@@ -197,7 +198,7 @@ class PlaybackPage:
         self.scene.show(q, arrows, polygon)
         with self.page.server.atomic():
             self.play_button.label = "pause" if self.clock.is_playing else "play"
-            self.slider.value = t
+            self._time.show(t)
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
             self.status.content = f"t = **{t:.3f}** s of {self.clock.end:.3f} s, row {row} of {len(self.log) - 1}{gap}"
             if not self.clock.is_playing or time.monotonic() >= self._cursor_due:

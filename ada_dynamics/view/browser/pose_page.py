@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
-from ada_dynamics.view.browser.page import HOST, PORT, Page
+from ada_dynamics.view.browser.page import HOST, PORT, Page, SharedNumber
 from ada_dynamics.view.browser.posing import Knob, Posing
 from ada_dynamics.view.browser.scene import Scene
 
 Array = NDArray[np.float64]
 
 _STEPS = 1000  # of a slider, from end to end
-_ARRIVED = 1e-6  # [rad, m]
 
 
 class PosePage:
@@ -41,7 +40,8 @@ class PosePage:
         self._start = self.posing.q.copy()
         gui = page.gui
         self.status = gui.add_markdown("")
-        self.sliders: list[Any] = []
+        self.sliders: list[tuple[Knob, Any]] = []
+        self._numbers: dict[Knob, SharedNumber] = {}
         with gui.add_folder("joints"):
             self._add_sliders(gui, [knob for knob in self.posing.knobs if knob.leads])
         followers = [knob for knob in self.posing.knobs if not knob.leads]
@@ -62,12 +62,16 @@ class PosePage:
             step = (high - low) / _STEPS or 1.0 / _STEPS
             slider = gui.add_slider(f"{knob.label} [{unit}]", low, high, min(step, 0.1), value, disabled=not knob.leads)
             self.sliders.append((knob, slider))
+            self._numbers[knob] = SharedNumber(slider)
             if knob.leads:
-                self.page.when(slider, partial(self.move, knob, slider))
+                self.page.when(slider, partial(self.move, knob))
 
-    def move(self, knob: Knob, slider: Any) -> None:
+    def move(self, knob: Knob) -> None:
         """Follow a slider; it springs back where the loops do not let the joint go on."""
-        wanted = float(slider.value)
+        number = self._numbers[knob]
+        wanted = number.read()
+        if not number.control.min <= wanted <= number.control.max:
+            return  # the first digits of a number that is typed; the browser keeps it within the range at the end
         arrived = self.posing.move(knob, math.radians(wanted) if knob.is_angle else wanted)
         unit = "deg" if knob.is_angle else "m"
         self.refresh(
@@ -86,10 +90,8 @@ class PosePage:
         """Show the present pose, in the scene and on all sliders."""
         self.scene.show(self.posing.q)
         with self.page.server.atomic():
-            for knob, slider in self.sliders:
-                value = _shown(knob, self.posing.value(knob))
-                if abs(value - slider.value) > _ARRIVED:
-                    slider.value = float(np.clip(value, slider.min, slider.max))
+            for knob, number in self._numbers.items():
+                number.show(_shown(knob, self.posing.value(knob)))
             loops = f"loops: largest gap **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""
             self.status.content = "\n\n".join(text for text in (loops, remark) if text)
 

@@ -133,7 +133,7 @@ class Posing:
         assert self._numbers is not None
         held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
-        found = close(self._numbers, self._with(self.q, knob, value), free)
+        found = close(self._numbers, self._with(self.q, knob, value), free, polish=0)
         jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
         if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_flipped(found.q):
             return False

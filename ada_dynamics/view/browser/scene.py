@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
-from ada_dynamics.view.browser.batch import Batch
+from ada_dynamics.view.browser.batch import Batch, Batches
 from ada_dynamics.view.browser.parts import Part, parts_of, size_of
 
 Array = NDArray[np.float64]
@@ -63,7 +63,7 @@ class Scene:
         self._ground = ground
         self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
-        self._batches = _batches(server.scene, model, rows)
+        self._batches = Batches(server.scene, parts_of(model), rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._arrows: Any = None
@@ -89,8 +89,7 @@ class Scene:
         if not self._is_set_up:
             self.frame([at])
         with self._server.atomic():
-            for batch in self._batches:
-                batch.move(stacked)
+            self._batches.move(stacked)
             if self._loops:
                 self._loops.move(at, stacked)
             if self._com.visible:
@@ -119,11 +118,11 @@ class Scene:
 
     def part_positions(self) -> Array:
         """Where all parts of the robot are drawn, (n, 3)."""
-        return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self._batches)])
+        return self._batches.positions
 
     def on_pull(self, action: Callable[[Pull], None]) -> None:
         """Call a function while a link is dragged with the left mouse button."""
-        for batch in self._batches:
+        for batch in self._batches.each:
 
             async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 link = links[event.instance_index or 0]
@@ -133,7 +132,7 @@ class Scene:
 
     def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
         """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
-        for batch in self._batches:
+        for batch in self._batches.each:
 
             async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 action(links[event.instance_index or 0], np.array(event.ray_origin), np.array(event.ray_direction))
@@ -168,8 +167,7 @@ class Scene:
         seen = []
         for q in several:
             poses = np.array(list(self.dynamics.poses(np.asarray(q, dtype=np.float64)).values()))
-            for batch in self._batches:
-                batch.move(poses)
+            self._batches.move(poses)
             seen += [poses[:, :3, 3], self.part_positions()]
         drawn = np.concatenate(seen)
         low, high = drawn.min(axis=0), drawn.max(axis=0)
@@ -239,7 +237,7 @@ class _LoopMarks:
         self._colours: NDArray[np.uint8] | None = None
         root, radius = owner.model.root, 0.018 * owner.size
         marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in loops]
-        self._balls = Batch(scene, "/loops/joints", marks, {root: 0}).node
+        self._balls = Batch(scene, "/loops/joints", marks).node
         self._lines = scene.add_line_segments(
             "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius
         )
@@ -260,18 +258,7 @@ class _LoopMarks:
 
 
 def gap_colour(gap: ArrayLike) -> NDArray[np.uint8]:
-    """Green for a closed loop, red for an open one; by the logarithm of the gap between. One row for each of several."""
+    """Green for a closed loop, red for an open one; by the logarithm of the gap between. Several have a row each."""
     share = (np.log10(np.maximum(gap, 1e-30)) - np.log10(CLOSED)) / (np.log10(OPEN) - np.log10(CLOSED))
     share = np.minimum(np.maximum(share, 0.0), 1.0)[..., np.newaxis]
     return np.asarray(np.rint((1.0 - share) * _GREEN + share * _RED), dtype=np.uint8)
-
-
-def _batches(scene: Any, model: Model, rows: dict[str, int]) -> list[Batch]:
-    """All parts of a robot, by solid. What is see-through is drawn apart, or it would hide what is behind it."""
-    by_solid: dict[tuple[str, bool], list[Part]] = {}
-    for part in parts_of(model):
-        by_solid.setdefault((part.solid, part.rgba[3] < 1.0), []).append(part)
-    return [
-        Batch(scene, f"/robot/{i}_{solid if '/' not in solid else 'mesh'}", parts, rows)
-        for i, ((solid, _), parts) in enumerate(by_solid.items())
-    ]
