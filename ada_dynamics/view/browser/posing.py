@@ -54,6 +54,7 @@ _FIRST_TURN = {Spherical.kind: 0, Floating.kind: 3}  # where the quaternion begi
 _RATES = (Revolute.kind, Continuous.kind, Prismatic.kind, Universal.kind, Cylindrical.kind)  # v is the rate of q
 _STEP = 0.1  # [rad], or in lengths of the mechanism
 _HALVINGS = 8  # of the last step, to find where the mechanism stops
+_TRIES = 10  # Newton's method needs 3 or 4 after a small step, and some more beside a dead centre
 _JUMP = 8.0  # a joint that moves this much farther than the chosen one has left the branch
 _RANK = 1e-6
 _NO_LIMIT = 1.0  # [m] either way, for a slide without limits
@@ -133,7 +134,7 @@ class Posing:
         assert self._numbers is not None
         held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
-        found = close(self._numbers, self._with(self.q, knob, value), free, polish=0)
+        found = close(self._numbers, self._with(self.q, knob, value), free, _TRIES, polish=0)
         jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
         if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_flipped(found.q):
             return False
