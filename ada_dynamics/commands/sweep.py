@@ -53,7 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("words", nargs="+", metavar="FILE", help="sweep to run; or: status DIR; or: export DIR OUT")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="folder for the results (default: the name of FILE, without ending)"
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder for the results (default: the name of FILE without ending, here)",
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: as many as cores or workers)")
     parser.add_argument("--executor", choices=EXECUTORS, help="what runs them (default: local processes)")
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         _expect(words, 3)
         return _export(Path(words[1]), Path(words[2]))
     _expect(words, 1)
-    output = Path(words[0]).with_suffix("") if options.output is None else options.output
+    output = Path(Path(words[0]).stem) if options.output is None else options.output
     executor = options.executor or ("dask" if options.address else "local")
     try:
         result = run_sweep(
