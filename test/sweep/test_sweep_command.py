@@ -21,7 +21,8 @@ measures: [loop_gap]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # where results land unless told otherwise
     path = tmp_path / "s.yaml"
     path.write_text(SWEEP)
     return path
