@@ -55,7 +55,7 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
                 sweep.run_sweep(found, output, client)
             cluster.scale(2)
             client.wait_for_workers(2, timeout=60)
-        assert main(["sweep", str(file), "--address", address, "--json"]) == 0
+        assert main(["sweep", str(file), "--output", str(output), "--address", address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["done"] == 60
     there = list(sweep.read_result(output).rows())
     assert [row["measures"] for row in there] == [row["measures"] for row in here]
