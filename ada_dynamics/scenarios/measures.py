@@ -115,12 +115,6 @@ def parallelogram_error(scenario: Scenario, log: Log) -> float:
     return _largest(sums - sums[0])
 
 
-@measure("singular_passings")
-def singular_passings(scenario: Scenario, log: Log) -> float:
-    """How often the simulator says that it passed a singular pose."""
-    return float(len(log.singular))
-
-
 @measure("determinant_passings")
 def determinant_passings(scenario: Scenario, log: Log) -> float:
     """How often det(J Jᵀ) of the ends at which loops are cut comes to zero (fig. 3.17 f)."""

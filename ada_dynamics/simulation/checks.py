@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import stops as joint_stops
 from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.contact_rates import fastest_rate
+from ada_dynamics.simulation.control import CompiledController
+from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.stops import JointStops
+from ada_dynamics.simulation.system import frictionless
 
 Array = NDArray[np.float64]
 AT_REST = 1e-9  # [m/s, rad/s]
@@ -31,18 +37,50 @@ def checked_times(
     step: float, control_period: float | None, log_every: int, tolerance: float
 ) -> tuple[float, float | None, int]:
     """Step, control period and rows of the log, or an InputError."""
-    if not _is_positive(step):
+    if not is_positive(step):
         raise InputError(f"step is {step!r}; it must be a positive number of seconds, such as 1e-3.")
-    if control_period is not None and not _is_positive(control_period):
+    if control_period is not None and not is_positive(control_period):
         raise InputError(f"control_period is {control_period!r}; it must be a positive number of seconds, or None.")
-    if int(log_every) != log_every or log_every < 1:
+    if not is_positive(log_every) or int(log_every) != log_every:
         raise InputError(f"log_every is {log_every!r}; it must be a whole number of steps, 1 or more.")
-    if not 1e-15 <= tolerance <= 1.0:
+    if not is_positive(tolerance) or not 1e-15 <= tolerance <= 1.0:
         raise InputError(f"tolerance is {tolerance!r}; it must be between 1e-15 and 1.")
     return float(step), None if control_period is None else float(control_period), int(log_every)
 
 
-def _is_positive(value: object) -> bool:
+def checked_parts(
+    controller: object, contact: object, stops: object, external: Sequence[object], events: Sequence[object]
+) -> None:
+    """Refuse parts of the wrong kind by name."""
+    wanted: list[tuple[str, object, type, str]] = []
+    if contact is not None:
+        wanted.append(("contact", contact, Contact, "a Contact, such as Contact.of_soles(model) gives"))
+    if stops is not None:
+        wanted.append(("stops", stops, JointStops, "JointStops"))
+    wanted += [(f"external[{i}]", x, WrenchProfile, "made by half_sine, table, ...") for i, x in enumerate(external)]
+    wanted += [(f"events[{i}]", x, Event, "an Event(name, function)") for i, x in enumerate(events)]
+    for name, given, kind, words in wanted:
+        if not isinstance(given, kind):
+            raise InputError(f"{name} is {given!r:.80}; it must be {words}.")
+    if controller is not None and not callable(controller) and not isinstance(controller, CompiledController):
+        raise InputError(
+            f"controller is {controller!r:.80}; it must be a function of t, q and v, or a CompiledController."
+        )
+
+
+def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
+    """Dynamics that were given, of the model without its joint friction; the simulation brings that along."""
+    given, own = dynamics.model, frictionless(model)
+    if given.joint_names != own.joint_names or tree_fingerprint(given.tree) != tree_fingerprint(own.tree):
+        raise InputError(
+            f"dynamics is of another model than {model.name!r}: other joints, masses, gravity or loops, or with "
+            "friction in its joints, which the simulation brings along. Leave it out and give algorithm= instead."
+        )
+    return dynamics
+
+
+def is_positive(value: object) -> bool:
+    """Whether it is a finite number above zero."""
     return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
 
 
@@ -146,6 +184,3 @@ def warn_if_too_stiff(
                 StiffStepWarning,
                 stacklevel=3,
             )
-
-
-__all__ = ["StiffStepWarning", "checked_times", "on_loops", "refuse_undetermined", "start_state", "warn_if_too_stiff"]

@@ -59,7 +59,8 @@ class Log(LogQuantities):
             about the contact's origin, in the world's axes, (N, 6).
         contact_frames: by contact, where its origin is.
         events: what happened, in the order of time.
-        singular: times at which a singular pose was passed [s].
+        singular: times of steps so near to a singular pose that the rate of the loop conditions decided [s];
+            `analysis.singularity` finds all passings.
         info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut
             short.
     """

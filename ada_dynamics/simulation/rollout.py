@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
-from ada_dynamics.simulation.checks import start_state
+from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def rollout(
     """See `Simulation.rollout`."""
     model, h = sim.model, sim.step_length
     starts, efforts = _starts(sim, q, v), _efforts(sim, q, tau)
-    steps = round(duration / h)
-    if not 0.0 < duration < np.inf or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
+    steps = round(duration / h) if is_positive(duration) else 0
+    if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
         raise InputError(
             f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s."
         )
@@ -60,8 +60,6 @@ def rollout(
 
 
 def _starts(sim: Simulation, q: ArrayLike, v: ArrayLike | None) -> Array:
-    from ada_dynamics.simulation.checks import on_loops
-
     positions = np.asarray(q, dtype=np.float64)
     if positions.ndim != 2 or not len(positions):
         raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {sim.model.nq}).")
@@ -84,7 +82,7 @@ def _efforts(sim: Simulation, q: ArrayLike, tau: ArrayLike | None) -> Array:
             "called, and wrenches over time, go with run()."
         )
     count, nv = len(np.asarray(q)), sim.model.nv
-    given = np.zeros(nv) if tau is None else np.asarray(tau, dtype=np.float64)
+    given = sim.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
         raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
     return np.broadcast_to(given, (count, nv))
@@ -118,7 +116,7 @@ def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, step
     while done < steps:
         progress[:] = 0.0
         rows = log[done // every :]
-        data = tuple(a.ctypes.data for a in (x, u, t, progress, rows, work)) if len(rows) else ()
+        data = tuple(a.ctypes.data for a in (x, u, t, progress, rows, work))
         sizes, grid = (x.size, count), (done, steps - done, every, done % every, 0.0, h)
         if method.is_direct:
             native.direct(*kernels, *data, *sizes, *grid)

@@ -18,7 +18,16 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.checks import checked_times, on_loops, refuse_undetermined, start_state, warn_if_too_stiff
+from ada_dynamics.simulation.checks import (
+    checked_dynamics,
+    checked_parts,
+    checked_times,
+    is_positive,
+    on_loops,
+    refuse_undetermined,
+    start_state,
+    warn_if_too_stiff,
+)
 from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
@@ -50,7 +59,7 @@ class Simulation:
 
     The integrator runs as a compiled loop around the compiled dynamics. Closed loops are brought back onto their
     conditions after each step, positions and velocities, in the metric of the mass matrix. Singular poses are passed on
-    their branch; `log.singular` lists when.
+    their branch.
 
     Attributes:
         model: the robot.
@@ -118,9 +127,14 @@ class Simulation:
             raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join(METHODS)}.")
         self.method = METHODS[integrator]
         self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
+        if not is_positive(friction_speed):
+            raise InputError(f"friction_speed is {friction_speed!r}; it must be a positive speed [rad/s, m/s].")
+        checked_parts(controller, contact, stops, tuple(external), tuple(events))
         q0, v0 = start_state(self.model, q, v)
-        smooth = frictionless(self.model)
-        self.dynamics = dynamics or dynamics_for(smooth, algorithm, q0)
+        if dynamics is None:
+            self.dynamics = dynamics_for(frictionless(self.model), algorithm, q0)
+        else:
+            self.dynamics = checked_dynamics(dynamics, self.model)
         q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
         self.contact, self.external = contact, tuple(external)
         law = controller if isinstance(controller, CompiledController) and period is None else None
@@ -216,7 +230,7 @@ class Simulation:
             RecordingError: the recording cannot be written.
             Each has the motion until then as `log`.
         """
-        if not 0.0 < duration < np.inf:
+        if not is_positive(duration):
             raise InputError(f"duration is {duration!r}; it must be a positive number of seconds.")
         refuse_undetermined(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
@@ -260,7 +274,7 @@ class Simulation:
             q: positions of N starts, (N, nq).
             v: velocities, (N, nv); None for rest.
             duration: of all motions, a multiple of the step [s].
-            tau: constant efforts of all, (nv,), or of each, (N, nv); zero by default.
+            tau: constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default.
             rows_every: a row for every so many steps.
         """
         return rollout(self, q, v, duration, tau, rows_every)

@@ -110,11 +110,13 @@ class Stepper:
 
         A semi-implicit step has no others than the mean ones of the step that follows.
         """
-        if not (self.method.is_direct and self.system.is_compiled):
+        if not (self.method.is_direct and self.system.has_step):
             return self.system.accelerations(X, U, T)
         U[:, -1] = h
         nq = self.system.model.nq
-        after, _ = self.system.step.rows_status(X, U, T[:, None])
+        after, status = self.system.step.rows_status(X, U, T[:, None])
+        if status:  # of some row, which only numbers can tell
+            after = np.array([self._semi_implicit(x, u, t, h)[0] for x, u, t in zip(X, U, T.tolist(), strict=True)])
         return np.asarray((after[:, nq:] - X[:, nq:]) / h)
 
     # --- fixed steps --------------------------------------------------------------------------------------------
@@ -245,7 +247,7 @@ class Stepper:
         """One step on numbers."""
         x = self.x
         if self.method.is_direct:
-            new, singular = self._semi_implicit(x, t, h)
+            new, singular = self._semi_implicit(x, self._u, t, h)
         else:
             new, _, singular = self._stages(x, t, h)
         self._accept(new, t, singular)
@@ -263,12 +265,13 @@ class Stepper:
         new, K = explicit_step(self.method, rate, x, t, h)
         return new, K, any(met)
 
-    def _semi_implicit(self, x: Array, t: float, h: float) -> tuple[Array, bool]:
-        if self.system.is_compiled:
-            found, status = self.system.step.single_status(x, self._u, np.array([t]))
+    def _semi_implicit(self, x: Array, u: Array, t: float, h: float) -> tuple[Array, bool]:
+        """x after a step; in a singular pose by accelerations in which nothing is implicit."""
+        if self.system.has_step:
+            found, status = self.system.step.single_status(x, u, np.array([t]))
             if not status:
                 return found, False
-        rate, singular = self.system.rate_anywhere(x, self._u, t)
+        rate, singular = self.system.rate_anywhere(x, u, t)
         if not np.isfinite(rate).all():
             raise self._explain(x, t)
         model = self.system.model
@@ -314,7 +317,8 @@ class Stepper:
             if problems:
                 return MotionError(f"{where}: {'; '.join(problems)}.")
         fast = float(np.max(np.abs(v), initial=0.0))
+        instead = "" if self.method.is_direct else ", or integrator='semi_implicit'"
         return MotionError(
             f"{where}: its accelerations are not finite (fastest velocity {fast:.3g}). The step may be too long for "
-            "its stiffest spring, contact or controller: take a shorter one, or integrator='semi_implicit'."
+            f"its stiffest spring, contact or controller: take a shorter one{instead}."
         )

@@ -19,6 +19,7 @@ from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
 from ada_dynamics.errors import AdaError, InputError, SingularPoseWarning
 from ada_dynamics.jit import Kernel
+from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import rates
@@ -49,8 +50,13 @@ class System:
     @property
     def is_compiled(self) -> bool:
         """Whether the rate is one kernel; very large models and those for dense solutions are computed call by call."""
+        return not self.kernels.generic and not self.kernels.large and self.has_step
+
+    @property
+    def has_step(self) -> bool:
+        """Whether a semi-implicit step is one kernel, compiled or, of very large models, interpreted."""
         closed = self.kernels.closed
-        return not self.kernels.generic and not self.kernels.large and not (closed and closed.plans.is_dense_only)
+        return not (closed and closed.plans.is_dense_only)
 
     @cached_property
     def rate(self) -> Kernel:
@@ -70,7 +76,8 @@ class System:
         """The nearest allowed state; None where every state is allowed."""
         closed = self.kernels.closed
         if closed is None:
-            unit = any(j.kind in ("floating", "spherical") for j in self.model.joints.values())
+            joints = [body.joint for body in self.equations.tree.bodies]
+            unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
             return self._kernel(rates.settle_quantity(self.equations, None)) if unit else None
         projection = closed_quantities.projection(closed.tree, closed.plans, self._elimination())
         return self._kernel(rates.settle_quantity(self.equations, projection))
@@ -81,6 +88,8 @@ class System:
         return self._kernel(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
 
     def _kernel(self, quantity: Quantity) -> Kernel:
+        if self.kernels.generic:  # whose bodies have other axes than those of the model's own code
+            quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
 
     def _elimination(self) -> closed_quantities.Solver:

@@ -236,6 +236,19 @@ def test_a_ball_comes_to_rest_on_the_ground_with_its_weight_as_contact_wrench(ba
     assert abs(log.v[-1, 2]) < 1e-4
 
 
+def test_large_robots_have_implicit_steps_too():
+    """70 rods, whose dampers no explicit step of 1 ms could follow: the chain sinks instead of blowing up."""
+    chain = ada.planar_chain(70)
+    b = ada.Builder("damped").link("base")
+    for name, joint in chain.joints.items():
+        link = chain.links[joint.child]
+        b.link(joint.child, mass=link.mass, com=link.com, inertia=link.inertia)
+        b.joint(name, "revolute", joint.parent, joint.child, xyz=joint.xyz, axis=(0, 1, 0), damping=1e3)
+    log = Simulation(b.build(), np.full(70, 0.02), integrator="semi_implicit").run(0.05)
+    assert np.all(np.diff(log.total_energy) < 0.0)
+    assert power_balance(log).worst < 0.05  # first order: a twentieth at this damping
+
+
 def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
     from ada_dynamics.simulation import Material
 
@@ -260,12 +273,31 @@ def test_an_explicit_step_that_cannot_follow_a_contact_is_warned_of(ball):
         ({"v": [0.0, 1.0]}, r"v has shape \(2,\)"),
         ({"tau": [np.nan]}, "tau is .*finite numbers"),
         ({"tau": [0.0], "controller": lambda t, q, v: [0.0]}, "tau and controller are both given"),
+        ({"friction_speed": 0.0}, "friction_speed is 0.0; it must be a positive speed"),
+        ({"log_every": "all"}, "log_every is 'all'"),
+        ({"tolerance": "low"}, "tolerance is 'low'"),
+        ({"controller": 3.0}, "controller is 3.0; it must be a function of t, q and v"),
+        ({"contact": "floor"}, "contact is 'floor'; it must be a Contact"),
+        ({"stops": 100.0}, "stops is 100.0; it must be JointStops"),
+        ({"events": [None]}, r"events\[0\] is .*an Event"),
+        ({"external": [(1, 2)]}, r"external\[0\] is .*made by half_sine"),
         ({"external": [half_sine("bib", (1,) * 6, 0, 1)]}, "no link is named 'bib'. Did you mean 'bob'"),
     ],
 )
 def test_unusable_arguments_are_refused_by_name(pendulum, options, message):
     with pytest.raises(InputError, match=message):
         Simulation(pendulum, **options)
+
+
+def test_dynamics_of_another_model_or_with_friction_are_refused(pendulum, slider):
+    with pytest.raises(InputError, match="dynamics is of another model than 'pendulum'"):
+        Simulation(pendulum, dynamics=ada.Dynamics(ada.planar_chain(1)))
+    with pytest.raises(InputError, match="or with friction"):
+        Simulation(slider, dynamics=ada.Dynamics(slider))
+    with pytest.raises(InputError, match="gravity"):
+        Simulation(pendulum, gravity=(0, 0, -1.62), dynamics=ada.Dynamics(pendulum))
+    own = ada.Dynamics(pendulum, "ada")
+    assert Simulation(pendulum, [0.5], dynamics=own).run(0.01).info["algorithm"] == "ada"
 
 
 def test_a_start_off_the_loops_is_refused_with_its_gap_and_the_fix():
