@@ -66,6 +66,20 @@ def local_position(part: SubTree, q: Sequence[Scalar]) -> list[Scalar]:
     return result
 
 
+def local_motion(
+    part: SubTree, v: Sequence[Scalar], effort: Sequence[Scalar], w: Mapping[int, Vec3]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """The part's velocities and efforts, out of the whole tree's and of the angular velocities of its links."""
+    speeds: list[Scalar] = []
+    efforts: list[Scalar] = []
+    for link in part.links:
+        inner, own = link in part.joints, part.source.bodies[link].v
+        # what a part does depends on how fast its base turns, not on how fast it moves along
+        speeds += v[own] if inner else (*ZERO3, *w[link])
+        efforts += effort[own] if inner else (0.0,) * 6
+    return speeds, efforts
+
+
 class JointSpaceBody:
     """A group of links in a state."""
 
@@ -82,14 +96,7 @@ class JointSpaceBody:
         self.part = part
         tree = part.tree
         self._q = local_position(part, q)
-        self._v: list[Scalar] = []
-        tau: list[Scalar] = []
-        for link in part.links:
-            inner = link in part.joints
-            own = part.source.bodies[link].v
-            # what a group does does not depend on how fast it moves along
-            self._v += v[own] if inner else (*ZERO3, *w[link])
-            tau += effort[own] if inner else (0.0,) * 6
+        self._v, tau = local_motion(part, v, effort, w)
         self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
         self.X = kinematics.transforms(tree, self._q)
         h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)

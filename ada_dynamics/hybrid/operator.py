@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody
-from ada_dynamics.algorithms.joint_space import SubTree, local_position
+from ada_dynamics.algorithms.joint_space import SubTree, local_motion, local_position
 from ada_dynamics.hybrid.elimination import Method, PieceState
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
@@ -41,13 +41,7 @@ class SubChain:
         self.part = part
         tree = part.tree
         self._q = local_position(part, q)
-        self._v: list[Scalar] = []
-        tau: list[Scalar] = []
-        for link in part.links:
-            inner, own = link in part.joints, part.source.bodies[link].v
-            # how fast the base moves along makes no difference, only how fast it turns
-            self._v += v[own] if inner else (*ZERO3, *w[link])
-            tau += effort[own] if inner else (0.0,) * 6
+        self._v, tau = local_motion(part, v, effort, w)
         outside = {i: external[link] for i, link in enumerate(part.links) if link in external}
         X = kinematics.transforms(tree, self._q)
         # a piece that floats is weightless: its weight is an acceleration of the world, which it meets at its joints

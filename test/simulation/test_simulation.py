@@ -101,6 +101,16 @@ def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy():
     assert log.energy_drift < 1e-8
 
 
+def test_a_semi_implicit_step_in_a_singular_pose_keeps_the_branch_and_logs_what_it_did():
+    """The step's kernel refuses the pose: its accelerations in the log are those of the step on numbers."""
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    speed = np.array([2.0, -2.0, 2.0])
+    log = Simulation(model, [np.pi / 2, 0.0, np.pi], speed, integrator="semi_implicit").run(0.01)
+    assert log.singular == [0.0]
+    np.testing.assert_allclose(log.a[:, 0] + log.a[:, 1], 0.0, atol=1e-6)  # the coupler stays level
+    np.testing.assert_allclose(log.q[:, 0] + log.q[:, 1], np.pi / 2, atol=1e-9)
+
+
 def test_loops_do_not_drift_in_a_minute():
     model, _ = four_bar()
     log = Simulation(model, np.deg2rad([60.0, 30.0, 150.0]), log_every=50).run(60.0)
