@@ -7,6 +7,7 @@ from ada_dynamics.simulation.events import Event, at_limits
 from ada_dynamics.simulation.log import EventRecord, Log
 from ada_dynamics.simulation.material import Material
 from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
+from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.stepper import MotionError
 from ada_dynamics.simulation.stops import JointStops
@@ -21,6 +22,7 @@ __all__ = [
     "Event",
     "EventRecord",
     "Ground",
+    "JointServos",
     "JointStops",
     "Log",
     "Material",

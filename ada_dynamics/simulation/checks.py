@@ -21,6 +21,7 @@ from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 
@@ -30,7 +31,7 @@ OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rou
 
 
 class StiffStepWarning(UserWarning):
-    """The step is too long for an explicit integrator to follow the stiffest contact, stop or friction."""
+    """The step is too long for an explicit integrator to follow the stiffest contact, stop, friction or servo."""
 
 
 def checked_times(
@@ -49,7 +50,12 @@ def checked_times(
 
 
 def checked_parts(
-    controller: object, contact: object, stops: object, external: Sequence[object], events: Sequence[object]
+    controller: object,
+    contact: object,
+    stops: object,
+    external: Sequence[object],
+    events: Sequence[object],
+    servos: object,
 ) -> None:
     """Refuse parts of the wrong kind by name."""
     wanted: list[tuple[str, object, type, str]] = []
@@ -57,6 +63,8 @@ def checked_parts(
         wanted.append(("contact", contact, Contact, "a Contact, such as Contact.of_soles(model) gives"))
     if stops is not None:
         wanted.append(("stops", stops, JointStops, "JointStops"))
+    if servos is not None:
+        wanted.append(("servos", servos, JointServos, "JointServos"))
     wanted += [(f"external[{i}]", x, WrenchProfile, "made by half_sine, table, ...") for i, x in enumerate(external)]
     wanted += [(f"events[{i}]", x, Event, "an Event(name, function)") for i, x in enumerate(events)]
     for name, given, kind, words in wanted:
@@ -166,14 +174,16 @@ def warn_if_too_stiff(
     contact: Contact | None,
     stops: JointStops | None,
     friction_speed: float,
+    servos: ServoBank | None,
     q: Array,
 ) -> None:
-    """Warn where an explicit method cannot follow contacts, stops or joint friction."""
+    """Warn where an explicit method cannot follow contacts, stops, joint friction or servos."""
     if method.is_direct or method.is_adaptive:
         return
     rates = {
         "contacts": 0.0 if contact is None else fastest_rate(model, contact, q),
         "joint stops and friction": joint_stops.fastest_rate(model, stops, friction_speed, q),
+        "servos": 0.0 if servos is None else servos.fastest_rate,
     }
     for what, rate in rates.items():
         if rate * step > method.stable_to:

@@ -13,7 +13,8 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, on
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.simulation.control import Sampler
-from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.profiles import FRAMES, WrenchProfile
+from ada_dynamics.simulation.servos import ServoBank
 from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]
@@ -26,7 +27,7 @@ class Push(NamedTuple):
 
     link: str
     where: AppliedWrench
-    wrench: Array  # world's axes
+    wrench: Array
     until: float  # [s]
 
 
@@ -39,12 +40,14 @@ class Inputs:
         profiles: Sequence[WrenchProfile],
         sampler: Sampler | None,
         tau: ArrayLike | None,
+        servos: ServoBank | None = None,
     ) -> None:
-        """Args: system, its wrench profiles, its controller if any, and constant efforts without one."""
+        """Args: system, its wrench profiles, its controller if any, constant efforts without one, and its servos."""
         self._system = system
         self._model = system.model
         self._profiles = profiles
         self._sampler = sampler
+        self._servos = servos
         self._constant = self._efforts(tau)
         self._breaks = np.unique(np.concatenate([np.zeros(0), *(p.breaks() for p in profiles)]))
         self.restart()
@@ -64,7 +67,7 @@ class Inputs:
     @property
     def changes(self) -> bool:
         """Whether u changes over time by itself."""
-        return self._sampler is not None or bool(self._profiles)
+        return self._sampler is not None or self._servos is not None or bool(self._profiles)
 
     def restart(self) -> None:
         """Forget calls of the controller, and pushes."""
@@ -72,8 +75,8 @@ class Inputs:
         self._next_call: float | None = None
         self._pushes: list[Push] = []
 
-    def push(self, link: str, wrench: ArrayLike, t: float, until: float, q: Array) -> None:
-        """A wrench on a link, in the world's axes at its origin, from t on."""
+    def push(self, link: str, wrench: ArrayLike, t: float, until: float, frame: str, replaces: bool) -> None:
+        """A wrench on a link, at its origin, from t on; instead of earlier ones on it, or on top of them."""
         if not self._system.equations.loads.pushes:
             raise InputError("this simulation takes no pushes; make it with pushable=True.")
         tree = self._system.equations.tree
@@ -84,8 +87,12 @@ class Inputs:
             raise InputError(f"wrench is {given!r:.100}; it must be [fx, fy, fz, nx, ny, nz], all finite.")
         if not until > t:
             raise InputError(f"duration is {until - t:g}; it must be a positive number of seconds.")
-        frame = tree.frames[link]
-        where = AppliedWrench(frame.body, frame.pose.rotation.matrix(), frame.pose.position, True)
+        if frame not in FRAMES:
+            raise InputError(f"frame is {frame!r}; it must be one of {', '.join(FRAMES)}.")
+        at = tree.frames[link]
+        where = AppliedWrench(at.body, at.pose.rotation.matrix(), at.pose.position, frame == "world")
+        if replaces:
+            self._pushes = [push for push in self._pushes if push.link != link]
         self._pushes.append(Push(link, where, given, until))
 
     # --- over time ----------------------------------------------------------------------------------------------
@@ -96,7 +103,8 @@ class Inputs:
             self._next_call = t + self._sampler.period
         self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
         parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
-        return self._system.inputs(self.tau, parameters, self._pushed(q))
+        commands = None if self._servos is None else self._servos.commands
+        return self._system.inputs(self.tau, parameters, self._pushed(q), commands)
 
     def pushes_end(self, t: float) -> bool:
         """Whether a push ends at t."""
@@ -108,7 +116,7 @@ class Inputs:
         times = [float(later[0])] if len(later) else []
         if self._next_call is not None:
             times.append(self._next_call)
-        times += [min(p.until, t + TURNING) for p in self._pushes]
+        times += [min(p.until, t + TURNING) if p.where.is_world else p.until for p in self._pushes]
         return min(times, default=np.inf)
 
     def _pushed(self, q: Array) -> Array | None:
@@ -134,7 +142,7 @@ class Inputs:
             rows = np.array([np.broadcast_to(x, t.shape) for x in profile_wrench(parameters, t)], dtype=float).T
             self._add(total, profile.link, rows, profile.frame == "world", np.array(profile.point), q)
         for push in self._pushes:
-            self._add(total, push.link, np.tile(push.wrench, (len(t), 1)), True, np.zeros(3), q)
+            self._add(total, push.link, np.tile(push.wrench, (len(t), 1)), push.where.is_world, np.zeros(3), q)
         return total
 
     def _add(self, total: dict[str, Array], link: str, rows: Array, is_world: bool, point: Array, q: Array) -> None:

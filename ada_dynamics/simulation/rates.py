@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a simulation asks of a model: the rate of its state, one implicit step, and the nearest state that is allowed.
 
-The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; step length]. Everything is
-written over generic scalars and compiled into one kernel, contact and all.
+The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos; step
+length]. Everything is written over generic scalars and compiled into one kernel, contact and all.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, ap
 from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather
 from ada_dynamics.algorithms.elimination import Closed
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
+from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo, servo_efforts
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
 from ada_dynamics.dynamics.quantities.closed import Solver
 from ada_dynamics.expr import Traced, trace
@@ -43,6 +44,7 @@ class Loads:
         pushes: whether u holds a wrench on every body, [force; moment] about its origin in its axes.
         stops: soft stops of joints.
         friction_speed: speed under which joint friction fades [rad/s, m/s]; None without friction.
+        servos: of joints, which follow the commands in u.
         law: a feedback law that is part of the equations of motion, or None.
         tag: differs for any two laws.
     """
@@ -52,12 +54,14 @@ class Loads:
     pushes: bool = False
     stops: tuple[Stop, ...] = ()
     friction_speed: float | None = None
+    servos: tuple[Servo, ...] = ()
     law: Law | None = None
     tag: str = ""
 
     def digest(self) -> str:
         """Differs for any two loads whose kernels differ."""
-        text = repr((self.contacts, self.applied, self.pushes, self.stops, self.friction_speed, self.tag))
+        loads = (self.contacts, self.applied, self.pushes, self.stops, self.friction_speed, self.servos, self.tag)
+        text = repr(loads)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -82,7 +86,13 @@ class Equations:
     @property
     def input_size(self) -> int:
         """Numbers in u."""
-        return self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes + 1
+        return int(self.servo_inputs.stop) + 1
+
+    @property
+    def servo_inputs(self) -> slice:
+        """Where the commands of the servos are in u."""
+        start = self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes
+        return slice(start, start + COMMAND_SIZE * len(self.loads.servos))
 
     @property
     def _pushes(self) -> int:
@@ -112,10 +122,10 @@ class Equations:
         if step is not None or loads.stops or loads.friction_speed:
             more, armature = joint_loads(self.tree, loads.stops, loads.friction_speed or 1.0, q, v, step)
             tau = [plus(a, b) for a, b in zip(tau, more, strict=True)]
+        if loads.servos:
+            tau, armature = _both((tau, armature), self.servo_efforts(q, v, u, step))
         if loads.law is not None and step is not None:
-            efforts, stiff = implicit_law(self.tree, loads.law, t, q, v, step)
-            tau = [plus(a, b) for a, b in zip(tau, efforts, strict=True)]
-            armature = [plus(a, b) for a, b in zip(armature, stiff, strict=True)]
+            tau, armature = _both((tau, armature), implicit_law(self.tree, loads.law, t, q, v, step))
         wrenches, added = gather(contact_loads(self.tree, loads.contacts, q, v, step) if loads.contacts else ())
         starts = range(nv, nv + PARAMETERS * len(loads.applied), PARAMETERS)
         given = [profile_wrench(u[start : start + PARAMETERS], t) for start in starts]
@@ -125,6 +135,12 @@ class Equations:
             for i, force in body_wrenches(self.tree, u[starts.stop : starts.stop + self._pushes]).items():
                 wrenches[i] = wrenches.get(i, NO_FORCE) + force
         return Acting(tau, wrenches, added, armature)
+
+    def servo_efforts(
+        self, q: Vector, v: Vector, u: Vector, step: Scalar | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Efforts of the servos, and with a step what makes them implicit."""
+        return servo_efforts(self.tree, self.loads.servos, u[self.servo_inputs], q, v, step)
 
     def contact_wrenches(self, q: Vector, v: Vector) -> list[Vector]:
         """[force; moment] of each contact on its first body, world's axes, about the contact's own origin."""
@@ -155,6 +171,14 @@ class Equations:
         faster = [plus(s, product(h, r)) for s, r in zip(v, a, strict=True)]
         moved = [plus(p, product(h, r)) for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
         return Traced({"next": [*self.nearest(moved), *faster]}, [*position_guards(self.tree, q), *guards])
+
+
+Loading = tuple[list[Scalar], list[Scalar]]  # efforts, and what they add to the armature
+
+
+def _both(a: Loading, b: Loading) -> Loading:
+    tau, armature = ([plus(x, y) for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True))
+    return tau, armature
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +233,18 @@ def contact_quantity(equations: Equations) -> Quantity:
     name = f"contact_wrenches_{equations.loads.digest()}"
     shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
+
+
+def servo_quantity(equations: Equations) -> Quantity:
+    """Efforts of the servos, on all joints."""
+
+    def body(x: Vector, u: Vector) -> Traced:
+        q, v = equations.split(x)
+        return Traced({"tau": equations.servo_efforts(q, v, u)[0]})
+
+    inputs = {"x": equations.state_size, "u": equations.input_size}
+    name = f"servo_efforts_{equations.loads.digest()}"
+    return Quantity(name, inputs, {"tau": (equations.tree.nv,)}, lambda: trace(name, inputs, body), body)
 
 
 def _quantity(equations: Equations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:

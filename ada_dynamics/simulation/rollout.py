@@ -79,7 +79,7 @@ def _efforts(sim: Simulation, q: ArrayLike, tau: ArrayLike | None) -> Array:
     if sim._inputs.changes:
         raise InputError(
             "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
-            "called, and wrenches over time, go with run()."
+            "called, servos, and wrenches over time, go with run()."
         )
     count, nv = len(np.asarray(q)), sim.model.nv
     given = sim.tau if tau is None else np.asarray(tau, dtype=np.float64)

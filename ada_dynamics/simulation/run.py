@@ -165,7 +165,11 @@ class Run:
         if sim.contact is not None and sim._system.contacts is not None:
             found, _ = sim._system.contacts.batch_status(q, v)
             contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
-        tau = u[:, :nv] if sim._law is None else u[:, :nv] + sim._law.batch(np.ascontiguousarray(t[:, None]), q, v)
+        tau = u[:, :nv]
+        if sim._law is not None:
+            tau = tau + sim._law.batch(np.ascontiguousarray(t[:, None]), q, v)
+        if sim._system.servo_efforts is not None:
+            tau = tau + sim._system.servo_efforts.batch(x, u)
         self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q, u), contact)
         self._tell_singular()
 

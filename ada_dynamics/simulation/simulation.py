@@ -40,6 +40,7 @@ from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.reporting import Reporter, reporter
 from ada_dynamics.simulation.rollout import Rollout, rollout
 from ada_dynamics.simulation.run import Run
+from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
@@ -91,6 +92,7 @@ class Simulation:
         tolerance: float = 1e-10,
         log_every: int = 1,
         pushable: bool = False,
+        servos: JointServos | None = None,
     ) -> None:
         """Set the robot up at rest, or as given.
 
@@ -116,6 +118,7 @@ class Simulation:
             tolerance: of dop853: relative, and absolute for numbers below 1.
             log_every: a row of the log for every so many steps.
             pushable: whether `push` can be used.
+            servos: of the motors, which follow what `servos` is told; none by default.
 
         Raises:
             InputError: a value cannot be used; the message names it.
@@ -129,7 +132,7 @@ class Simulation:
         self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
         if not is_positive(friction_speed):
             raise InputError(f"friction_speed is {friction_speed!r}; it must be a positive speed [rad/s, m/s].")
-        checked_parts(controller, contact, stops, tuple(external), tuple(events))
+        checked_parts(controller, contact, stops, tuple(external), tuple(events), servos)
         q0, v0 = start_state(self.model, q, v)
         if dynamics is None:
             self.dynamics = dynamics_for(frictionless(self.model), algorithm, q0)
@@ -138,17 +141,18 @@ class Simulation:
         q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
         self.contact, self.external = contact, tuple(external)
         law = controller if isinstance(controller, CompiledController) and period is None else None
+        self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
         loads = self._loads(contact, stops, friction_speed, law, pushable)
         self._system = System(self.model, self.dynamics, loads)
         self._stepper = Stepper(self._system, self.method, tolerance)
         sampler = None
         if controller is not None and law is None:
             sampler = Sampler(self.model, controller, period or self.step_length)
-        self._inputs = Inputs(self._system, self.external, sampler, tau)
+        self._inputs = Inputs(self._system, self.external, sampler, tau, self._servos)
         self.events = tuple(events)
         self._law = None if law is None else law.kernel(self.model)
         self._stops, self._friction_speed = stops, friction_speed
-        warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, q0)
+        warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, self._servos, q0)
         self._start = q0, v0
         self.reset()
 
@@ -168,6 +172,7 @@ class Simulation:
             pushes=pushable,
             stops=() if stops is None else stops.resolve(self.model, tree),
             friction_speed=friction_speed if has_friction else None,
+            servos=() if self._servos is None else self._servos.resolve(tree),
             law=None if law is None else law.law,
             tag="" if law is None else law.tag(self.model),
         )
@@ -191,7 +196,24 @@ class Simulation:
     @property
     def tau(self) -> Array:
         """Present efforts of the motors."""
-        return self._inputs.tau.copy()
+        if self._servos is None:
+            return self._inputs.tau.copy()
+        efforts = self._system.servo_efforts
+        assert efforts is not None
+        x = self._stepper.x
+        u = self._inputs.at(self.t, x[: self.model.nq], x[self.model.nq :])
+        return np.asarray(self._inputs.tau + efforts.single(x, u))
+
+    @property
+    def servos(self) -> ServoBank:
+        """The servos; what they are told acts from the next step on.
+
+        Raises:
+            InputError: the simulation has none.
+        """
+        if self._servos is None:
+            raise InputError("this simulation has no servos; make it with servos=JointServos().")
+        return self._servos
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
         """Start anew: from where the simulation started, or from another state.
@@ -279,15 +301,24 @@ class Simulation:
         """
         return rollout(self, q, v, duration, tau, rows_every)
 
-    def push(self, link: str, wrench: ArrayLike, duration: float = 0.1) -> None:
+    def push(
+        self,
+        link: str,
+        wrench: ArrayLike,
+        duration: float = 0.1,
+        frame: str = "world",
+        replaces: bool = False,
+    ) -> None:
         """From now on, push a link for a while.
 
         Args:
             link: name of the link.
-            wrench: [fx, fy, fz, nx, ny, nz] at its origin, in the world's axes [N, N m].
+            wrench: [fx, fy, fz, nx, ny, nz] at its origin [N, N m].
             duration: [s].
+            frame: of the wrench's axes, "world" or "link".
+            replaces: whether earlier pushes of this link end; else it comes on top of them.
         """
-        self._inputs.push(link, wrench, self.t, self.t + duration, self.q)
+        self._inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
 
     # --- for Run ------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:

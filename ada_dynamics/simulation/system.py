@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
+from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
@@ -81,6 +82,11 @@ class System:
             return self._kernel(rates.settle_quantity(self.equations, None)) if unit else None
         projection = closed_quantities.projection(closed.tree, closed.plans, self._elimination())
         return self._kernel(rates.settle_quantity(self.equations, projection))
+
+    @cached_property
+    def servo_efforts(self) -> Kernel | None:
+        """Efforts of all servos of x and u; None without servos."""
+        return self._kernel(rates.servo_quantity(self.equations)) if self.equations.loads.servos else None
 
     @cached_property
     def contacts(self) -> Kernel | None:
@@ -172,15 +178,21 @@ class System:
 
     # --- inputs -------------------------------------------------------------------------------------------------
     def inputs(
-        self, tau: Array, parameters: Sequence[float] | Array = (), push: Array | None = None, h: float = 0.0
+        self,
+        tau: Array,
+        parameters: Sequence[float] | Array = (),
+        push: Array | None = None,
+        commands: Array | None = None,
+        h: float = 0.0,
     ) -> Array:
-        """u of efforts, parameters of the profiles, wrenches on the bodies that were pushed, and step length."""
+        """u of efforts, parameters of profiles, wrenches on pushed bodies, commands of servos, and step length."""
         loads = self.equations.loads
         assert len(parameters) == PARAMETERS * len(loads.applied)
         pushes = np.zeros(6 * len(self.equations.tree.bodies) if loads.pushes else 0)
         if push is not None:
             pushes[...] = push
-        return np.concatenate([tau, parameters, pushes, [h]])
+        told = np.zeros(COMMAND_SIZE * len(loads.servos)) if commands is None else commands
+        return np.concatenate([tau, parameters, pushes, told, [h]])
 
 
 def dynamics_for(model: Model, algorithm: str, q: Array) -> Dynamics:

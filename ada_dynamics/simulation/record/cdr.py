@@ -69,11 +69,15 @@ class Layout:
         if count:
             self.doubles(slot, count)
 
-    def header(self, frame: str) -> None:
-        """std_msgs/Header: room for the time, and a frame."""
+    def time(self) -> None:
+        """builtin_interfaces/Time: room for seconds and nanoseconds."""
         self._align(4)
         self._stamps.append(len(self._bytes))
         self._bytes += bytes(8)
+
+    def header(self, frame: str) -> None:
+        """std_msgs/Header: room for the time, and a frame."""
+        self.time()
         self.string(frame)
 
     def fixed(self) -> Message:
@@ -89,6 +93,26 @@ class Message:
         self._raw = np.frombuffer(raw, dtype=np.uint8)
         self._slots = list(slots)
         self._stamps = list(stamps)
+        # Behind the header everything is aligned to its size: places there are whole numbers of words or doubles.
+        self._words = np.array([[(at - len(HEADER)) // 4 + i for i in (0, 1)] for at in self._stamps], dtype=np.intp)
+        places = [range((at - len(HEADER)) // _DOUBLE, (at - len(HEADER)) // _DOUBLE + n) for _, at, n in self._slots]
+        self._doubles = np.array([place for some in places for place in some], dtype=np.intp)
+        self._end = len(HEADER) + (len(raw) - len(HEADER)) // _DOUBLE * _DOUBLE
+
+    def fill_one(self, time: int, numbers: Array) -> bytes:
+        """One message, faster than by `fill`.
+
+        Args:
+            time: of the message [ns].
+            numbers: of all slots, one behind the other in the order of the layout.
+        """
+        raw = self._raw.copy()
+        if self._stamps:
+            body = raw[len(HEADER) : len(HEADER) + (len(raw) - len(HEADER)) // 4 * 4]
+            body.view("<u4")[self._words] = divmod(time, NANOSECONDS)
+        if len(self._doubles):
+            raw[len(HEADER) : self._end].view("<f8")[self._doubles] = numbers
+        return raw.tobytes()
 
     def fill(self, times: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
         """Many messages.

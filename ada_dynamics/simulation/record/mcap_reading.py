@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import struct
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,33 +17,23 @@ from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.record import cdr
 from ada_dynamics.simulation.record.content import Content, event_of
 from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.mcap_records import (
+    CHANNEL,
+    MESSAGE,
+    MESSAGE_HEADER,
+    CutShortError,
+    Whole,
+    chunk_data,
+    parsed,
+    records_in,
+)
 from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 
 Array = NDArray[np.float64]
-_CHANNEL, _MESSAGE = 0x04, 0x05
-_RECORD = struct.Struct("<BQ")  # opcode and length, before each record
-_MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
-
-
-class _CutShortError(Exception):
-    """The file ends within a record."""
 
 
 class _UnusableError(Exception):
     """What the file says about itself cannot be used."""
-
-
-class _Whole:
-    """A file that gives all bytes asked for, or says that it ends: half a record must not be read."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        if len(data) < size:
-            raise _CutShortError("it ends within a record")
-        return data
 
 
 def read_mcap(path: Path) -> Log:
@@ -83,15 +71,14 @@ def _read(file: BinaryIO, reading: _Reading) -> str:
     stream_reader = mcap_module("mcap.stream_reader")
     records = mcap_module("mcap.records")
     try:
-        for record in stream_reader.StreamReader(_Whole(file), emit_chunks=True).records:
+        for record in stream_reader.StreamReader(Whole(file), emit_chunks=True).records:
             if isinstance(record, records.Metadata):
                 reading.take_metadata(record.name, record.metadata)
             elif isinstance(record, records.Chunk):
-                stream, _ = stream_reader.get_chunk_data_stream(record, validate_crc=True)
-                reading.take_chunk(stream._stream.getvalue())
+                reading.take_chunk(chunk_data(record))
             elif isinstance(record, records.DataEnd):
                 return ""  # what follows is an index
-    except _CutShortError:
+    except CutShortError:
         pass
     except (OSError, _UnusableError):
         raise
@@ -150,19 +137,14 @@ class _Reading:
         buffer.append(t[:, 0], q, v, a, tau, external, dict(zip(content.contacts, wrenches[count:], strict=True)))
 
     def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        at = 0
-        while at < len(data):
-            opcode, length = _RECORD.unpack_from(data, at)
-            at += _RECORD.size
-            if opcode == _CHANNEL:
-                self._add_channel(data[at : at + length])
-            elif opcode == _MESSAGE:
-                channel = _MESSAGE_HEADER.unpack_from(data, at)[0]
+        for opcode, begin, end in records_in(data):
+            if opcode == CHANNEL:
+                self._add_channel(data[begin:end])
+            elif opcode == MESSAGE:
+                channel = MESSAGE_HEADER.unpack_from(data, begin)[0]
                 if self._topics.get(channel) in (STATE, EVENTS):
-                    yield channel, data[at + _MESSAGE_HEADER.size : at + length]
-            at += length
+                    yield channel, data[begin + MESSAGE_HEADER.size : end]
 
     def _add_channel(self, data: bytes) -> None:
-        stream = mcap_module("mcap.data_stream").ReadDataStream(io.BytesIO(data))
-        channel = mcap_module("mcap.records").Channel.read(stream)
+        channel = parsed("Channel", data)
         self._topics[channel.id] = channel.topic

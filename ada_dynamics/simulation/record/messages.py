@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ada_dynamics.simulation.record.cdr import Layout, Message
@@ -39,6 +39,7 @@ WRENCH = "geometry_msgs/msg/WrenchStamped"
 NUMBERS = "std_msgs/msg/Float64MultiArray"
 NUMBER = "std_msgs/msg/Float64"
 TEXT = "std_msgs/msg/String"
+CLOCK = "rosgraph_msgs/msg/Clock"
 
 DEFINITIONS = MappingProxyType(
     {
@@ -67,6 +68,7 @@ DEFINITIONS = MappingProxyType(
         ),
         NUMBER: "float64 data\n",
         TEXT: "string data\n",
+        CLOCK: _definition("builtin_interfaces/Time clock\n", "builtin_interfaces/Time"),
     }
 )
 
@@ -81,11 +83,17 @@ def joint_state(names: Sequence[str]) -> Message:
     return layout.fixed()
 
 
-def transforms(parent: str, children: Sequence[str]) -> Message:
-    """tf2_msgs/TFMessage with a slot of x, y, z, qx, qy, qz, qw for each child."""
+def transforms(parents: str | Sequence[str], children: Sequence[str]) -> Message:
+    """tf2_msgs/TFMessage with a slot of x, y, z, qx, qy, qz, qw for each child.
+
+    Args:
+        parents: frame of reference of all children, or one for each.
+        children: frames; no two of one name.
+    """
     layout = Layout()
     layout.uint32(len(children))
-    for child in children:
+    each = [parents] * len(children) if isinstance(parents, str) else parents
+    for parent, child in zip(each, children, strict=True):
         layout.header(parent)
         layout.string(child)
         layout.doubles(child, 7)
@@ -102,13 +110,26 @@ def wrench(frame: str) -> Message:
 
 def numbers(label: str, count: int) -> Message:
     """std_msgs/Float64MultiArray of one dimension with a slot data."""
+    return vectors({label: count})
+
+
+def vectors(sizes: Mapping[str, int]) -> Message:
+    """std_msgs/Float64MultiArray of vectors one behind the other, a dimension for each, with a slot data for all."""
     layout = Layout()
-    layout.uint32(1)
-    layout.string(label)
-    layout.uint32(count)
-    layout.uint32(count)
+    layout.uint32(len(sizes))
+    for label, size in sizes.items():
+        layout.string(label)
+        layout.uint32(size)
+        layout.uint32(size)
     layout.uint32(0)
-    layout.double_sequence("data", count)
+    layout.double_sequence("data", sum(sizes.values()))
+    return layout.fixed()
+
+
+def clock() -> Message:
+    """rosgraph_msgs/Clock, which is its time alone."""
+    layout = Layout()
+    layout.time()
     return layout.fixed()
 
 

@@ -17,6 +17,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.content import Content
+from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.spatial.rotation_arrays import quaternions
 
 if TYPE_CHECKING:
@@ -51,13 +52,10 @@ class ViewerTopics:
         self._content = content
         self._model = content.model
         self._dynamics = dynamics
-        model = self._model
-        self._scalar = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
-        self._positions = [model.q_index(name).start for name in self._scalar]
-        self._velocities = [model.v_index(name).start for name in self._scalar]
+        self._joints = JointStates(self._model)
         # A contact's wrench has the world's axes: its frame of reference gets a transform of its own.
         self._places = {name: frame for name, frame in content.contact_frames.items() if name in content.contacts}
-        self._links = [link for link in model.link_names if link != WORLD_LINK]
+        self._links = [link for link in self._model.link_names if link != WORLD_LINK]
         self.topics = list(self._made())
 
     def encode(self, times: Times, rows: Array) -> Iterable[tuple[Topic, list[bytes]]]:
@@ -70,8 +68,8 @@ class ViewerTopics:
             yield topic, encoded
 
     def _made(self) -> Iterable[Topic]:
-        if self._scalar:
-            joints = messages.joint_state(self._scalar)
+        if self._joints.names:
+            joints = messages.joint_state(self._joints.names)
             yield Topic("/joint_states", messages.JOINT_STATE, lambda t, x: joints.fill(t, self._joint_states(x)))
         frames = [*self._links, *(_CONTACT + name for name in self._places)]
         moves = messages.transforms(WORLD_LINK, frames)
@@ -98,11 +96,7 @@ class ViewerTopics:
     # --- numbers ------------------------------------------------------------------------------------------------
     def _joint_states(self, rows: Array) -> dict[str, Array]:
         _, q, v, _, tau, *_ = self._content.split(rows)
-        return {
-            "position": q[:, self._positions],
-            "velocity": v[:, self._velocities],
-            "effort": tau[:, self._velocities],
-        }
+        return self._joints.numbers(q, v, tau)._asdict()
 
     def _transforms(self, rows: Array) -> dict[str, Array]:
         q = np.ascontiguousarray(self._content.split(rows)[1])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of MCAP files, read one by one: many at once where the package mcap would make an object of each."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from ada_dynamics.simulation.record.mcap_package import mcap_module
+
+SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F  # opcodes
+RECORD_HEADER = struct.Struct("<BQ")  # opcode and length, before each record
+MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
+
+
+class CutShortError(Exception):
+    """The file ends within a record."""
+
+
+class Whole:
+    """A file that gives all bytes asked for, or says that it ends: half a record must not be read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Args: a file, open for reading."""
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """All of them.
+
+        Raises:
+            CutShortError: there are fewer.
+        """
+        data = self._file.read(size)
+        if len(data) < size:
+            raise CutShortError("it ends within a record")
+        return data
+
+
+def chunk_data(chunk: Any) -> bytes:
+    """The records in a chunk, decompressed, their check sum compared."""
+    stream, _ = mcap_module("mcap.stream_reader").get_chunk_data_stream(chunk, validate_crc=True)
+    data: bytes = stream._stream.getvalue()
+    return data
+
+
+def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Opcode, begin and end of each record.
+
+    Raises:
+        ValueError: the last record is longer than the data.
+    """
+    at = 0
+    while at < len(data):
+        if at + RECORD_HEADER.size > len(data):
+            raise ValueError("a record ends too early")
+        opcode, length = RECORD_HEADER.unpack_from(data, at)
+        at += RECORD_HEADER.size
+        if at + length > len(data):
+            raise ValueError(f"a record of {length} bytes ends too early")
+        yield opcode, at, at + length
+        at += length
+
+
+def parsed(kind: str, data: bytes) -> Any:
+    """A record as the package mcap has it: "Schema", "Channel" or "Chunk"."""
+    stream = mcap_module("mcap.data_stream").ReadDataStream(io.BytesIO(data))
+    return getattr(mcap_module("mcap.records"), kind).read(stream)
