@@ -3,27 +3,33 @@
 
 PYTHON ?= python3
 JOBS ?= auto
-# A ROS that is sourced must stay the only one in the process: its libraries and those of the wheels do not mix.
-EXTRAS ?= test,tools,xacro,docs,dev$(if $(ROS_DISTRO),,$(comma)ros)
-
 comma := ,
+# A ROS that is sourced must stay the only one in the process: its libraries and those of the wheels do not mix.
+ROS := $(if $(ROS_DISTRO),,$(comma)ros)
+EXTRAS ?= test,tools,xacro,docs,dev$(ROS)
+# What `make sim` needs of them: a newcomer waits for no more.
+SIM_EXTRAS := view,record,xacro,yaml$(ROS)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
-# Errors only: what pip and the packages that it builds have to say otherwise helps nobody here.
-PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# The full set-up serves the simulation, too.
+SIM_READY := $(if $(wildcard $(READY)),$(READY),$(VENV)/ready-sim)
+INTERFACES := $(VENV)/ready-interfaces
+PROGRESS := $(PYTHON) tools/progress.py
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Packages that exist: a checkout of the library alone is a checkout, too.
 PACKAGES := $(wildcard ada_dynamics ada_controllers ada_hardware)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format sim bench fuzz soak docs pictures clean
+.PHONY: help setup test lint format sim bench bench-ros fuzz soak docs pictures clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
 
 test: $(READY) ## lint, then every test but fuzz and soak; ARGS go to pytest
+	$(build-interfaces)
 	@failed=; \
 	$(MAKE) --no-print-directory lint || failed=lint; \
 	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 $(ARGS) || failed="$$failed pytest"; \
@@ -39,11 +45,16 @@ lint: $(READY) ## ruff (rules and layout) and mypy --strict
 format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff can mend
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
-sim: $(READY) ## simulate the PA-10 in a browser view; ARGS="--headless --duration 10" ends by itself
-	@$(BIN)/ada sim pa10 --view $(ARGS)
+sim: $(SIM_READY) ## simulate the PA-10 as ROS 2 nodes, with a browser view; ARGS="--headless --duration 10" ends by itself
+	$(build-interfaces)
+	@$(BIN)/ada up pa10_sim $(ARGS)
 
 bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
+	$(build-interfaces)
+	@$(BIN)/python -m benchmarks.ros $(ARGS)
 
 fuzz: $(READY) ## property tests on many random inputs: minutes to hours
 	@$(BIN)/python -m pytest -m fuzz --hypothesis-profile fuzz -n $(JOBS) --maxprocesses 8 $(ARGS)
@@ -63,19 +74,34 @@ clean: ## remove everything that these targets made, .venv too
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A .venv left by another Python, or by one that is gone, is made anew. colcon must not look for packages in it.
-$(READY): setup.py setup.cfg pyproject.toml
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 	  echo "make: ada_dynamics needs Python 3.10 or newer, but PYTHON=$(PYTHON) is" \
 	    "$$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "make: $(PYTHON) lacks the modules venv and ensurepip." \
-	    "On Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) tools/precheck.py
 	@version='import sys; print(sys.version_info[:2], sys.base_prefix)'; \
 	if [ "$$($(BIN)/python -c "$$version" 2>/dev/null)" != "$$($(PYTHON) -c "$$version")" ]; then \
 	  $(PYTHON) -m venv --clear $(VENV); \
 	fi
 	@touch $(VENV)/COLCON_IGNORE
-	@echo "Setting up $(VENV) with the extras $(EXTRAS): minutes, and up to 2 GB, once."
-	@$(PIP) install --upgrade pip
-	@$(PIP) install --editable '.[$(EXTRAS)]'
+	@echo "Setting up $(VENV) with the extras $(1): $(2), once."
+	@$(PROGRESS) "Setting up pip" $(PIP) install --upgrade pip
+	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]'
+	@rm -f $(INTERFACES)
+	$(build-interfaces)
 	@touch $@
+endef
+
+# /tf needs tf2_msgs, which PyPI lacks. A machine without a compiler does without; as soon as it has one, it is built.
+define build-interfaces
+	@if [ ! -e $(INTERFACES) ] && $(PYTHON) tools/precheck.py --compilers; then \
+	  if [ -e $(VENV)/share/rosidl_generator_py ]; then $(BIN)/python -m ada_dynamics.nodes.interfaces --optional; fi; \
+	  touch $(INTERFACES); \
+	fi
+endef
+
+$(READY): setup.py setup.cfg pyproject.toml
+	$(call install,$(EXTRAS),minutes and up to 2 GB)
+
+$(VENV)/ready-sim: setup.py setup.cfg pyproject.toml
+	$(call install,$(SIM_EXTRAS),a minute or two and up to 1 GB)

@@ -99,6 +99,12 @@ EXTRAS = {
     "docs": ["sphinx>=7.4,<10", "myst-parser>=4,<6", "furo>=2024.8"],
 }
 
+# Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it (setup.cfg).
+NODES = [
+    f"{name} = ada_dynamics.nodes.{name}:main"
+    for name in ("dynamics_node", "oracle_node", "record_node", "replay_node", "view_node")
+]
+
 README = Path("README.md")
 
 setup(
@@ -112,7 +118,11 @@ setup(
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
     python_requires=">=3.10",
     packages=find_packages(include=["ada_dynamics*", "ada_controllers*", "ada_hardware*"]),
-    package_data={"": ["py.typed"], "ada_dynamics.scenarios": ["data/*.yaml"]},
+    package_data={
+        "": ["py.typed"],
+        "ada_dynamics.nodes.interfaces": ["definitions/*/*/*"],
+        "ada_dynamics.scenarios": ["data/*.yaml"],
+    },
     data_files=data_files(),
     zip_safe=False,
     install_requires=[
@@ -122,5 +132,5 @@ setup(
         "llvmlite>=0.45,<0.51",
     ],
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main"]},
+    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main", *NODES]},
 )

@@ -21,6 +21,7 @@ examples:
   ada check robot.urdf        what is wrong in a description
   ada convert --help          from one format with closed loops to another
   ada sim pa10                watch it fall
+  ada up pa10                 the same as ROS 2 nodes, with a browser view
   ada reproduce all           run the documents' experiments, check their claims
   ada sweep starts.yaml       a scenario with many values, resumable
   ada bench hybrid pa10       how large symbolic pieces should be
@@ -30,23 +31,36 @@ examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
-    from ada_dynamics.commands import COMMANDS
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands, or of one alone, which is there much sooner.
+
+    Args:
+        only: the name of that one.
+    """
+    from ada_dynamics.commands import MODULES, command
 
     top = argparse.ArgumentParser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for command in COMMANDS:
+    for name in (only,) if only in MODULES else MODULES:
+        module = command(name)
         one = commands.add_parser(
-            command.NAME,
-            help=command.SUMMARY,
-            description=command.DETAILS,
+            module.NAME,
+            help=module.SUMMARY,
+            description=module.DETAILS,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(one)
-        one.set_defaults(run=command.run)
+        module.add_arguments(one)
+        one.set_defaults(run=module.run)
     return top
+
+
+def _are_assignments(options: argparse.Namespace, rest: list[str]) -> bool:
+    """Take words such as a:=b that stand behind options: argparse passes over them there."""
+    if not hasattr(options, "assignments") or not all(":=" in word and word[0] != "-" for word in rest):
+        return False
+    options.assignments += rest
+    return True
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,8 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a character gets a replacement, not a crash
             stream.reconfigure(errors="replace")
     try:
-        top = parser()
-        options = top.parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        top = parser(words[0] if words else None)
+        options, rest = top.parse_known_args(words)
+        if rest and not _are_assignments(options, rest):
+            top.error(f"unrecognized arguments: {' '.join(rest)}")
         if options.command is None:
             top.print_help(sys.stderr)
             return USAGE_ERROR

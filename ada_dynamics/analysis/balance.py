@@ -152,8 +152,9 @@ def contact_points(dynamics: Dynamics, q: ArrayLike, places: Places) -> dict[str
         places: name -> link, point in its frame.
     """
     found = {}
+    poses = {link: dynamics.pose(link, q) for link in {place[0]: None for place in places.values()}}
     for name, (link, xyz, *_) in places.items():
-        pose = dynamics.pose(link, q)
+        pose = poses[link]
         found[name] = pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(xyz, dtype=np.float64)
     return found
 

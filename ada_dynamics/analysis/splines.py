@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +83,8 @@ class QuinticSpline:
     def _set(self, t: Array, p: Array, v: Array, a: Array) -> None:
         self.times, self.points = t, p
         h = np.diff(t).reshape(-1, *(1,) * (p.ndim - 1))
-        self._coefficients = _coefficients(h, p, v, a)
+        starts, ends = (p[:-1], v[:-1], a[:-1]), (p[1:], v[1:], a[1:])
+        self._coefficients = np.array(segment_coefficients(h, starts, ends))
 
     def __call__(self, t: ArrayLike) -> State:
         """Position, velocity and acceleration at one time or at many: t's shape, then that of a point."""
@@ -123,17 +125,33 @@ class QuinticSpline:
         return result
 
 
-def _coefficients(h: Array, p: Array, v: Array, a: Array) -> Array:
-    """Of powers of the time since a segment's start, by power and segment, from the states at both of its ends."""
-    p0, v0, a0 = p[:-1], v[:-1], a[:-1]
+def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence[Array]) -> list[Array]:
+    """Of powers of the time since a segment's start, of the curve of least order from one state to another.
+
+    Args:
+        h: how long the segment takes, not zero.
+        start: the position there (a straight line), position and velocity (a cubic), or position, velocity and
+            acceleration (a curve of fifth order).
+        end: as many.
+
+    Returns:
+        2, 4 or 6 coefficients.
+    """
+    if len(start) == 1:
+        return [start[0], (end[0] - start[0]) / h]
+    p0, v0, *more = start
+    if not more:
+        dp, dv = end[0] - p0 - h * v0, (end[1] - v0) * h
+        return [p0, v0, (3.0 * dp - dv) / h**2, (dv - 2.0 * dp) / h**3]
+    a0 = more[0]
     # What is missing at the end of the segment from the motion at constant acceleration.
-    dp = p[1:] - p0 - h * v0 - 0.5 * h**2 * a0
-    dv = (v[1:] - v0 - h * a0) * h
-    da = (a[1:] - a0) * h**2
+    dp = end[0] - p0 - h * v0 - 0.5 * h**2 * a0
+    dv = (end[1] - v0 - h * a0) * h
+    da = (end[2] - a0) * h**2
     c3 = (10.0 * dp - 4.0 * dv + 0.5 * da) / h**3
     c4 = (-15.0 * dp + 7.0 * dv - da) / h**4
     c5 = (6.0 * dp - 3.0 * dv + 0.5 * da) / h**5
-    return np.array([p0, v0, 0.5 * a0, c3, c4, c5])
+    return [p0, v0, 0.5 * a0, c3, c4, c5]
 
 
 def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) -> tuple[Array, Array]:

@@ -8,9 +8,8 @@ A module has NAME, SUMMARY (one line), DETAILS (for --help, with examples), `add
 from __future__ import annotations
 
 import argparse
-from typing import Protocol
-
-from ada_dynamics.commands import bench, check, convert, export, info, list_robots, record, reproduce, sim, sweep, view
+import importlib
+from typing import TYPE_CHECKING, Any, Protocol
 
 
 class Command(Protocol):
@@ -27,4 +26,39 @@ class Command(Protocol):
         """Do the work and return the exit code."""
 
 
-COMMANDS: tuple[Command, ...] = (info, check, convert, sim, view, record, reproduce, sweep, bench, export, list_robots)
+# Names of the commands with their modules, in the order of the help. Importing all of them takes a second.
+MODULES = {
+    "info": "info",
+    "check": "check",
+    "convert": "convert",
+    "sim": "sim",
+    "up": "up",
+    "view": "view",
+    "record": "record",
+    "reproduce": "reproduce",
+    "sweep": "sweep",
+    "bench": "bench",
+    "export": "export",
+    "list": "list_robots",
+}
+
+if TYPE_CHECKING:
+    COMMANDS: tuple[Command, ...]
+
+
+def command(name: str) -> Command:
+    """The module of a command.
+
+    Args:
+        name: one of `MODULES`.
+    """
+    module: Any = importlib.import_module(f"{__name__}.{MODULES[name]}")
+    found: Command = module
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    """COMMANDS: all of them, imported when asked for."""
+    if name == "COMMANDS":
+        return tuple(command(one) for one in MODULES)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.commands.common import (
     add_loops_argument,
@@ -25,12 +24,8 @@ from ada_dynamics.commands.common import (
 from ada_dynamics.commands.terminal_view import draw
 from ada_dynamics.commands.view import add_page_arguments
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.assemble import AssembledPose, assemble
-from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.load import load
-from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact import Contact
+from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.simulation import Simulation
@@ -59,8 +54,6 @@ LINES = 10  # of the table without a terminal
 STEP = 1e-3  # [s]
 _NEAR = 1e-6  # [rad, m] by which a start pose may be off without a word
 _START = "as the robot's document has it; else loops closed near zero, upright arms with 45 deg in the second joint"
-TOUCHING = ("box", "sphere", "capsule")  # shapes that can touch the ground
-_FREE = (Floating.kind, FloatingEuler.kind)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,9 +94,9 @@ def run(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None and not 0.0 < value < np.inf:
             raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
-    q = _start(model, start_pose(options, model))
-    contact = _ground(model, options.ground)
-    integrator = options.integrator or ("rkf45" if contact is None else "semi_implicit")
+    q = defaults.start_pose(model, start_pose(options, model))
+    contact = defaults.ground_under(model, options.ground)
+    integrator = options.integrator or defaults.integrator_for(contact)
     sim = Simulation(
         model, np.array(q), integrator=integrator, step=options.step, contact=contact, pushable=options.view
     )
@@ -141,48 +134,6 @@ def _live(sim: Simulation, options: argparse.Namespace) -> int:
         ground=ground,
     )
     return 0
-
-
-def _start(model: Model, guess: NDArray[np.float64] | None) -> AssembledPose:
-    """Where the robot starts."""
-    turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
-    if guess is None and not model.loops and not _floats(model) and len(turning) > 1:
-        guess = model.neutral()
-        guess[model.q_index(turning[1])] = np.pi / 4
-    return assemble(model, guess)
-
-
-def _floats(model: Model) -> bool:
-    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].kind in _FREE
-
-
-def _ground(model: Model, wanted: str) -> Contact | None:
-    """Contact with a plane at height 0."""
-    has_shapes = any(_has_shape(model, link) for link in model.links)
-    falls = _floats(model) and np.linalg.norm(model.gravity) > 0.0 and has_shapes
-    if wanted == "off" or (wanted == "auto" and not falls):
-        return None
-    return Contact.of_shapes(model, _outer_links(model))
-
-
-def _outer_links(model: Model) -> list[str]:
-    """The base and the ends of all limbs, or what is nearest to them and has a shape."""
-    above = {joint.child: joint.parent for joint in model.joints.values()}
-    parents = set(above.values())
-    outer: dict[str, None] = {}
-    for link in (model.root, *(name for name in model.links if name not in parents)):
-        while link in above and not _has_shape(model, link):
-            link = above[link]
-        if _has_shape(model, link):
-            outer[link] = None
-    return list(outer)
-
-
-def _has_shape(model: Model, link: str) -> bool:
-    if link not in model.links:
-        return False
-    shapes = model.links[link].collisions or model.links[link].visuals
-    return bool(shapes) and all(shape.kind in TOUCHING for shape in shapes)
 
 
 def _write_pictures(log: Log, options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.loops.numbers import LoopNumbers
@@ -17,11 +18,12 @@ Array = NDArray[np.float64]
 
 
 class CompiledLoopNumbers(LoopNumbers):
-    """`LoopNumbers` whose gap and J come from kernels."""
+    """`LoopNumbers` whose gap, J and M come from kernels."""
 
     def __init__(self, kernels: Kernels) -> None:
         """Args: kernels of a model with loops."""
         super().__init__(kernels.model)
+        self._kernels = kernels
         self._gap = kernels.get("loop gap as described", lambda: closed.gap(self.tree))
         self._closing = kernels.get("loop closing", lambda: closed.closing(self.tree))
 
@@ -32,6 +34,11 @@ class CompiledLoopNumbers(LoopNumbers):
     def jacobian(self, q: Array) -> Array:
         """J: one row per condition."""
         return np.asarray(self._closing.single(q)[1], dtype=np.float64)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """M."""
+        kernel = self._kernels.get("mass_matrix_crba", lambda: quantities.mass_matrix(self.tree, "crba"))
+        return np.asarray(kernel.single(q), dtype=np.float64)
 
     def is_flipped(self, q: Array) -> bool:
         """Whether some gap vanishes because an axis, or a frame, is the wrong way round (see `loops.assembly`)."""

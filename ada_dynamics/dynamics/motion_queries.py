@@ -33,8 +33,12 @@ class MotionQueries(Computation):
 
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, 4x4 each."""
-        stacked = self._compute("all_poses", lambda: quantities.all_poses(self._tree), q=q)
+        stacked = self.stacked_poses(q)
         return {name: stacked[..., i, :, :] for i, name in enumerate(self._tree.frames)}
+
+    def stacked_poses(self, q: ArrayLike) -> Array:
+        """Poses of all links in the world, (..., links, 4, 4), the links in the order of `poses`."""
+        return self._compute("all_poses", lambda: quantities.all_poses(self._tree), q=q)
 
     def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
         """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""

@@ -1,16 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation: integrators, contact, stops, disturbances, logs and recordings."""
+"""Simulation: integrators, contact, stops, servos, disturbances, logs and recordings."""
 
-from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
-from ada_dynamics.simulation.control import CompiledController, ControllerError
-from ada_dynamics.simulation.events import Event, at_limits
-from ada_dynamics.simulation.log import EventRecord, Log
-from ada_dynamics.simulation.material import Material
-from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
-from ada_dynamics.simulation.servos import JointServos
-from ada_dynamics.simulation.simulation import Simulation
-from ada_dynamics.simulation.stepper import MotionError
-from ada_dynamics.simulation.stops import JointStops
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
+    from ada_dynamics.simulation.control import CompiledController, ControllerError
+    from ada_dynamics.simulation.events import Event, at_limits
+    from ada_dynamics.simulation.log import EventRecord, Log
+    from ada_dynamics.simulation.material import Material
+    from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
+    from ada_dynamics.simulation.servos import JointServos
+    from ada_dynamics.simulation.simulation import Simulation
+    from ada_dynamics.simulation.stepper import MotionError
+    from ada_dynamics.simulation.stops import JointStops
+
+# Loaded when first used: a node that only needs a part of this starts sooner.
+_HOMES = {
+    "CompiledController": "ada_dynamics.simulation.control",
+    "Contact": "ada_dynamics.simulation.contact",
+    "ContactPair": "ada_dynamics.simulation.contact",
+    "ContactPoint": "ada_dynamics.simulation.contact",
+    "ContactSphere": "ada_dynamics.simulation.contact",
+    "ControllerError": "ada_dynamics.simulation.control",
+    "Event": "ada_dynamics.simulation.events",
+    "EventRecord": "ada_dynamics.simulation.log",
+    "Ground": "ada_dynamics.simulation.contact",
+    "JointServos": "ada_dynamics.simulation.servos",
+    "JointStops": "ada_dynamics.simulation.stops",
+    "Log": "ada_dynamics.simulation.log",
+    "Material": "ada_dynamics.simulation.material",
+    "MotionError": "ada_dynamics.simulation.stepper",
+    "Simulation": "ada_dynamics.simulation.simulation",
+    "WrenchProfile": "ada_dynamics.simulation.profiles",
+    "at_limits": "ada_dynamics.simulation.events",
+    "constant": "ada_dynamics.simulation.profiles",
+    "half_sine": "ada_dynamics.simulation.profiles",
+    "rectangle": "ada_dynamics.simulation.profiles",
+    "table": "ada_dynamics.simulation.profiles",
+}
 
 __all__ = [
     "CompiledController",
@@ -35,3 +65,17 @@ __all__ = [
     "rectangle",
     "table",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ada_dynamics.simulation' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

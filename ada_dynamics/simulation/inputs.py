@@ -73,6 +73,8 @@ class Inputs:
         """Forget calls of the controller, and pushes."""
         self.tau = self._constant.copy()
         self._next_call: float | None = None
+        self._kept: Array | None = None
+        self._kept_kind: tuple[int, float | None, int] = (0, None, 0)
         self._pushes: list[Push] = []
 
     def push(self, link: str, wrench: ArrayLike, t: float, until: float, frame: str, replaces: bool) -> None:
@@ -101,10 +103,16 @@ class Inputs:
         if self._sampler is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):
             self.tau = self._sampler.efforts(t, q, v)
             self._next_call = t + self._sampler.period
-        self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
+        if self._pushes:
+            self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
+        kind = (self._servos.changes if self._servos else 0, self._next_call, len(self._pushes))
+        if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
+            return self._kept  # nothing has changed
+        self._kept_kind = kind
         parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
         commands = None if self._servos is None else self._servos.commands
-        return self._system.inputs(self.tau, parameters, self._pushed(q), commands)
+        self._kept = self._system.inputs(self.tau, parameters, self._pushed(q), commands)
+        return self._kept
 
     def pushes_end(self, t: float) -> bool:
         """Whether a push ends at t."""
@@ -112,8 +120,10 @@ class Inputs:
 
     def next_break(self, t: float) -> float:
         """When u changes next."""
-        later = self._breaks[self._breaks > t + _SAME_TIME]
-        times = [float(later[0])] if len(later) else []
+        times: list[float] = []
+        if len(self._breaks):
+            later = self._breaks[self._breaks > t + _SAME_TIME]
+            times += [float(later[0])] if len(later) else []
         if self._next_call is not None:
             times.append(self._next_call)
         times += [min(p.until, t + TURNING) if p.where.is_world else p.until for p in self._pushes]

@@ -39,6 +39,7 @@ class Run:
         self._steps_here = 0  # since the run began
         self._ended = False
         self._last_logged = -np.inf
+        self._last_input: Array | None = None
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._rows_waiting = 0
         self._values = [event.value(sim.t, sim.q, sim.v) for event in sim.events]
@@ -92,7 +93,9 @@ class Run:
         before = self.stepper.x
         origin, first = sim._origin, sim._done - self._steps_here  # which an event may change
         every = 1 if sim.events or self.stepper.method.is_adaptive else sim.log_every
-        phase = self._steps_here % every
+        if self.buffer is None and not sim.events and not self.stepper.method.is_adaptive:
+            every = 0  # nobody looks at the rows
+        phase = self._steps_here % every if every else 0
         rows = self._march(sim._origin, sim._done, steps, h, every, phase)
         if sim.events:
             steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
@@ -129,8 +132,9 @@ class Run:
         if self.sim._inputs.pushes_end(t):
             self.flush()  # rows with another push are worked out on their own
         u = self.sim._inputs.at(t, x[:nq], x[nq:])
-        if not np.array_equal(u[:-1], self.stepper.u[:-1]):
-            self.stepper.u = u
+        if u is not self._last_input and not np.array_equal(u[:-1], self.stepper.u[:-1]):
+            self.stepper.u = u.copy()
+        self._last_input = u
 
     # --- log ----------------------------------------------------------------------------------------------------
     def _log_present_if_due(self, t: float) -> None:

@@ -82,6 +82,7 @@ class ServoBank:
         damping: d of each [N m s/rad] or [N s/m].
         limits: of their efforts.
         fastest_rate: at which a joint answers its servo [1/s].
+        changes: how often they were told something.
     """
 
     def __init__(self, dynamics: Dynamics, settings: JointServos, q: Array) -> None:
@@ -102,6 +103,7 @@ class ServoBank:
         self.limits = model.effort_limit[self.v_index]
         self.fastest_rate = self._fastest_rate(dynamics, q)
         self._table = np.zeros((len(self.names), COMMAND_SIZE))
+        self.changes = 0
 
     def _fastest_rate(self, dynamics: Dynamics, q: Array) -> float:
         """Of joints that swing or creep in their servos, all others free [1/s]."""
@@ -149,6 +151,7 @@ class ServoBank:
             joint = np.array(self.names)[rows][~np.isfinite(told).all(axis=1)][0]
             raise InputError(f"the servo of joint {joint!s} was told {told[~np.isfinite(told)][0]}; it must be finite.")
         self._table[rows] = told
+        self.changes += 1
 
 
 def motor_joints(model: Model) -> list[str]:

@@ -215,6 +215,21 @@ class Simulation:
             raise InputError("this simulation has no servos; make it with servos=JointServos().")
         return self._servos
 
+    def contact_wrenches(self) -> dict[str, Array]:
+        """By contact, the wrench [f, n] on its body, in the world's axes, at the contact's place."""
+        contacts = self._system.contacts
+        if self.contact is None or contacts is None:
+            return {}
+        found = np.reshape(contacts.single(self.q, self.v), (-1, 6))
+        return dict(zip(self.contact.names, found, strict=True))
+
+    def external_wrenches(self) -> dict[str, Array]:
+        """By link, the wrench [f, n] of profiles and pushes, at its origin in its axes."""
+        q, v = self.q, self.v
+        u = self._inputs.at(self.t, q, v)
+        found = self._inputs.external(np.array([self.t]), q[None, :], u[None, :])
+        return {link: rows[0] for link, rows in found.items()}
+
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
         """Start anew: from where the simulation started, or from another state.
 

@@ -57,7 +57,9 @@ class Stepper:
         self._padded = -(-system.size // lanes) * lanes
         self._x = np.zeros(self._padded)
         self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
+        self._u_address = self._u.ctypes.data
         self._table = method.table()
+        self._table_address = self._table.ctypes.data
         self._work = np.zeros((method.stages + 3) * self._padded)
         self._time = np.zeros(1)
         self._state = np.zeros(6)
@@ -92,6 +94,7 @@ class Stepper:
     @u.setter
     def u(self, value: Array) -> None:
         self._u = np.ascontiguousarray(value, dtype=np.float64)
+        self._u_address = self._u.ctypes.data
         self.forget()
 
     def restart(self, x: Array) -> None:
@@ -159,12 +162,12 @@ class Stepper:
         if self.method.is_direct:
             self._native.direct(*pointers, *sizes, *grid)
         else:
-            self._native.fixed(*pointers, *sizes, self._table.ctypes.data, self.method.stages, *grid)
+            self._native.fixed(*pointers, *sizes, self._table_address, self.method.stages, *grid)
         return int(self._counters[0])
 
     def _data(self, log: Array | None) -> tuple[int | None, ...]:
         x, t, state, work = self._fixed_addresses
-        return x, self._u.ctypes.data, t, state, None if log is None else log.ctypes.data, work
+        return x, self._u_address, t, state, None if log is None else log.ctypes.data, work
 
     def _kernel_addresses(self) -> tuple[int | None, int | None]:
         if self._addresses is None:

@@ -28,27 +28,30 @@ print(json.dumps({kind: {name: resources.find(kind, name).read_text() for name i
 """
 
 
+NODES = {"dynamics_node", "oracle_node", "record_node", "replay_node", "view_node"}
+
+
 @dataclass
 class Installed:
-    """How to run Python where the package is installed, and where the command `ada` must be."""
+    """How to run a program where the package is installed, its Python, and the folder of its executables."""
 
-    python: list[str]
-    script: Path
+    sourced: list[str]
+    python: Path
+    scripts: Path
 
 
 def run(*command, **kwargs):
+    return run_to_end(*command, **kwargs).stdout
+
+
+def run_to_end(*command, code=0, **kwargs):
     # A Python that imports rclpy from wheels leaves marks that break any other environment's Python.
     environment = {k: v for k, v in os.environ.items() if k not in ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")}
     result = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, timeout=300, check=False, env=environment, **kwargs
     )
-    assert result.returncode == 0, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    return result.stdout
-
-
-@pytest.fixture
-def source(tmp_path):
-    return copy_of_checkout(tmp_path / "source")
+    assert result.returncode == code, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +75,7 @@ def copy_of_checkout(copy):
     return copy
 
 
-@pytest.fixture
-def environment(tmp_path):
+def new_environment(tmp_path):
     """Python of a new virtual environment: the dependencies of this one, borrowed, but not this one's ada_dynamics."""
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
     python = tmp_path / "venv/bin/python"
@@ -96,32 +98,60 @@ def build_wheel(source):
 def by_wheel(source, environment, tmp_path):
     pip(environment, build_wheel(source))
     shutil.rmtree(source)
-    return Installed([environment], environment.parent / "ada")
+    return Installed([], environment, environment.parent)
 
 
 def editable(source, environment, tmp_path):
     pip(environment, "--no-build-isolation", "--editable", source)
-    return Installed([environment], environment.parent / "ada")
+    return Installed([], environment, environment.parent)
 
 
 def by_colcon(source, environment, tmp_path, *options):
     pytest.importorskip("colcon_core", reason="colcon is in the extra `dev`")
     run(environment, "-m", "colcon", "build", "--base-paths", source, *options, cwd=tmp_path)
-    sourced = f'. {tmp_path}/install/local_setup.sh && exec {environment} "$@"'
-    return Installed(["sh", "-c", sourced, "python"], tmp_path / "install/ada_dynamics/lib/ada_dynamics/ada")
+    sourced = f'PATH={environment.parent}:$PATH; . {tmp_path}/install/local_setup.sh && exec "$@"'
+    return Installed(["sh", "-c", sourced, "sh"], environment, tmp_path / "install/ada_dynamics/lib/ada_dynamics")
 
 
 def by_colcon_with_links(source, environment, tmp_path):
     return by_colcon(source, environment, tmp_path, "--symlink-install")
 
 
-@pytest.mark.parametrize("install", [by_wheel, editable, by_colcon, by_colcon_with_links])
-def test_data_files_and_the_command_are_where_users_look(install, source, environment, tmp_path):
-    installed = install(source, environment, tmp_path)
-    found = json.loads(run(*installed.python, "-c", ASK, cwd="/"))
+@pytest.fixture(scope="module", params=[by_wheel, editable, by_colcon, by_colcon_with_links])
+def installed(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param.__name__)
+    return request.param(copy_of_checkout(folder / "source"), new_environment(folder), folder)
+
+
+def test_data_files_are_found_and_executables_are_where_users_look(installed):
+    found = json.loads(run(*installed.sourced, installed.python, "-c", ASK, cwd="/"))
     assert found == {kind: {name: kind} for kind, name in DATA.items()}
-    assert installed.script.is_file()
-    assert os.access(installed.script, os.X_OK)
+    for name in ("ada", *NODES):
+        assert os.access(installed.scripts / name, os.X_OK), name
+    assert run(*installed.sourced, installed.scripts / "ada", "--version", cwd="/").startswith("ada_dynamics ")
+
+
+@pytest.mark.ros
+def test_an_installed_node_starts_and_refuses_a_wrong_parameter(installed):
+    pytest.importorskip("rclpy")
+    node = installed.scripts / "dynamics_node"
+    result = run_to_end(*installed.sourced, node, "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
+    assert "physics_rate" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_colcon_runs_the_tests_and_reports_them(tmp_path):
+    source, environment = copy_of_checkout(tmp_path / "source"), new_environment(tmp_path)
+    (source / "test").mkdir()
+    shutil.copy(REPOSITORY / "test/frame/test_resources.py", source / "test")
+    (source / "test/test_fails.py").write_text("def test_that_fails():\n    assert False\n")
+    by_colcon(source, environment, tmp_path)
+    for chosen, code, verdict in (("not test_that_fails", 0, "0 failures"), ("test_that_fails", 1, "1 failure")):
+        colcon = (environment, "-m", "colcon")
+        run(*colcon, "test", "--base-paths", source, "--pytest-args", "-k", chosen, cwd=tmp_path)
+        result = run_to_end(*colcon, "test-result", "--all", cwd=tmp_path, code=code)
+        assert verdict in result.stdout
+        assert " 0 tests" not in result.stdout
 
 
 def imported_modules(paths):
@@ -142,6 +172,27 @@ def test_every_module_of_the_checkout_is_in_the_wheel(wheel):
     expected = {path.relative_to(REPOSITORY).as_posix() for path in modules}
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if name.endswith(".py") and ".data/" not in name} == expected
+
+
+def test_the_definitions_of_messages_are_in_the_wheel(wheel):
+    definitions = "ada_dynamics/nodes/interfaces/definitions"
+    expected = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / definitions).rglob("*.msg")}
+    with zipfile.ZipFile(wheel) as archive:
+        assert {name for name in archive.namelist() if name.startswith(definitions)} == expected != set()
+
+
+def test_every_executable_is_a_function_that_exists(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (listed,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        lines = archive.read(listed).decode().split("[console_scripts]")[1].strip().splitlines()
+    targets = dict(line.split(" = ") for line in lines)
+    assert set(targets) == {"ada", *NODES}
+    for name, target in targets.items():
+        module, function = target.split(":")
+        path = REPOSITORY / (module.replace(".", "/") + ".py")
+        assert path.is_file(), f"{name}: {path} is not there"
+        defined = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+        assert function in defined, f"{name}: {path} has no {function}"
 
 
 def test_every_imported_module_is_a_declared_dependency(wheel):

@@ -4,17 +4,12 @@
 Screenshots are kept under build/test-artifacts, or where ADA_ARTIFACTS says.
 """
 
-import io
-import os
-import shutil
 import threading
-import time
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from browser_robots import pushable
+from chromium import Visit, chromium, plain_light
 
 import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
@@ -27,129 +22,37 @@ from ada_dynamics.view.browser.pose_page import PosePage
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-DRIVER = shutil.which("chromedriver")
-PATIENCE = 180.0  # [s] at most; drawing without a GPU takes seconds, the first time most
-# What viser's own page says when a drag begins; the drag works.
-HARMLESS = "Unable to preventDefault inside passive event listener invocation."
-OPTIONS = [
-    "--headless=new",
-    "--no-sandbox",  # as root, in containers
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=860,600",
-]
-
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine; on Debian: apt install chromium")
-    if DRIVER is None:
-        pytest.skip("no chromedriver on this machine; on Debian: apt install chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
-
-
-class Visit:
-    """A page that runs, and the browser that looks at it."""
-
-    def __init__(self, browser, make):
-        self.browser = browser
-        self.page = Page("test", port=0)
-        # Without a GPU, light from a picture of the surroundings takes ten seconds of work on shaders, and shadows
-        # halve the pace; plain lamps will do.
-        self.page.scene.configure_environment_map(hdri=None)
-        self.page.scene.configure_default_lights(cast_shadow=False)
-        self.page.scene.add_light_ambient("/light", intensity=2.0)
-        self.shown = make(self.page)
-        self.thread = threading.Thread(target=self.page.run, args=(getattr(self.shown, "tick", None),))
-        self.thread.start()
-        browser.get_log("browser")
-        browser.get(self.page.url)
-        self.until(self.page.server.get_clients, "the browser connects")
-
-    def until(self, holds, what, every=0.1):
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            assert time.monotonic() < deadline, f"waited {PATIENCE} s until {what}"
-            self.page._ended.wait(every)
-
-    def picture(self):
-        from PIL import Image
-
-        return np.asarray(Image.open(io.BytesIO(self.browser.get_screenshot_as_png())).convert("RGB"), dtype=int)
-
-    def drawn(self):
-        """Pixels of the 3D scene that stand out in colour from the white ground and its grey grid."""
-        canvas = self.browser.execute_script(
-            "const r = document.querySelector('canvas').getBoundingClientRect();"
-            "return [r.left, r.top, r.width, r.height]"
-        )
-        left, top, width, height = map(int, canvas)
-        seen = self.picture()[top + 190 : top + height, left : min(left + width, 460)]  # beside notice and controls
-        rows, columns = np.nonzero(np.ptp(seen, axis=2) > 25)
-        return np.column_stack([columns + left, rows + top + 190])
-
-    def click(self, text):
-        from selenium.webdriver.common.by import By
-
-        def buttons():
-            return [e for e in self.browser.find_elements(By.TAG_NAME, "button") if e.text.strip() == text]
-
-        self.until(buttons, f"a button says {text!r}")
-        buttons()[-1].click()
-
-    def keep(self, name):
-        folder = Path(os.environ.get("ADA_ARTIFACTS", Path(__file__).parents[2] / "build/test-artifacts"))
-        folder.mkdir(parents=True, exist_ok=True)
-        self.browser.save_screenshot(str(folder / f"{name}.png"))
-
-    def leave(self):
-        """Nothing went wrong, and nothing came from elsewhere."""
-        told = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
-        severe = [message for message in told if not message.endswith(HARMLESS)]
-        fetched = self.browser.execute_script("return performance.getEntriesByType('resource').map(r => r.name)")
-        own = urlsplit(self.page.url).netloc
-        foreign = [url for url in fetched if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != own]
-        self.close()
-        assert severe == []
-        assert foreign == []
-
-    def close(self):
-        self.browser.get("about:blank")
-        self.page.end()
-        self.thread.join(10.0)
-        self.page.close()
+    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
 @pytest.fixture
 def visit(browser, monkeypatch):
     monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
-    visits = []
+    ends = []
 
     def begin(make):
-        visits.append(Visit(browser, make))
-        return visits[-1]
+        shown_page = Page("test", port=0)
+        plain_light(shown_page)
+        shown = make(shown_page)
+        thread = threading.Thread(target=shown_page.run, args=(getattr(shown, "tick", None),))
+        thread.start()
+
+        def end():
+            browser.get("about:blank")
+            shown_page.end()
+            thread.join(10.0)
+            shown_page.close()
+
+        ends.append(end)
+        return Visit(browser, shown_page, shown, end)
 
     yield begin
-    for one in visits:
-        one.close()
+    for end in ends:
+        end()
 
 
 def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
@@ -169,7 +72,7 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     assert np.abs(here.shown.posing.q[1:] - start[1:]).min() > np.radians(13.0)  # the other joints follow
     assert here.shown.posing.gap < 1e-10
     assert np.abs(here.shown.scene.part_positions() - parts).max() > 0.1
-    here.until(lambda: _differ(here.drawn(), before), "the picture changes", every=1.0)
+    here.until(lambda: here.differs(before), "the picture changes", every=1.0)
     field = here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")[0]
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys("110")
@@ -181,10 +84,6 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
     here.keep("view-four_bar")
     here.leave()
-
-
-def _differ(a, b):
-    return len(set(map(tuple, a)) ^ set(map(tuple, b))) > 200
 
 
 def test_a_log_plays_and_pauses_and_its_plots_are_there(visit):

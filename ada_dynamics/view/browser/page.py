@@ -65,6 +65,21 @@ class Page:
         self.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
         self.gui.main_panel.dock_right()
 
+    def clear(self) -> None:
+        """Take all controls away, and forget what was noted of them."""
+        with self._lock:
+            self._notes.clear()
+        self.gui.reset()
+        self.gui.main_panel.dock_right()
+
+    def look(self) -> None:
+        """Move the cameras of those who look at the page to where a newcomer would begin."""
+        first = self.server.initial_camera
+        for client in self.server.get_clients().values():
+            with client.atomic():
+                client.camera.position = first.position
+                client.camera.look_at = first.look_at
+
     def __enter__(self) -> Page:
         return self
 
@@ -150,6 +165,20 @@ class Page:
             webbrowser.open(self.url)
 
 
+def nearest_free(host: str, port: int) -> int:
+    """The port itself, or the next one that is free; the port where none is, or where the host is no address.
+
+    Args:
+        host: address to listen on.
+        port: to begin with; 0 is any free one.
+    """
+    if not 0 < port <= _LAST_PORT:
+        return port
+    with contextlib.suppress(OSError):
+        return next((p for p in _next_ports(port) if _why_not(host, p) is None), port)
+    return port
+
+
 class SharedNumber:
     """A slider that the program moves, too, without overwriting what a person has just given and nobody has read yet.
 
@@ -224,9 +253,12 @@ def _why_not(host: str, port: int) -> str | None:
 
 
 def _taken(host: str, port: int, problem: str = "Address already in use") -> str:
-    nearest = range(port + 1, min(port + 1 + _PORTS_TRIED, _LAST_PORT + 1))
-    free = next((p for p in nearest if _why_not(host, p) is None), 0)
+    free = next((p for p in _next_ports(port + 1) if _why_not(host, p) is None), 0)
     return f"port {port} of {host} cannot be used: {problem}. Choose another one, such as --port {free}."
+
+
+def _next_ports(port: int) -> range:
+    return range(port, min(port + _PORTS_TRIED, _LAST_PORT + 1))
 
 
 def _has_screen() -> bool:

@@ -68,6 +68,7 @@ class Scene:
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._arrows: Any = None
         self._polygon: Any = None
+        self._grid: Any = None
         self._is_set_up = False
 
     def show(
@@ -96,6 +97,13 @@ class Scene:
                 self._com.position = self.dynamics.com(at)
             self._show_arrows(arrows)
             self._show_polygon(polygon)
+
+    def remove(self) -> None:
+        """Take everything away that this scene drew."""
+        nodes = [batch.node for batch in self._batches.each] + (self._loops.nodes if self._loops else [])
+        for node in (*nodes, self._com, self._arrows, self._polygon, self._grid):
+            if node is not None:
+                node.remove()
 
     @property
     def gap(self) -> float:
@@ -176,7 +184,7 @@ class Scene:
         height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
         cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
         width = 40.0 * cell
-        self._server.scene.add_grid(
+        self._grid = self._server.scene.add_grid(
             "/ground",
             width,
             width,
@@ -241,6 +249,11 @@ class _LoopMarks:
         self._lines = scene.add_line_segments(
             "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius
         )
+
+    @property
+    def nodes(self) -> list[Any]:
+        """What was added to the browser's scene."""
+        return [self._balls, self._lines]
 
     def move(self, q: Array, poses: Array) -> None:
         """Args: positions; poses of all links."""

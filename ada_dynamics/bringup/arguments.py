@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of a setup: `name:=value`, as `ros2 launch` and `ada up` take them, checked before anything starts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ada_dynamics.errors import InputError, unknown_name
+
+Kind = Literal["text", "number", "port", "file", "new_file", "robot", "namespace"]
+
+BOOLEANS = ("true", "false")
+# As far as the plan can see: RViz where it is installed, the browser view where viser is.
+AUTO = ("auto", *BOOLEANS)
+
+_LAST_PORT = 65535
+# Relative or absolute ROS names, parts between slashes.
+_NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument.
+
+    Attributes:
+        name: as it is written before the `:=`.
+        default: its value where none is given.
+        description: what it does, in a sentence.
+        choices: the values that it may have; any where there are none.
+        kind: what a value without choices must look like.
+    """
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+    kind: Kind = "text"
+
+    def checked(self, value: str) -> str:
+        """A value that a caller gave, in the form in which it is used.
+
+        Raises:
+            InputError: the value is none of the choices, or not of this kind.
+        """
+        text = str(value).strip()
+        if self.choices:
+            if text not in self.choices:
+                raise InputError(f"{self.name}:={text}: {unknown_name(f'value of {self.name}', text, self.choices)}")
+            return text
+        return _CHECKS[self.kind](self.name, text) if self.kind in _CHECKS else text
+
+
+class Values(Mapping[str, str]):
+    """Checked values of all arguments of a setup, and which of them somebody gave."""
+
+    def __init__(self, arguments: Sequence[Argument], given: Mapping[str, str], setup: str) -> None:
+        """Check them.
+
+        Args:
+            arguments: the ones there are.
+            given: by name; the others have their defaults.
+            setup: whose they are, for messages.
+
+        Raises:
+            InputError: an argument is unknown, or a value is not allowed.
+        """
+        known = {argument.name: argument for argument in arguments}
+        for name in given:
+            if name not in known:
+                raise unknown_name(f"argument of {setup}", name, known)
+        self.given = frozenset(given)
+        self._values = {
+            name: argument.checked(given[name]) if name in given else argument.default
+            for name, argument in known.items()
+        }
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def flag(self, name: str) -> bool:
+        """Whether a value is "true"."""
+        return self[name] == "true"
+
+
+def assignments(words: Iterable[str]) -> dict[str, str]:
+    """Words such as "idle:=hold" as a dict.
+
+    Raises:
+        InputError: a word has another form, or a name comes twice.
+    """
+    found: dict[str, str] = {}
+    for word in words:
+        name, sign, value = word.partition(":=")
+        if not sign or not name:
+            raise InputError(f"{word!r} is no argument: write NAME:=VALUE, such as rviz:=false.")
+        if name in found:
+            raise InputError(f"argument {name!r} is given twice, as {found[name]!r} and as {value!r}.")
+        found[name] = value
+    return found
+
+
+def _number(name: str, text: str) -> str:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value < math.inf:
+        raise InputError(f"{name}:={text}: it must be a number, 0 or more.")
+    return text
+
+
+def _port(name: str, text: str) -> str:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise InputError(f"{name}:={text}: it must be a port from 1 to {_LAST_PORT}, or 0 for any free one.")
+    return text
+
+
+def _file(name: str, text: str) -> str:
+    """A path that must exist: absolute, since the nodes may run in other folders."""
+    if not text:
+        return text
+    path = Path(text).expanduser().absolute()
+    if not path.is_file():
+        raise InputError(f"{name}:={text}: there is no file {path}.")
+    return str(path)
+
+
+def _new_file(name: str, text: str) -> str:
+    """A path that is going to be written, in a folder that exists."""
+    if not text:
+        return text
+    path = Path(text).expanduser().absolute()
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{name}:={text}: {path} must be a file in a folder that exists.")
+    return str(path)
+
+
+def _robot(name: str, text: str) -> str:
+    """A name of the catalogue, an existing file, or nothing."""
+    from ada_dynamics.model.catalogue import CATALOGUE
+
+    if not text or text in CATALOGUE:
+        return text
+    path = Path(text).expanduser().absolute()
+    if path.is_file():
+        return str(path)
+    if "/" in text or path.suffix:
+        raise InputError(f"{name}:={text}: there is no file {path}.")
+    raise InputError(f"{name}:={text}: {unknown_name('file or robot of the catalogue', text, CATALOGUE)}")
+
+
+def _namespace(name: str, text: str) -> str:
+    """A namespace with its leading slash; none is the empty text."""
+    if not text or text == "/":
+        return ""
+    if not _NAMESPACE.fullmatch(text):
+        raise InputError(
+            f"{name}:={text}: parts between slashes must begin with a letter and hold letters, digits and underscores, "
+            "such as left or /cell_1/left."
+        )
+    return text if text.startswith("/") else f"/{text}"
+
+
+_CHECKS = {
+    "number": _number,
+    "port": _port,
+    "file": _file,
+    "new_file": _new_file,
+    "robot": _robot,
+    "namespace": _namespace,
+}

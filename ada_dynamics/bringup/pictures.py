@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What RViz shows of each robot: from where, in which frame, and the wrenches of which joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A configuration of RViz; it lies in config/ under its name.
+
+    Attributes:
+        name: of the file, without its extension.
+        fixed_frame: in which everything is drawn.
+        joints: whose wrenches are shown.
+        distance: from the eye to the focus [m].
+        focus: height of what the eye looks at [m].
+        newton: length of an arrow for 1 N [m].
+        newton_metre: length of an arrow for 1 N m [m].
+        robot: in the catalogue; "" for any.
+    """
+
+    name: str
+    fixed_frame: str
+    joints: tuple[str, ...]
+    distance: float
+    focus: float
+    newton: float
+    newton_metre: float
+    robot: str
+
+    @property
+    def file(self) -> str:
+        """Its name in config/."""
+        return f"{self.name}.rviz"
+
+
+def _mechanism(
+    name: str, joints: tuple[str, ...], distance: float, focus: float, newton: float, newton_metre: float
+) -> Picture:
+    return Picture(f"closed_chain_{name}", "world", joints, distance, focus, newton, newton_metre, name)
+
+
+_RHOMBUS = ("joint_1", "joint_2", "joint_3")
+_KHR1_LEGS = ("left_hip_pitch", "left_ankle_roll", "right_hip_pitch", "right_ankle_roll")
+_HOAP2_LEGS = ("right_hip_pitch", "right_ankle_roll", "left_hip_pitch", "left_ankle_roll")
+_LEGS_OF_10 = ("joint_1", "joint_5", "joint_6", "joint_10")
+
+# Arrows: the robot's weight is about as long as a third of the robot.
+PICTURES = {
+    picture.name: picture
+    for picture in (
+        Picture("pa10_sim", "world", ("s1", "s2", "e1", "w1"), 2.8, 0.6, 0.001, 0.004, "pa10"),
+        Picture("khr1_sim", "odom", _KHR1_LEGS, 0.9, 0.18, 0.01, 0.1, "khr1"),
+        Picture("hoap2_sim", "odom", _HOAP2_LEGS, 1.4, 0.28, 0.002, 0.02, "hoap2"),
+        Picture("hoap2_sim_10dof", "odom", _LEGS_OF_10, 1.4, 0.28, 0.002, 0.02, "hoap2_10dof"),
+        Picture("hexa_sim", "world", ("leg_1_crank", "leg_3_crank", "leg_5_crank"), 2.0, -0.25, 0.004, 0.02, "hexa"),
+        _mechanism("four_bar", (*_RHOMBUS, "closing"), 4.5, -0.4, 0.02, 0.02),
+        _mechanism("slider_crank", ("crank", "rod", "slider", "guide"), 2.2, 0.1, 0.01, 0.05),
+        _mechanism("five_bar", ("left_crank", "left_rod", "right_crank", "right_rod", "tip"), 1.8, 0.3, 0.01, 0.05),
+        _mechanism("closed_4r", (*_RHOMBUS, "joint_4"), 4.5, -0.4, 0.02, 0.02),
+        _mechanism("watt_six_bar", ("crank", "rocker", "rocker_pin", "outer_pin"), 3.0, 0.6, 0.01, 0.05),
+        _mechanism("stephenson_six_bar", ("crank", "rocker", "rocker_pin", "outer_pin"), 3.0, 0.4, 0.01, 0.05),
+        _mechanism("bennett", (*_RHOMBUS, "closing"), 2.0, 0.0, 0.01, 0.05),
+        _mechanism("delta", ("leg_1_crank", "leg_2_crank", "leg_3_crank"), 2.0, -0.3, 0.01, 0.05),
+        _mechanism("stewart", ("leg_1_slide", "leg_3_slide", "leg_5_slide"), 2.4, 0.35, 0.002, 0.02),
+        Picture("display", "world", (), 2.5, 0.5, 0.01, 0.05, ""),
+    )
+}

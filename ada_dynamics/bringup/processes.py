@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan is made of: processes with their parameters and remappings, and what the machine has installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = "ada_dynamics"
+
+ParameterValue = bool | int | float | str | list[str] | list[float]
+
+
+class Parameter(NamedTuple):
+    """The value of a node's parameter, and the argument that it comes from."""
+
+    value: ParameterValue
+    argument: str = ""  # "" where the setup itself says it
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a plan.
+
+    Attributes:
+        executable: as in `ros2 run PACKAGE EXECUTABLE`.
+        name: of its node.
+        package: that it belongs to.
+        namespace: of its node, absolute; "" for none.
+        parameters: which a file of parameters may overrule.
+        given: parameters that come from arguments that somebody gave; nothing overrules them.
+        params_file: file of parameters; it overrules `parameters`.
+        remappings: of names of topics.
+        arguments: on its command line, in front of ROS's.
+        optional: the others go on when it ends.
+    """
+
+    executable: str
+    name: str
+    package: str = PACKAGE
+    namespace: str = ""
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    given: Mapping[str, ParameterValue] = field(default_factory=dict)
+    params_file: Path | None = None
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def module(self) -> str:
+        """The module whose `main()` it is; only processes of this package have one."""
+        return f"{PACKAGE}.nodes.{self.executable}"
+
+    @property
+    def full_name(self) -> str:
+        """The node's name with its namespace."""
+        return f"{self.namespace}/{self.name}"
+
+    def write_files(self, folder: Path) -> tuple[Path | None, Path | None]:
+        """Write `parameters` and those that were `given`; None where there are none.
+
+        ROS 2 collects blocks of the same key where the key comes first, and the last block that fits a node counts.
+        With these two keys a user's file comes between them, in whatever way it names the node.
+
+        Args:
+            folder: where to.
+        """
+        before, after = folder / f"{self.name}.yaml", folder / f"{self.name}_given.yaml"
+        before.write_text(params_text(self.parameters), encoding="utf-8")
+        after.write_text(params_text(self.given, f"/**/{self.name}"), encoding="utf-8")
+        return before if self.parameters else None, after if self.given else None
+
+    def ros_arguments(self, before: Path | None = None, after: Path | None = None) -> list[str]:
+        """What stands behind --ros-args.
+
+        Args:
+            before: file with `parameters`.
+            after: file with those that were `given`.
+        """
+        words = ["-r", f"__node:={self.name}"]
+        if self.namespace:
+            words += ["-r", f"__ns:={self.namespace}"]
+        for source, target in self.remappings:
+            words += ["-r", f"{source}:={target}"]
+        for file in (before, self.params_file, after):
+            if file is not None:
+                words += ["--params-file", str(file)]
+        return words
+
+
+def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> str:
+    """Parameters as a file in ROS's YAML; empty lists, whose type nobody could tell, are left out.
+
+    Args:
+        parameters: by name.
+        node: which node they are for.
+    """
+    lines = [f"{node}:", "  ros__parameters:"]
+    lines += [f"    {name}: {json.dumps(value)}" for name, value in parameters.items() if value != []]
+    return "\n".join(lines) + "\n" if len(lines) > 2 else f"{node}:\n  ros__parameters: {{}}\n"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be started.
+
+    Attributes:
+        setup: name of the setup.
+        values: of all its arguments.
+        processes: in the order in which they start.
+        notes: what could not be done as wished, for the user.
+    """
+
+    setup: str
+    values: Mapping[str, str]
+    processes: tuple[Process, ...]
+    notes: tuple[str, ...] = ()
+
+    def process(self, executable: str) -> Process | None:
+        """The process with that executable, if there is one."""
+        return next((one for one in self.processes if one.executable == executable), None)
+
+    @property
+    def robot(self) -> Mapping[str, ParameterValue]:
+        """All parameters of the simulated robot's node."""
+        node = self.process("dynamics_node")
+        return {} if node is None else {**node.parameters, **node.given}
+
+
+class Machine(NamedTuple):
+    """What the machine has of what a plan may start."""
+
+    has_rviz: bool
+    has_viser: bool
+
+    @classmethod
+    def this(cls) -> Machine:
+        """This one."""
+        return cls(shutil.which("rviz2") is not None, importlib.util.find_spec("viser") is not None)

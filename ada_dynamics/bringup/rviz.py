@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations of RViz 2, made from `pictures`: robot, frames, wrenches at joints, markers.
+
+`python -m ada_dynamics.bringup.rviz` writes config/*.rviz anew; that needs PyYAML.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from ada_dynamics import resources
+from ada_dynamics.bringup.pictures import PICTURES, Picture
+from ada_dynamics.errors import AdaError
+
+Tree = dict[str, Any]
+
+DESCRIPTION = "/robot_description"
+MARKERS = "/dynamics_node/markers"
+WRENCH = "/dynamics_node/wrench"
+
+_FORCE, _MOMENT = "204; 51; 51", "51; 102; 204"  # red; green; blue
+_YAW, _PITCH = 0.9, 0.3  # [rad] of the eye
+
+
+def topics(picture: Picture) -> tuple[str, ...]:
+    """Topics that a configuration listens to, besides those of TF."""
+    return (DESCRIPTION, MARKERS, *(f"{WRENCH}/{joint}" for joint in picture.joints))
+
+
+def render(picture: Picture) -> str:
+    """The text of a configuration; needs PyYAML."""
+    try:
+        yaml: Any = importlib.import_module("yaml")
+    except ImportError:
+        raise AdaError("writing RViz configurations needs PyYAML: pip install 'ada_dynamics[yaml]'") from None
+    head = "# Made by `python -m ada_dynamics.bringup.rviz`; change ada_dynamics/bringup/pictures.py or rviz.py.\n"
+    return head + str(yaml.safe_dump(_configuration(picture), sort_keys=False, default_flow_style=False))
+
+
+def write_files(folder: Path) -> list[Path]:
+    """Write all configurations.
+
+    Args:
+        folder: where to.
+    """
+    written = []
+    for picture in PICTURES.values():
+        path = folder / picture.file
+        path.write_text(render(picture), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _configuration(picture: Picture) -> Tree:
+    return {
+        "Panels": [
+            {"Class": "rviz_common/Displays", "Name": "Displays"},
+            {"Class": "rviz_common/Views", "Name": "Views"},
+            {"Class": "rviz_common/Time", "Name": "Time"},
+        ],
+        "Visualization Manager": {
+            "Class": "",
+            "Displays": [_grid(picture), _robot(), _frames(picture), *_wrenches(picture), _markers()],
+            "Enabled": True,
+            "Global Options": {
+                "Background Color": "48; 48; 48",
+                "Fixed Frame": picture.fixed_frame,
+                "Frame Rate": 30,
+            },
+            "Name": "root",
+            "Tools": [
+                {"Class": f"rviz_default_plugins/{tool}"}
+                for tool in ("Interact", "MoveCamera", "Select", "FocusCamera", "Measure")
+            ],
+            "Transformation": {"Current": {"Class": "rviz_default_plugins/TF"}},
+            "Value": True,
+            "Views": {"Current": _eye(picture), "Saved": None},
+        },
+        "Window Geometry": {"Height": 900, "Width": 1400},
+    }
+
+
+def _display(kind: str, name: str, rest: Tree, *, is_shown: bool = True) -> Tree:
+    return {"Class": f"rviz_default_plugins/{kind}", "Name": name, "Enabled": is_shown, **rest, "Value": is_shown}
+
+
+def _topic(name: str, depth: int, durability: str = "Volatile", reliability: str = "Reliable") -> Tree:
+    return {
+        "Depth": depth,
+        "Durability Policy": durability,
+        "History Policy": "Keep Last",
+        "Reliability Policy": reliability,
+        "Value": name,
+    }
+
+
+def _grid(picture: Picture) -> Tree:
+    cell = 0.1 if picture.distance < 1.5 else 0.25  # [m]
+    rest = {"Cell Size": cell, "Plane Cell Count": 20, "Plane": "XY", "Color": "160; 160; 164", "Alpha": 0.5}
+    return _display("Grid", "Grid", rest)
+
+
+def _robot() -> Tree:
+    rest = {
+        "Description Source": "Topic",
+        "Description Topic": _topic(DESCRIPTION, 1, "Transient Local"),
+        "TF Prefix": "",
+        "Visual Enabled": True,
+        "Collision Enabled": False,
+    }
+    return _display("RobotModel", "Robot", rest)
+
+
+def _frames(picture: Picture) -> Tree:
+    scale = round(0.15 * picture.distance, 2)
+    rest = {"Marker Scale": scale, "Show Axes": True, "Show Names": True, "Show Arrows": False, "Frame Timeout": 15}
+    return _display("TF", "Frames", rest, is_shown=False)
+
+
+def _wrenches(picture: Picture) -> list[Tree]:
+    # Best effort fits publishers of either kind.
+    return [
+        _display(
+            "Wrench",
+            f"Wrench at {joint}",
+            {
+                "Topic": _topic(f"{WRENCH}/{joint}", 5, reliability="Best Effort"),
+                "Force Arrow Scale": picture.newton,
+                "Torque Arrow Scale": picture.newton_metre,
+                "Arrow Width": round(0.01 * picture.distance, 3),
+                "Force Color": _FORCE,
+                "Torque Color": _MOMENT,
+                "Alpha": 1,
+                "History Length": 1,
+            },
+        )
+        for joint in picture.joints
+    ]
+
+
+def _markers() -> Tree:
+    return _display("MarkerArray", "Markers", {"Topic": _topic(MARKERS, 10), "Namespaces": {}})
+
+
+def _eye(picture: Picture) -> Tree:
+    return {
+        "Class": "rviz_default_plugins/Orbit",
+        "Name": "Current View",
+        "Distance": picture.distance,
+        "Focal Point": {"X": 0, "Y": 0, "Z": picture.focus},
+        "Pitch": _PITCH,
+        "Yaw": _YAW,
+        "Near Clip Distance": 0.01,
+        "Target Frame": "<Fixed Frame>",
+        "Value": "Orbit (rviz)",
+    }
+
+
+if __name__ == "__main__":
+    for made in write_files(resources.find("config", "README.md").parent):
+        print(made)

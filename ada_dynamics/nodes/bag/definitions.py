@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Definitions of message types, from the .msg files that are installed with their packages; no rclpy in here.
+
+A recording carries the definition of each of its types with all that it is made of, one text with parts between lines
+of "=" (MCAP's encoding "ros2msg"). So viewers read it without the packages, and a replay sees that a type has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ada_dynamics.errors import InputError
+
+ENCODING = "ros2msg"
+SEPARATOR = "=" * 80
+_PART = re.compile(r"^={80}\n(?:MSG: )", re.MULTILINE)
+_TYPE = re.compile(r"^[a-zA-Z]\w*(?:/msg)?/[a-zA-Z]\w*$")
+_FIELD = re.compile(r"([a-zA-Z][\w/]*)(<=\d+)?(\[[^\]]*\])?\s+(\w+)(\s*=)?")  # type, bound, array, name, constant
+_PLAIN = frozenset(("bool", "byte", "char", "string", "wstring", "float32", "float64")) | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+Fields = tuple[tuple[str, str, str], ...]  # type without bound and array, both of these, and the name of each field
+
+
+def full_name(kind: str) -> str:
+    """A type's name as ROS 2 has it, package/msg/Name; of package/Name too.
+
+    Raises:
+        InputError: it is no name of a message type.
+    """
+    if not _TYPE.match(kind):
+        raise InputError(f"{kind!r} is no type of messages; they are named like sensor_msgs/msg/JointState.")
+    package, *_, name = kind.split("/")
+    return f"{package}/msg/{name}"
+
+
+def share_folders() -> list[Path]:
+    """Where packages may have their files: in each prefix of ROS 2, and beside this Python for the wheels of PyPI."""
+    prefixes = [entry for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if entry]
+    return [Path(prefix) / "share" for prefix in dict.fromkeys([*prefixes, sys.prefix])]
+
+
+def definition(kind: str, folders: Iterable[Path] | None = None) -> str:
+    """The text of a type and of all types in it.
+
+    Args:
+        kind: such as sensor_msgs/msg/JointState.
+        folders: in which folders of packages lie; `share_folders()` by default.
+
+    Raises:
+        InputError: there is no .msg file of it, or of a type in it.
+    """
+    root = full_name(kind)
+    places = list(share_folders() if folders is None else folders)
+    texts: dict[str, str] = {}
+    _collect(root, places, texts)
+    own = texts.pop(root)
+    return "\n".join([own, *(f"{SEPARATOR}\nMSG: {_short(name)}\n{text}" for name, text in texts.items())])
+
+
+def _collect(name: str, folders: list[Path], texts: dict[str, str]) -> None:
+    if name in texts:
+        return
+    texts[name] = _installed(name, folders)
+    for inner in _types_in(texts[name], name):
+        _collect(inner, folders, texts)
+
+
+def _installed(name: str, folders: list[Path]) -> str:
+    package, _, short = name.split("/")
+    for folder in folders:
+        path = folder / package / "msg" / f"{short}.msg"
+        try:
+            return path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError) as problem:
+            raise InputError(f"{path}, the definition of {name}, cannot be read: {problem}.") from None
+    searched = ", ".join(str(folder / package / "msg") for folder in folders) or "no folder"
+    raise InputError(f"{name} has no installed definition {short}.msg in {searched}; install the package {package}.")
+
+
+def _short(name: str) -> str:
+    package, _, short = name.split("/")
+    return f"{package}/{short}"
+
+
+def _fields(text: str, name: str) -> Fields:
+    """Fields of one type; comments, constants and default values do not change what is on the wire."""
+    found = []
+    for line in text.splitlines():
+        match = _FIELD.match(line.split("#", 1)[0].strip())
+        if match and not match[5]:
+            found.append((_resolved(match[1], name), (match[2] or "") + (match[3] or ""), match[4]))
+    return tuple(found)
+
+
+def _resolved(kind: str, within: str) -> str:
+    if kind in _PLAIN:
+        return kind
+    if kind == "Header":
+        return "std_msgs/msg/Header"
+    return full_name(kind if "/" in kind else f"{within.split('/')[0]}/{kind}")
+
+
+def _types_in(text: str, name: str) -> list[str]:
+    return list(dict.fromkeys(kind for kind, _, _ in _fields(text, name) if kind not in _PLAIN))
+
+
+def layout(kind: str, text: str) -> Mapping[str, Fields]:
+    """The fields of a type and of all types in it, as a definition has them.
+
+    Raises:
+        InputError: a type in it has no part in the text.
+    """
+    own, *parts = _PART.split(text)
+    texts = {full_name(kind): own}
+    for part in parts:
+        name, _, rest = part.partition("\n")
+        texts.setdefault(full_name(name.strip()), rest)
+    found: dict[str, Fields] = {}
+    waiting = [full_name(kind)]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        if name not in texts:
+            raise InputError(f"the definition of {kind} lacks that of {name}, which is in it.")
+        found[name] = _fields(texts[name], name)
+        waiting += [inner for inner, _, _ in found[name] if inner not in _PLAIN]
+    return found

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node subscribes to: commands for joints, wrenches on links, states to be put into; imports rclpy.
+
+A message is checked in the executor's thread, as a whole. Only what passed reaches the physics thread; what did not is
+counted, said once in a while, and listed in /diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.commands import Command, CommandGuard, Refusal, stamp_seconds
+from ada_dynamics.nodes.kit.status import Level, Status
+from ada_dynamics.nodes.plant import OfferedTrajectory, joint_limits
+from ada_dynamics.nodes.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot_source import state_with
+
+WARN_EVERY = 2.0  # [s] between two lines of the log on the same subject
+LARGEST_WRENCH = 1e6  # [N, N m]
+
+
+class CommandInputs:
+    """All incoming topics of the dynamics node.
+
+    Attributes:
+        guard: what was taken and refused of joint_commands.
+        others: messages refused on the other topics, by topic.
+    """
+
+    def __init__(self, node: Node, loop: PlantLoop, settings: DynamicsSettings, now: Callable[[], float]) -> None:
+        """Subscribe.
+
+        Args:
+            node: whose subscriptions they are.
+            loop: of the plant that is commanded.
+            settings: of the node.
+            now: time on the clock of the stamps [s].
+        """
+        self._node, self._loop, self._now = node, loop, now
+        self._model = loop.plant.model
+        self._settings = settings
+        self.guard = CommandGuard(
+            joint_limits(self._model, loop.plant.motors),
+            max_age=settings.max_command_age,
+            max_jump=settings.max_position_jump,
+            age_parameter="max_command_age",
+        )
+        self.others: Counter[str] = Counter()
+        self._last: dict[str, str] = {}  # refusals of the other topics
+        self._topic = node.resolve_topic_name("joint_commands")
+        node.create_subscription(JointState, "joint_commands", self._command, qos.COMMANDS)
+        node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
+        node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
+        node.create_subscription(JointState, "~/set_state", self._set_state, qos.COMMANDS)
+
+    def change(self, settings: DynamicsSettings) -> None:
+        """Take over parameters that changed."""
+        self._settings = settings
+        self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        self._loop.plant.trajectory.max_jump = settings.max_position_jump
+
+    # --- messages -----------------------------------------------------------------------------------------------
+    def _command(self, message: JointState) -> None:
+        stamp = message.header.stamp
+        command = Command(
+            message.name,
+            message.position.tolist(),
+            message.velocity.tolist(),
+            message.effort.tolist(),
+            stamp_seconds(stamp.sec, stamp.nanosec),
+        )
+        refusal = self.guard.check(command, self._now(), self._present())
+        if refusal is None:
+            self._loop.post(lambda: self._loop.plant.command(command))
+        else:
+            self._warn(f"joint_commands: {refusal.text}")
+
+    def _present(self) -> dict[str, float]:
+        """Positions of the motors' joints."""
+        q = self._loop.latest.q.tolist()
+        return {name: q[self._model.q_index(name).start] for name in self._loop.plant.motors}
+
+    def _trajectory(self, message: JointTrajectory) -> None:
+        plant, points, stamp = self._loop.plant, message.points, message.header.stamp
+        start = stamp_seconds(stamp.sec, stamp.nanosec)
+        offered = OfferedTrajectory(
+            list(message.joint_names),
+            [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
+            [point.positions.tolist() for point in points],
+            [point.velocities.tolist() for point in points],
+            [point.accelerations.tolist() for point in points],
+            [point.effort.tolist() for point in points],
+            None if start is None else start - self._now(),
+        )
+        future = self._loop.post(lambda: plant.follow(offered))
+        future.add_done_callback(lambda done: self._report("joint_trajectory", done))
+
+    def _wrench(self, message: WrenchStamped) -> None:
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        link, duration = message.header.frame_id, self._settings.external_wrench_duration
+        largest = max(abs(x) for x in wrench)
+        if not np.isfinite(wrench).all() or largest > LARGEST_WRENCH:
+            self._refuse("external_wrench", f"{wrench} on link {link!r}: finite numbers up to {LARGEST_WRENCH:g} only.")
+            return
+        plant = self._loop.plant
+        future = self._loop.post(lambda: plant.push(link, wrench, duration))
+        future.add_done_callback(lambda done: self._report("external_wrench", done))
+
+    def _set_state(self, message: JointState) -> None:
+        names = list(message.name)
+        position, velocity = message.position.tolist(), message.velocity.tolist()
+        try:
+            if len(set(names)) != len(names) or not names:
+                raise InputError("name must list at least one joint, each once.")
+            if len(position) not in (0, len(names)) or len(velocity) not in (0, len(names)):
+                raise InputError(
+                    f"{len(names)} names, {len(position)} positions and {len(velocity)} velocities; "
+                    "give one of each per name, or none."
+                )
+            positions = dict(zip(names, position, strict=False))
+            velocities = dict(zip(names, velocity, strict=False))
+            q, v = state_with(self._model, self._loop.latest.q, positions, velocities)
+        except AdaError as problem:
+            self._refuse("set_state", str(problem))
+            return
+        plant = self._loop.plant
+        self._loop.change(lambda: plant.reset(q, v)).add_done_callback(lambda done: self._report("set_state", done))
+
+    # --- refusals -----------------------------------------------------------------------------------------------
+    def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
+        """What the physics thread made of a message; called there."""
+        if done.cancelled():
+            return
+        problem = done.exception()
+        if isinstance(problem, AdaError):
+            self._refuse(topic, str(problem))
+        elif problem is not None:
+            self._refuse(topic, f"{type(problem).__name__}: {problem}")
+        elif isinstance(refusal := done.result(), Refusal):
+            self._refuse(topic, refusal.text)
+
+    def _refuse(self, topic: str, text: str) -> None:
+        self.others[topic] += 1
+        self._last[topic] = text
+        self._warn(f"{topic}: {text}")
+
+    def _warn(self, text: str) -> None:
+        self._node.get_logger().warning(f"refused {text}", throttle_duration_sec=WARN_EVERY)
+
+    # --- diagnostics --------------------------------------------------------------------------------------------
+    def status(self) -> Status:
+        """What came in, and who sends it."""
+        guard = self.guard
+        senders = self._node.get_publishers_info_by_topic(self._topic)
+        names = sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
+        values: dict[str, object] = {
+            "taken": guard.accepted,
+            "refused": sum(guard.refused.values()),
+            "publishers of joint_commands": ", ".join(names) or "none",
+            "ended without a newer one": self._loop.plant.stale,
+        }
+        reasons = guard.refused + self._loop.plant.trajectory.refused
+        values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
+        values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
+        values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
+        if guard.last_refusal is not None:
+            values["last refusal"] = guard.last_refusal.text
+        if len(senders) > 1:
+            return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: only one should send them", values)
+        if guard.refused or self.others:
+            return Status(Level.WARN, "messages were refused", values)
+        return Status(Level.OK, "no message was refused", values)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node: a simulated robot as a ROS 2 robot; imports rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.nodes.command_inputs import CommandInputs
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings, ServoGains
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.deadlines import calm_interpreter
+from ada_dynamics.nodes.kit.diagnostics import Diagnostics
+from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
+from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.plant import Plant, Snapshot
+from ada_dynamics.nodes.plant_loop import PlantLoop
+from ada_dynamics.nodes.plant_recording import PlantRecording
+from ada_dynamics.nodes.plant_services import PlantServices
+from ada_dynamics.nodes.plant_status import PhysicsStatus, loop_status
+from ada_dynamics.nodes.robot_source import initial_state, load_robot, simulation_of
+from ada_dynamics.nodes.standard_services import StandardServices
+from ada_dynamics.nodes.state_publishers import StatePublishers
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.servos import motor_joints
+
+NAME = "dynamics_node"
+SERVO = "servo"  # prefix of the gains of joints
+
+
+class DynamicsNode(Node):
+    """Simulates a robot, publishes its state, and lets its motors follow commands.
+
+    Attributes:
+        failure: what ended the node, for `run_node`; None while all is well.
+        loop: the physics; None until the robot is known.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        """Load the robot, or begin to wait for its description.
+
+        Args:
+            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+
+        Raises:
+            AdaError: a parameter or the robot is unusable; the message names it.
+        """
+        super().__init__(NAME, **arguments)
+        self.failure: Exception | None = None
+        self.loop: PlantLoop | None = None
+        self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
+        self._recording: PlantRecording | None = None
+        settings = self._settings.value
+        if settings.publish_clock and self.get_parameter("use_sim_time").value:
+            raise InputError(
+                "publish_clock and use_sim_time are both true: a node cannot follow the clock that it is. Set "
+                "use_sim_time on the other nodes only."
+            )
+        if settings.publish_rate > settings.physics_rate:
+            raise InputError(
+                f"parameter publish_rate is {settings.publish_rate:g}; it must not exceed physics_rate, "
+                f"{settings.physics_rate:g} Hz."
+            )
+        refuse_unknown_overrides(self, later=(f"{SERVO}.",))
+        if settings.robot:
+            self._set_up(None)
+        else:
+            self._await_description()
+
+    # --- the robot ----------------------------------------------------------------------------------------------
+    def _await_description(self) -> None:
+        topic = self.resolve_topic_name("robot_description")
+        self.get_logger().info(f"parameter robot is empty: waiting for a robot's description on {topic}")
+        self._waiting = self.create_subscription(String, "robot_description", self._described, qos.LATCHED)
+        timeout = self._settings.value.description_timeout
+        if timeout:
+            self._deadline = self.create_timer(timeout, self._give_up, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _described(self, message: String) -> None:
+        if self.loop is not None:
+            return
+        self._stop_waiting()
+        try:
+            self._set_up(message.data)
+        except AdaError as problem:
+            self.failure = problem
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        topic, timeout = self.resolve_topic_name("robot_description"), self._settings.value.description_timeout
+        self.failure = InputError(
+            f"no robot's description came on {topic} within {timeout:g} s. Start a robot_state_publisher, or name a "
+            "robot: -p robot:=pa10 (names: ada list), or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
+        )
+
+    def _stop_waiting(self) -> None:
+        self.destroy_subscription(self._waiting)
+        if hasattr(self, "_deadline"):
+            self._deadline.cancel()
+
+    def _set_up(self, described: str | None) -> None:
+        settings = self._settings.value
+        model = load_robot(settings, described)
+        gains = {name: Parameters(self, ServoGains, prefix=f"{SERVO}.{name}").value for name in motor_joints(model)}
+        own = {name: (gain.stiffness, gain.damping) for name, gain in gains.items() if gain != ServoGains()}
+        refuse_unknown_overrides(self)
+        plant = Plant(simulation_of(model, settings, own), idle=settings.idle, timeout=settings.command_timeout)
+        plant.warm_up()
+        self.loop = PlantLoop(
+            plant,
+            self._tell,
+            every=round(settings.physics_rate / settings.publish_rate),
+            real_time_factor=settings.real_time_factor,
+            paused=settings.start_paused,
+            follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
+            priority=settings.realtime_priority,
+            on_failure=self._physics_ended,
+        )
+        loop = self.loop
+        self._out = StatePublishers(self, plant, settings, lambda: loop.latest, publishes_description=not described)
+        self._in = CommandInputs(self, loop, settings, self._now)
+        self._on_request = PlantServices(self, loop, lambda: self._settings.value)
+        self._on_standard_request = StandardServices.offered(
+            self, loop, self._on_request, world_frame=self._out.world_frame, stamp=self._out.stamp
+        )
+        self._health = Diagnostics(self, model.name)
+        self._health.add("physics", PhysicsStatus(loop))
+        self._health.add("commands", self._in.status)
+        if model.loops:
+            self._health.add("loops", loop_status(loop))
+        if settings.record:
+            self._recording = PlantRecording(settings.record, plant)
+            self._health.add("recording", self._recording.status)
+        self._out.warm_up(loop.latest)
+        calm_interpreter()
+        loop.start()
+        self.get_logger().info(
+            f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
+            f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), "
+            f"joint_states at {settings.publish_rate:g} Hz" + (", paused" if settings.start_paused else "")
+        )
+
+    # --- time ---------------------------------------------------------------------------------------------------
+    def _now(self) -> float:
+        """Time on the clock of the stamps [s]."""
+        assert self.loop is not None
+        if self._settings.value.publish_clock:
+            return self.loop.latest.t
+        return float(self.get_clock().now().nanoseconds) / NANOSECONDS
+
+    def _ros_time(self) -> float | None:
+        """Time of /clock [s]; None before its first message."""
+        nanoseconds = self.get_clock().now().nanoseconds
+        return float(nanoseconds) / NANOSECONDS if nanoseconds else None
+
+    # --- in the physics thread ----------------------------------------------------------------------------------
+    def _tell(self, snapshot: Snapshot) -> None:
+        self._out.tell(snapshot)
+        if self._recording is not None:
+            self._recording.take(snapshot)
+
+    def _physics_ended(self, problem: BaseException) -> None:
+        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- parameters ---------------------------------------------------------------------------------------------
+    def _change(self, old: DynamicsSettings, new: DynamicsSettings) -> None:
+        loop = self.loop
+        if loop is None:
+            return
+        plant = loop.plant
+        if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
+            initial_state(plant.model, new)  # whether ~/reset could use them
+        if new.wrenches != old.wrenches:
+            self._out.choose_wrenches(new.wrenches)
+        if new.real_time_factor != old.real_time_factor:
+            loop.set_real_time_factor(new.real_time_factor)
+        self._in.change(new)
+        loop.post(lambda: plant.set_rules(idle=new.idle, timeout=new.command_timeout))
+
+    def close(self) -> None:
+        """End the physics and what is recorded of it."""
+        if self.loop is not None:
+            self.loop.stop()
+        if self._recording is not None:
+            self._recording.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(DynamicsNode, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ROS 2 finds around it: wheels from PyPI, an installed ROS 2, or neither; no rclpy is imported at the top.
+
+The wheels (`ros-rclpy` and its like) need no set-up, with two exceptions. They start Python once more with their
+folders of libraries in LD_LIBRARY_PATH and leave a mark in the environment, which a Python of another virtual
+environment must not inherit. And package look-ups want AMENT_PREFIX_PATH.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+MARK = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
+MESSAGE_PACKAGES = (
+    "diagnostic_msgs",
+    "geometry_msgs",
+    "rosgraph_msgs",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+    "trajectory_msgs",
+    "visualization_msgs",
+)
+PYTHONS = ((3, 10), (3, 14))  # first and last that have wheels
+
+_WHEEL = "ros-rclpy"
+_INSTALL = "`pip install 'ada-dynamics[ros]'`"
+
+
+def prepare() -> None:
+    """Make package look-ups work with the wheels; leaves every setting alone that is there already."""
+    if wheels_version() is not None:
+        os.environ["AMENT_PREFIX_PATH"] = os.environ.get("AMENT_PREFIX_PATH") or sys.prefix
+
+
+def wheels_version() -> str | None:
+    """Version of rclpy's wheel in this Python, or None."""
+    try:
+        return importlib.metadata.version(_WHEEL)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A copy for child processes, whichever Python they run: without what the wheels did to this process.
+
+    Args:
+        environment: this process' own by default.
+    """
+    copy = dict(os.environ if environment is None else environment)
+    if copy.pop(MARK, None) is not None:
+        folders = [entry for entry in copy.pop("LD_LIBRARY_PATH", "").split(os.pathsep) if entry]
+        own = _folders_of_wheels(folders)
+        kept = [entry for entry in folders if entry not in own]
+        if kept:
+            copy["LD_LIBRARY_PATH"] = os.pathsep.join(kept)
+    if wheels_version() is not None and not copy.get("AMENT_PREFIX_PATH"):
+        copy["AMENT_PREFIX_PATH"] = sys.prefix
+    return copy
+
+
+def _folders_of_wheels(folders: Iterable[str]) -> set[str]:
+    """Those that the wheels put there: <prefix>/lib/python3.x/site-packages/ros_*.libs, and <prefix>/lib with them."""
+    own = {str(Path(sys.prefix) / "lib")}
+    for folder in folders:
+        path = Path(folder)
+        if path.name.startswith("ros_") and path.suffix == ".libs":
+            own |= {folder, str(path.parents[2])}
+    return own
+
+
+def mixed_installations() -> str | None:
+    """A warning if wheels from PyPI and an installed ROS 2 are in reach of one process, else None.
+
+    Their libraries have the same names and different contents: which of them is loaded is chance, and crashes follow.
+    """
+    version = wheels_version()
+    if version is None:
+        return None
+    found = _other_installations()
+    if not found:
+        return None
+    where = "; ".join(f"{path} (by {by})" for path, by in found.items())
+    return (
+        f"ROS 2 from PyPI ({_WHEEL} {version} in {sys.prefix}) is mixed with an installed ROS 2: {where}. "
+        "Their libraries can crash each other. Use one of them: a terminal in which no setup.bash of ROS 2 was "
+        "sourced, or a virtual environment without the extra [ros] (python3 -m venv --system-site-packages)."
+    )
+
+
+def _other_installations() -> dict[str, str]:
+    """Folders outside this Python's prefix from which a process would take parts of ROS 2; each with what names it."""
+    found: dict[str, str] = {}
+    for prefix in _entries("AMENT_PREFIX_PATH"):
+        if _is_foreign(prefix) and (prefix / "share/ament_index/resource_index/packages/rclpy").exists():
+            found.setdefault(str(prefix), "AMENT_PREFIX_PATH")
+    for name, part in (("PYTHONPATH", "rclpy/__init__.py"), ("LD_LIBRARY_PATH", "librcl.so")):
+        for folder in _entries(name):
+            if _is_foreign(folder) and (folder / part).exists() and not _is_below(folder, found):
+                found.setdefault(str(folder), name)
+    origin = _origin("rclpy")
+    if origin is not None and _is_foreign(origin) and not _is_below(origin, found):
+        found.setdefault(str(origin.parent), "Python's path")
+    return found
+
+
+def _entries(name: str) -> list[Path]:
+    return [Path(entry) for entry in os.environ.get(name, "").split(os.pathsep) if entry]
+
+
+def _is_foreign(path: Path) -> bool:
+    return not path.resolve().is_relative_to(Path(sys.prefix).resolve())
+
+
+def _is_below(path: Path, folders: Iterable[str]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _origin(module: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # ValueError: something else took the name
+        return None
+    return None if spec is None or spec.origin is None else Path(spec.origin)
+
+
+def ros_problem() -> str | None:
+    """Why ROS 2 nodes cannot run in this Python, with what to do about it, as one sentence; None if they can."""
+    if _origin("rclpy") is None:
+        return f"ROS 2 nodes need rclpy, which {sys.executable} does not find: {_how_to_get_it()}."
+    lacking = [name for name in MESSAGE_PACKAGES if _origin(name) is None]
+    if lacking:
+        return (
+            f"ROS 2 nodes need the message packages {', '.join(lacking)}, which are not installed: {_how_to_get_it()}."
+        )
+    return _import_problem() or _middleware_problem()
+
+
+def _how_to_get_it() -> str:
+    version = ".".join(map(str, sys.version_info[:2]))
+    installed = f"source the setup.bash of an installed ROS 2 whose Python is {version}"
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return f"there are wheels for x86-64 Linux only (here: {sys.platform} {platform.machine()}), so {installed}"
+    if not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1]:
+        first, last = (".".join(map(str, python)) for python in PYTHONS)
+        return (
+            f"there are wheels for Python {first} to {last} only (here: {version}), so use one of these, or {installed}"
+        )
+    return f"{_INSTALL}, or {installed}"
+
+
+def _import_problem() -> str | None:
+    try:
+        importlib.import_module("rclpy")
+    except Exception as problem:
+        text = " ".join(str(problem).split())
+        if wheels_version() is not None and MARK in os.environ:
+            return (
+                f"rclpy does not load ({text}) because this process inherited the settings of a Python of another "
+                f"environment: start it through `env -u {MARK} -u LD_LIBRARY_PATH`."
+            )
+        return f"rclpy does not load ({type(problem).__name__}: {text}): {_how_to_get_it()}."
+    return None
+
+
+def _middleware_problem() -> str | None:
+    """The wheels bring one middleware; with another one wished for, rcl ends the process."""
+    if wheels_version() is None:
+        return None
+    wanted = os.environ.get("RMW_IMPLEMENTATION", "")
+    libraries = Path(sys.prefix) / "lib"
+    have = sorted(path.stem.removeprefix("lib") for path in libraries.glob("librmw_*_cpp.so"))
+    have = [name for name in have if "__" not in name and not name.endswith("_shared_cpp")]
+    if not have:
+        return f"ROS 2 nodes need a middleware, and there is none in {libraries}: {_INSTALL}."
+    if wanted and wanted not in have:
+        return f"RMW_IMPLEMENTATION is {wanted!r}, which ROS 2 from PyPI lacks: unset it, or use {' or '.join(have)}."
+    return None
+
+
+def can_send_tf() -> bool:
+    """Whether the messages of /tf are there; PyPI lacks them."""
+    try:
+        importlib.import_module("tf2_msgs.msg")
+    except ImportError:
+        return False
+    return True

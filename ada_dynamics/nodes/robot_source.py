@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a node's parameters to a robot and its simulation; no ROS."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.dynamics_settings import AUTO, DynamicsSettings
+from ada_dynamics.simulation import Contact, JointServos, Simulation, defaults
+
+Array = NDArray[np.float64]
+
+
+def load_robot(settings: DynamicsSettings, description: str | None = None) -> Model:
+    """The robot that the parameters name, or that of a description.
+
+    Raises:
+        InputError: a parameter is unusable.
+        ModelError: the robot's description is.
+    """
+    gravity = settings.gravity or None
+    if gravity is not None and (len(gravity) != 3 or not np.isfinite(gravity).all()):
+        raise InputError(f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2], or empty.")
+    base = None if settings.base == AUTO else settings.base
+    return load(description or settings.robot, base=base, gravity=gravity, loops=settings.loops or None)
+
+
+def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
+    """Where the robot starts, and is reset to.
+
+    Raises:
+        InputError: a vector has the wrong length or is not finite.
+        ModelError: the loops cannot be closed near the positions.
+    """
+    if settings.initial_positions:
+        q = np.array(assemble(model, _vector("initial_positions", settings.initial_positions, model.nq, model)))
+    else:
+        q = np.array(defaults.start_pose(model, start_of(settings.robot, model)))
+    if not settings.initial_velocities:
+        return q, None
+    return q, _vector("initial_velocities", settings.initial_velocities, model.nv, model)
+
+
+def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Array:
+    given = np.array(values, dtype=np.float64)
+    if given.shape != (size,) or not np.isfinite(given).all():
+        shown = ", ".join(f"{joint}: {model.joints[joint].nq}" for joint in model.joint_names)
+        raise InputError(
+            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none."
+        )
+    return given
+
+
+def state_with(
+    model: Model, q: Array, positions: Mapping[str, float], velocities: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """A state with some joints moved, and with them what hangs on them by loops; at rest but for given velocities.
+
+    Args:
+        model: the robot.
+        q: where it is.
+        positions: by joint, of those with one position.
+        velocities: likewise.
+
+    Raises:
+        InputError: a joint is unknown or has no single position, or a number is not finite.
+        ModelError: no pose closes the loops.
+    """
+    single = {name for name in model.joint_names if model.joints[name].nq == 1}
+    for name, value in (*positions.items(), *velocities.items()):
+        if name not in single:
+            raise unknown_name("joint with one position", name, sorted(single))
+        if not np.isfinite(value):
+            raise InputError(f"joint {name!r} was given {value}; it must be finite.")
+    q, v = q.copy(), np.zeros(model.nv)
+    for name, value in positions.items():
+        q[model.q_index(name)] = value
+    for name, value in velocities.items():
+        v[model.v_index(name)] = value
+    if model.loops:
+        q = np.array(assemble(model, q, [name for name in positions if name in model.actuated]))
+        _, v = Dynamics(model, pose=q).project(q, v) if velocities else (q, v)
+    return q, v
+
+
+def algorithm_for(model: Model, wanted: str) -> str:
+    """The algorithm wanted, or "auto" where ADA is and joints mimic others, which it cannot couple."""
+    return "auto" if model.has_mimics and wanted == "ada" else wanted
+
+
+def simulation_of(
+    model: Model, settings: DynamicsSettings, gains: Mapping[str, tuple[float, float]] | None = None
+) -> Simulation:
+    """The simulation that the parameters ask for.
+
+    Args:
+        model: the robot.
+        settings: the parameters.
+        gains: (stiffness, damping) of joints whose servos have their own.
+    """
+    contact: Contact | None = defaults.ground_under(model, settings.contact)  # type: ignore[arg-type]
+    integrator = settings.integrator
+    if integrator == AUTO:
+        integrator = defaults.integrator_for(contact, stiff=defaults.floats(model))
+    q, v = initial_state(model, settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
+        return Simulation(
+            model,
+            q,
+            v,
+            integrator=integrator,
+            step=1.0 / settings.physics_rate,
+            contact=contact,
+            algorithm=algorithm_for(model, settings.algorithm),
+            pushable=True,
+            servos=JointServos(bandwidth=settings.servo_bandwidth, joints=dict(gains or {})),
+        )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches from outside, over DDS, whether a robot is published and moves; imports rclpy.
+
+`ada up` says by this when the robot moves, and whether somebody else publishes one of the same name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+
+_MOVED = 0.02  # [rad, m] that is no sagging of a servo any more
+_NAME = "ada_up"
+_GLANCE = 0.02  # [s]
+# A burst must not count as less than it is; best effort keeps nobody waiting.
+_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+
+
+class RobotWatch:
+    """Counts joint states in a context of its own, only while `look` is called, without any signal handler.
+
+    Attributes:
+        others: robots of that name that were there before, by `look_around`.
+        count: joint states seen.
+        first: when the first one came (`time.monotonic`), or None.
+        moved: when a joint had moved, or None.
+    """
+
+    def __init__(self, namespace: str = "", robot: str = "dynamics_node", joints: str = "joint_states") -> None:
+        """Begin.
+
+        Args:
+            namespace: of the robot's node.
+            robot: the node's name.
+            joints: topic of its joint states.
+        """
+        self.others = 0
+        self.count = 0
+        self.first: float | None = None
+        self.moved: float | None = None
+        self._robot = (robot, namespace or "/")
+        self._start: Sequence[float] | None = None
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        # Its namespace is its own affair: ROS_NAMESPACE must not move it away from the robot.
+        self._node = Node(
+            _NAME,
+            context=self._context,
+            namespace=namespace or "/",
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        # Bytes: what is only counted need not be made into an object.
+        self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
+
+    def look(self, seconds: float) -> None:
+        """Take in what arrives within some seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def look_around(self, seconds: float) -> None:
+        """Find robots that are there already: to be called before the watched one begins."""
+        end = time.monotonic() + seconds
+        while not self.others and time.monotonic() < end:
+            self.look(_GLANCE)
+            self.others = self.robots
+        self.count, self.first, self.moved, self._start = 0, None, None, None
+
+    @property
+    def robots(self) -> int:
+        """How many nodes of the robot's name there are."""
+        return int(self._node.get_node_names_and_namespaces().count(self._robot))
+
+    def close(self) -> None:
+        """Leave."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def _seen(self, message: bytes) -> None:
+        if not self.count and self.robots <= self.others:
+            return  # only another robot's, so far
+        self.count += 1
+        if self.first is None:
+            self.first = time.monotonic()
+        if self.moved is not None:
+            return
+        positions = deserialize_message(message, JointState).position
+        if self._start is None or len(self._start) != len(positions):
+            self._start = positions
+        elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
+            self.moved = time.monotonic()

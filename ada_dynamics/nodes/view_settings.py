@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of the view node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.view.browser.page import HOST, PORT
+from ada_dynamics.view.browser.remote import AUTO
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """Where the page is served, and what it shows; see the descriptions."""
+
+    host: str = setting(HOST, "address to listen on; 0.0.0.0: all of this machine, without a password", read_only=True)
+    port: int = setting(
+        PORT, "to listen on; if it is taken, the next free one; 0: any free one", lower=0, upper=65535, read_only=True
+    )
+    open_browser: bool = setting(True, "open the page, where there is a screen", read_only=True)
+    plant: str = setting("dynamics_node", "node that moves the robot: its services and topics", read_only=True)
+    state_topic: str = setting(
+        "dynamics_node/state",
+        "exact state of the robot; as long as nobody sends it, joint_states and /tf are taken",
+        read_only=True,
+    )
+    base: str = setting(
+        AUTO, "how the root link is held; auto: as the messages have it", choices=(AUTO, *BASES), read_only=True
+    )
+    pose_sliders: bool = setting(
+        False,
+        "sliders that put the robot into a pose (PLANT/set_state), rather than command its motors",
+        read_only=True,
+    )

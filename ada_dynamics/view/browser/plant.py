@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a page needs of a robot that moves elsewhere, such as behind ROS 2 topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.view.browser.seen import Seen
+
+Array = NDArray[np.float64]
+Answer = Callable[[str | None], None]  # given None when something is done, else the reason why it is not
+
+
+class JointWrench(NamedTuple):
+    """What a joint puts on its child link, at the link's origin in its axes."""
+
+    link: str
+    force: Array  # [N]
+    moment: Array  # [N m]
+
+
+class Plant(Protocol):
+    """A robot elsewhere: what is known of it now, and what it can be asked for.
+
+    All calls return at once. Answers are given on the thread that runs the page.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called, for messages."""
+
+    @property
+    def waits_for(self) -> str:
+        """What a person should know who looks at a page without a robot."""
+
+    def description(self) -> str | None:
+        """The robot's description, or None as long as there is none."""
+
+    def newest(self) -> Seen | None:
+        """The newest that was seen of its state."""
+
+    def rate(self) -> float:
+        """Messages of its state that arrived in the last second or so [Hz]."""
+
+    def parameters(self) -> Mapping[str, object]:
+        """Parameters of the plant, as far as they are known: "gravity", "real_time_factor"."""
+
+    def wrenches(self) -> Mapping[str, JointWrench]:
+        """Newest wrenches of joints, while they are watched."""
+
+    def watch_wrenches(self, is_on: bool) -> None:
+        """Begin or end to receive wrenches of joints."""
+
+    def pause(self, is_paused: bool, then: Answer) -> None:
+        """Pause, or go on."""
+
+    def step(self, then: Answer) -> None:
+        """One step while paused."""
+
+    def reset(self, then: Answer) -> None:
+        """Back to the start."""
+
+    def set_speed(self, factor: float, then: Answer) -> None:
+        """Time of the motion by time that passes."""
+
+    def push(self, link: str, wrench: Array) -> None:
+        """Let a wrench [f, n] act on a link for a moment, at its origin in its axes; InputError if nobody listens."""
+
+    def command(self, positions: Mapping[str, float] | None) -> None:
+        """Positions that motors shall go to; None ends the commands. InputError where nobody listens."""
+
+    def set_state(self, positions: Mapping[str, float]) -> None:
+        """Put the robot into a pose, by positions of its joints; InputError where nobody listens."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a command to the first joint_states that shows it, as another process sees it.
+
+    python -m benchmarks.ros.probe COUNT FILE
+
+A command gives the last joint an effort; the joint state that shows it has that very number as its effort. The file
+gets (sent, seen) of each command [ns]; seen is 0 where nothing came within a second.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+
+from ada_dynamics.nodes.kit import qos
+
+EFFORT = 0.01  # [N m] moves nothing much
+_PATIENCE = 1.0  # [s]
+_PAUSE = 5e-3, 15e-3  # [s] at random, so that no phase of any period is preferred
+
+
+class Probe:
+    """Sends commands, one after the other, and waits for each to be seen."""
+
+    def __init__(self) -> None:
+        """Wait for the node."""
+        self._node = rclpy.create_node("probe")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._commands = self._node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
+        newest = QoSProfile(depth=1, reliability=qos.STATES.reliability)
+        self._node.create_subscription(JointState, "joint_states", self._see, newest)
+        self._joint = ""
+        self._wanted = float("nan")
+        self._seen = 0
+        while not self._joint or not self._commands.get_subscription_count():
+            self._executor.spin_once(timeout_sec=0.1)
+
+    def _see(self, message: JointState) -> None:
+        now = time.monotonic_ns()
+        if not self._joint:
+            self._joint = message.name[-1]
+        if message.effort[-1] == self._wanted:
+            self._seen = self._seen or now
+
+    def ask(self, effort: float) -> tuple[int, int]:
+        """Times at which a command was sent and seen [ns]."""
+        self._wanted, self._seen = effort, 0
+        message = JointState(name=[self._joint], effort=[effort])
+        sent = time.monotonic_ns()
+        self._commands.publish(message)
+        while not self._seen and time.monotonic_ns() - sent < _PATIENCE * 1e9:
+            self._executor.spin_once(timeout_sec=0.1)
+        return sent, self._seen
+
+
+def main(count: int, file: Path) -> None:
+    """Send so many commands, with as much to one side as to the other."""
+    rclpy.init()
+    try:
+        probe = Probe()
+        print("ready", flush=True)
+        rows = []
+        for i in range(count):
+            time.sleep(random.uniform(*_PAUSE))
+            rows.append(probe.ask((-1) ** i * EFFORT * (1.0 + 1e-6 * i)))
+        np.save(file, np.array(rows, dtype=np.int64))
+    finally:
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

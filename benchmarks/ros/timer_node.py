@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node as it would be without a thread: a timer of rclpy steps the same plant, which publishes the same.
+
+`python -m benchmarks.ros.timer_node --ros-args -p robot:=pa10`. It has the name, parameters and topics of the real one;
+all of that shares one executor with the timer, as rclpy has it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+
+from ada_dynamics.nodes.command_inputs import CommandInputs
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.kit.deadlines import TRACES, Deadlines, calm_interpreter
+from ada_dynamics.nodes.kit.parameters import Parameters
+from ada_dynamics.nodes.kit.periods import PeriodTrace
+from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.plant import Plant
+from ada_dynamics.nodes.robot_source import load_robot, simulation_of
+from ada_dynamics.nodes.state_publishers import StatePublishers
+
+
+class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
+    """A plant that moves by one step whenever a timer calls.
+
+    Attributes:
+        plant: what moves.
+        latest: its state as it was published last.
+    """
+
+    def __init__(self) -> None:
+        """Make the robot and start the timer."""
+        super().__init__("dynamics_node")
+        settings = Parameters(self, DynamicsSettings).value
+        self.plant = Plant(simulation_of(load_robot(settings), settings))
+        self.latest = self.plant.snapshot()
+        self._every = round(settings.physics_rate / settings.publish_rate)
+        self._outgoing = StatePublishers(self, self.plant, settings, lambda: self.latest)
+        self._incoming = CommandInputs(self, self, settings, self._now)
+        self._period = 1.0 / settings.physics_rate
+        self._trace = PeriodTrace(Path(os.environ[TRACES]) / "physics.npy")
+        calm_interpreter()
+        now = time.monotonic_ns()
+        self._deadlines = Deadlines(now)
+        self._deadlines.follow(self._period, now)
+        self.create_timer(self._period, self._tick)
+
+    def _now(self) -> float:
+        return float(self.get_clock().now().nanoseconds) * 1e-9
+
+    def post(self, action: Callable[[], Any]) -> Future[Any]:
+        """Commands act at once: the executor's thread is the only one."""
+        done: Future[Any] = Future()
+        done.set_result(action())
+        return done
+
+    change = post
+
+    def _tick(self) -> None:
+        now = time.monotonic_ns()
+        late = now - self._deadlines.next
+        self._deadlines.meet(now, 0)  # the timer, too, forgets periods that it missed
+        self._trace.add(now, late, 1)
+        self.plant.advance(1)
+        if self.plant.steps % self._every == 0:
+            self.latest = self.plant.snapshot()
+            self._outgoing.tell(self.latest)
+
+    def close(self) -> None:
+        """Write the wake-ups."""
+        self._trace.save()
+
+
+if __name__ == "__main__":
+    sys.exit(run_node(TimerNode, sys.argv[1:]))

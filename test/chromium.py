@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real browser for tests: Chromium without a display, driven by selenium; skips where one of them is missing.
+
+Screenshots are kept under build/test-artifacts, or where ADA_ARTIFACTS says.
+"""
+
+import contextlib
+import io
+import os
+import shutil
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+DRIVER = shutil.which("chromedriver")
+PATIENCE = 180.0  # [s] at most; drawing without a GPU takes seconds, the first time most
+# What viser's own page says when a drag begins; the drag works.
+HARMLESS = "Unable to preventDefault inside passive event listener invocation."
+OPTIONS = [
+    "--headless=new",
+    "--no-sandbox",  # as root, in containers
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=860,600",
+]
+
+
+@contextlib.contextmanager
+def chromium(folder):
+    """A browser; its profile goes to the folder."""
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine; on Debian: apt install chromium")
+    if DRIVER is None:
+        pytest.skip("no chromedriver on this machine; on Debian: apt install chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in (*OPTIONS, f"--user-data-dir={folder}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def plain_light(page):
+    """Lamps that are quick to draw.
+
+    Without a GPU, light from a picture of the surroundings takes ten seconds of work on shaders, and shadows halve the
+    pace; plain lamps will do.
+    """
+    page.scene.configure_environment_map(hdri=None)
+    page.scene.configure_default_lights(cast_shadow=False)
+    page.scene.add_light_ambient("/light", intensity=2.0)
+
+
+class Visit:
+    """A page that runs, and the browser that looks at it."""
+
+    def __init__(self, browser, page, shown, end):
+        """Args: the browser; a page that runs; what is shown on it; what leaves and ends it."""
+        self.browser, self.page, self.shown, self._end = browser, page, shown, end
+        browser.get_log("browser")
+        browser.get(page.url)
+        self.until(page.server.get_clients, "the browser connects")
+
+    def until(self, holds, what, every=0.1):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < deadline, f"waited {PATIENCE} s until {what}"
+            self.page._ended.wait(every)
+
+    def picture(self):
+        from PIL import Image
+
+        return np.asarray(Image.open(io.BytesIO(self.browser.get_screenshot_as_png())).convert("RGB"), dtype=int)
+
+    def drawn(self):
+        """Pixels of the 3D scene that stand out in colour from the white ground and its grey grid."""
+        canvas = self.browser.execute_script(
+            "const r = document.querySelector('canvas').getBoundingClientRect();"
+            "return [r.left, r.top, r.width, r.height]"
+        )
+        left, top, width, height = map(int, canvas)
+        seen = self.picture()[top + 190 : top + height, left : min(left + width, 460)]  # beside notice and controls
+        rows, columns = np.nonzero(np.ptp(seen, axis=2) > 25)
+        return np.column_stack([columns + left, rows + top + 190])
+
+    def differs(self, before):
+        """Whether what is drawn differs from before, by more than a few pixels."""
+        return len(set(map(tuple, self.drawn())) ^ set(map(tuple, before))) > 200
+
+    def text(self):
+        """All that stands on the page."""
+        return self.browser.execute_script("return document.body.innerText")
+
+    def click(self, text):
+        from selenium.webdriver.common.by import By
+
+        def buttons():
+            return [e for e in self.browser.find_elements(By.TAG_NAME, "button") if e.text.strip() == text]
+
+        self.until(buttons, f"a button says {text!r}")
+        buttons()[-1].click()
+
+    def keep(self, name):
+        folder = Path(os.environ.get("ADA_ARTIFACTS", Path(__file__).parents[1] / "build/test-artifacts"))
+        folder.mkdir(parents=True, exist_ok=True)
+        self.browser.save_screenshot(str(folder / f"{name}.png"))
+
+    def leave(self):
+        """Nothing went wrong, and nothing came from elsewhere."""
+        told = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+        severe = [message for message in told if not message.endswith(HARMLESS)]
+        fetched = self.browser.execute_script("return performance.getEntriesByType('resource').map(r => r.name)")
+        own = urlsplit(self.page.url).netloc
+        foreign = [url for url in fetched if urlsplit(url).scheme in ("http", "https") and urlsplit(url).netloc != own]
+        self._end()
+        assert severe == []
+        assert foreign == []

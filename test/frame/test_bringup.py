@@ -1,0 +1,469 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Setups plan the nodes that a user asks for; the starter starts them, and leaves nothing behind."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan
+from ada_dynamics.bringup.arguments import assignments
+from ada_dynamics.bringup.console import Console
+from ada_dynamics.bringup.processes import params_text
+from ada_dynamics.bringup.setups import MECHANISMS
+from ada_dynamics.bringup.starter import Starter, program_of
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.catalogue import CATALOGUE, start_of
+from ada_dynamics.model.load import load
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.kit.settings import checked
+from ada_dynamics.nodes.view_settings import ViewSettings
+from ada_dynamics.simulation import Simulation
+
+FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
+EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file", "oracle", "idle"}
+
+
+def executables(what):
+    return [process.executable for process in what.processes]
+
+
+# --- setups and arguments ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_every_setup_takes_the_common_arguments_and_describes_all(setup):
+    names = [argument.name for argument in setup.arguments]
+    assert set(names) >= EVERYWHERE
+    assert len(set(names)) == len(names)
+    for argument in setup.arguments:
+        assert len(argument.description) > 10
+        assert argument.checked(argument.default) == argument.default
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
+    for argument in setup.arguments:
+        for choice in argument.choices or (argument.default,):
+            what = plan(setup, {argument.name: choice}, FULL)
+            node = what.process("dynamics_node")
+            checked(DynamicsSettings, what.robot)
+            assert node.name == "dynamics_node"
+            assert not node.optional
+            view = what.process("view_node")
+            if view is not None:
+                parameters = {**view.parameters, **view.given}
+                parameters.pop("use_sim_time")
+                checked(ViewSettings, parameters)
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_shorthands_name_setups_and_their_arguments(setup):
+    for shorthand, values in setup.shorthands.items():
+        assert find_setup(shorthand) == (setup, dict(values))
+        assert plan(shorthand, machine=BARE).robot["robot"] in CATALOGUE
+
+
+def test_no_shorthand_is_a_setup_or_another_ones_shorthand():
+    names = [*SETUPS, *(name for setup in SETUPS.values() for name in setup.shorthands)]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "parts"),
+    [
+        ("pa10_simm", {}, ["no setup", "pa10_sim", "khr1_sim"]),
+        ("pa10_sim", {"rvizz": "true"}, ["no argument of pa10_sim", "'rviz'"]),
+        ("pa10_sim", {"rviz": "yes"}, ["rviz:=yes", "auto, true, false"]),
+        ("pa10_sim", {"robot": "pa10_7"}, ["robot:=pa10_7", "'pa10_7c'"]),
+        ("closed_chain", {"mechanism": "fourbar"}, ["mechanism:=fourbar", "'four_bar'"]),
+        ("pa10_sim", {"idle": ""}, ["idle:=", "hold, release"]),
+        ("pa10_sim", {"real_time_factor": "fast"}, ["real_time_factor:=fast", "number, 0 or more"]),
+        ("pa10_sim", {"real_time_factor": "-1"}, ["real_time_factor:=-1", "0 or more"]),
+        ("pa10_sim", {"real_time_factor": "nan"}, ["number, 0 or more"]),
+        ("pa10_sim", {"view_port": "80a"}, ["view_port:=80a", "65535"]),
+        ("pa10_sim", {"view_port": "65536"}, ["view_port:=65536", "65535"]),
+        ("pa10_sim", {"namespace": "2nd"}, ["namespace:=2nd", "such as left"]),
+        ("pa10_sim", {"namespace": "a//b"}, ["namespace:=a//b"]),
+        ("pa10_sim", {"params_file": "/none.yaml"}, ["params_file:=/none.yaml", "no file"]),
+        ("pa10_sim", {"record": "/none/run.mcap"}, ["record:=/none/run.mcap", "folder that exists"]),
+        ("display", {"robot": "pa11"}, ["robot:=pa11", "'pa10'"]),
+        ("display", {"robot": "here/none.urdf"}, ["no file", "none.urdf"]),
+        ("display", {"loops": "none.yaml"}, ["loops:=none.yaml", "no file"]),
+    ],
+)
+def test_an_unusable_argument_is_refused_with_what_is_allowed(name, values, parts):
+    with pytest.raises(InputError) as refused:
+        plan(name, values, BARE)
+    for part in parts:
+        assert part in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["rviz=false", "rviz", ":=true", ""])
+def test_a_word_that_assigns_nothing_is_refused(word):
+    with pytest.raises(InputError, match="NAME:=VALUE"):
+        assignments([word])
+
+
+def test_an_argument_given_twice_is_refused():
+    with pytest.raises(InputError, match="twice"):
+        assignments(["rviz:=true", "rviz:=false"])
+
+
+def test_values_may_hold_the_sign_of_an_assignment():
+    assert assignments(["record:=a:=b.mcap"]) == {"record": "a:=b.mcap"}
+
+
+# --- what is planned --------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_started_where_they_are_installed():
+    assert executables(plan("pa10_sim", machine=BARE)) == ["dynamics_node"]
+    assert executables(plan("pa10_sim", machine=FULL)) == ["dynamics_node", "view_node", "rviz2"]
+
+
+def test_pictures_are_started_or_not_as_the_user_says():
+    assert executables(plan("pa10_sim", {"rviz": "false", "view": "false"}, FULL)) == ["dynamics_node"]
+    assert executables(plan("pa10_sim", {"view": "true"}, BARE)) == ["dynamics_node", "view_node"]
+
+
+def test_a_missing_rviz_is_said_and_nothing_else_is_lost():
+    what = plan("pa10_sim", {"rviz": "true"}, BARE)
+    assert executables(what) == ["dynamics_node"]
+    assert "rviz2 is not on the PATH" in what.notes[0]
+
+
+def test_the_oracle_and_the_pictures_may_fail_and_the_robot_may_not():
+    what = plan("pa10_sim", {"oracle": "true"}, FULL)
+    assert [process.optional for process in what.processes] == [False, True, True, True]
+    assert executables(what)[1] == "oracle_node"
+
+
+def test_with_simulated_time_the_robot_is_the_clock_and_the_others_follow_it():
+    what = plan("pa10_sim", {"use_sim_time": "true", "oracle": "true"}, FULL)
+    assert what.robot["publish_clock"] is True
+    assert "use_sim_time" not in what.robot
+    assert all(process.given["use_sim_time"] is True for process in what.processes[1:])
+    assert plan("pa10_sim", machine=FULL).robot["publish_clock"] is False
+
+
+def test_a_namespace_holds_all_nodes_and_the_frames_too():
+    what = plan("pa10_sim", {"namespace": "cell/left"}, FULL)
+    for process in what.processes:
+        assert process.namespace == "/cell/left"
+        assert {("/tf", "tf"), ("/tf_static", "tf_static")} <= set(process.remappings)
+        assert "__ns:=/cell/left" in process.ros_arguments()
+    # RViz' configuration names topics absolutely: all of them are moved.
+    moved = dict(what.process("rviz2").remappings)
+    assert moved["/robot_description"] == "robot_description"
+    assert moved["/dynamics_node/wrench/s1"] == "dynamics_node/wrench/s1"
+    assert plan("pa10_sim", machine=FULL).processes[0].remappings == ()
+
+
+def test_a_base_that_is_held_is_drawn_in_the_frame_of_the_world():
+    floating, fixed = plan("khr1_sim", machine=FULL), plan("khr1_sim", {"base": "fixed"}, FULL)
+    assert floating.robot["world_frame"] == "odom"
+    assert "-f" not in floating.process("rviz2").arguments
+    assert fixed.robot["world_frame"] == "world"
+    assert fixed.process("rviz2").arguments[-2:] == ("-f", "world")
+
+
+def test_paths_are_absolute_so_that_nodes_may_run_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text("<robot/>")
+    what = plan("display", {"robot": "arm.urdf", "record": "run.mcap"}, BARE)
+    assert what.robot["robot"] == str(tmp_path / "arm.urdf")
+    assert what.robot["record"] == str(tmp_path / "run.mcap")
+
+
+def test_display_shows_a_robot_at_rest_with_sliders():
+    what = plan("display", {"robot": "khr1"}, FULL)
+    assert what.robot["start_paused"] is True
+    assert what.process("view_node").parameters["pose_sliders"] is True
+
+
+def test_the_robots_that_swing_do_so_from_their_start():
+    for robot in ("pa10", "pa10_7c", "pa10_thesis"):
+        start = plan("pa10_sim", {"robot": robot}, BARE).robot.get("initial_positions")
+        assert moves(robot, start)
+    for name in MECHANISMS:
+        assert moves(name, plan(name, machine=BARE).robot.get("initial_positions"))
+
+
+def moves(robot, start):
+    """Whether a joint has moved by 0.05 [rad, m] after half a second under its own weight."""
+    model = load(robot)
+    simulation = Simulation(model, start if start is not None else start_of(robot, model))
+    log = simulation.run(0.5)
+    return abs(model.difference(log.q[0], log.q[-1])).max() > 0.05
+
+
+# --- files of parameters ----------------------------------------------------------------------------------------
+
+
+def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("dynamics_node: {ros__parameters: {physics_rate: 500.0}}")
+    node = plan("pa10_sim", {"params_file": str(file), "idle": "hold"}, BARE).processes[0]
+    assert node.given == {"idle": "hold"}
+    assert node.parameters["real_time_factor"] == 1.0
+    words = node.ros_arguments(Path("before"), Path("after"))
+    files = [words[i + 1] for i, word in enumerate(words) if word == "--params-file"]
+    assert files == ["before", str(file), "after"]
+
+
+@pytest.mark.parametrize("key", ["dynamics_node", "/dynamics_node", "/**", "/**/dynamics_node", "/*"])
+def test_a_file_for_a_node_that_is_started_is_taken(tmp_path, key):
+    file = tmp_path / "own.yaml"
+    file.write_text(f'"{key}": {{ros__parameters: {{physics_rate: 500.0}}}}')
+    assert plan("pa10_sim", {"params_file": str(file)}, BARE).processes[0].params_file == file
+
+
+@pytest.mark.parametrize("key", ["left/dynamics_node", "/left/dynamics_node", "/*/dynamics_node", "/**/dynamics_node"])
+def test_a_file_may_name_a_node_in_its_namespace(tmp_path, key):
+    file = tmp_path / "own.yaml"
+    file.write_text(f'"{key}": {{ros__parameters: {{physics_rate: 500.0}}}}')
+    plan("pa10_sim", {"params_file": str(file), "namespace": "left"}, BARE)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("dynamic_node: {ros__parameters: {a: 1}}", "'/dynamic_node' is the name of no node"),
+        ("/left/dynamics_node: {ros__parameters: {a: 1}}", "/dynamics_node"),
+        ("physics_rate: 500.0", "must look like"),
+        ("", "must look like"),
+        ("dynamics_node: {ros__parameters: 5}", "must be a mapping"),
+        ("{}", "holds no parameters"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_a_file_that_would_change_nothing_is_refused(tmp_path, text, part):
+    pytest.importorskip("yaml")
+    file = tmp_path / "own.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=re.escape(part)):
+        plan("pa10_sim", {"params_file": str(file)}, BARE)
+
+
+def test_a_file_of_parameters_says_what_it_was_given():
+    yaml = pytest.importorskip("yaml")
+    values = {"a": True, "b": 3, "c": 1e-6, "d": 2.0, "e": "on", "f": [0.5, 1.0], "g": ["x"], "h": "", "none": []}
+    (block,) = yaml.safe_load(params_text(values, "/n/x")).values()
+    read = block["ros__parameters"]
+    read["c"] = float(read["c"])  # YAML 1.1 takes 1e-06 for a text, ROS's own parser does not
+    assert read == {name: value for name, value in values.items() if name != "none"}
+
+
+# --- the starter ------------------------------------------------------------------------------------------------
+
+TALK = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
+print("up", *sys.argv[1:], flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("bye", flush=True)
+"""
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+while True:
+    time.sleep(1)
+"""
+FAILING = "import sys; print('no robot'); sys.exit(5)"
+
+
+class Runner:
+    """A starter with scripts for nodes."""
+
+    def __init__(self, folder, **scripts):
+        self.paths = {}
+        for name, text in scripts.items():
+            self.paths[name] = folder / f"{name}.py"
+            self.paths[name].write_text(textwrap.dedent(text))
+        self.stream = io.StringIO()
+
+    def starter(self, *processes):
+        return Starter(Plan("test", {}, tuple(processes)), Console(self.stream), self.program)
+
+    def program(self, process):
+        return [sys.executable, str(self.paths[process.executable])]
+
+    @property
+    def lines(self):
+        return self.stream.getvalue().splitlines()
+
+    def has(self, line):
+        return lambda: line in self.lines
+
+
+def until(condition, seconds=10.0):
+    """A tick that ends the run when something holds."""
+    deadline = time.monotonic() + seconds
+
+    def tick():
+        time.sleep(0.01)
+        assert time.monotonic() < deadline
+        return condition()
+
+    return tick
+
+
+def is_alive(pid):
+    """Whether it runs; one that has ended and that nobody has asked about does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def test_processes_are_started_with_their_names_and_parameters_and_ended_by_an_interrupt(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    process = Process("talk", "node", namespace="/n", parameters={"a": 1.5}, given={"b": "x"}, arguments=("-d", "f"))
+    with runner.starter(process) as starter:
+        starter.begin()
+        assert starter.run(until(lambda: any("up" in line for line in runner.lines))) == 0
+        (first,) = runner.lines
+        words = first.split()
+        assert first.startswith("[node] up -d f --ros-args -r __node:=node -r __ns:=/n --params-file")
+        files = [Path(words[i + 1]) for i, word in enumerate(words) if word == "--params-file"]
+        assert ["a: 1.5" in file.read_text() for file in files] == [True, False]
+        assert ['b: "x"' in file.read_text() for file in files] == [False, True]
+        (child,) = starter.children
+    assert runner.lines[-1] == "[node] bye"
+    assert child.code == 0
+    assert not any(file.exists() for file in files)
+
+
+def test_a_process_does_not_begin_before_it_is_told_to_and_ends_all_the_same(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.run(until(lambda: Path(f"/proc/{starter.children[0].pid}/wchan").exists()))
+    assert runner.lines == []
+    assert starter.children[0].code is not None
+
+
+def test_a_process_that_the_others_need_ends_all_with_its_exit_code(tmp_path):
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    with runner.starter(Process("talk", "one"), Process("failing", "two")) as starter:
+        starter.begin()
+        assert starter.run() == 5
+    assert "[two] no robot" in runner.lines
+    assert "two has ended (exit code 5); ending" in runner.lines
+    assert [child.code is None for child in starter.children] == [False, False]
+
+
+def test_an_optional_process_may_end(tmp_path):
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    said = "two has ended (exit code 5); going on without it"
+    with runner.starter(Process("talk", "one"), Process("failing", "two", optional=True)) as starter:
+        starter.begin()
+        assert starter.run(until(runner.has(said))) == 0
+        assert starter.children[0].code is None
+    assert runner.lines.count(said) == 1
+
+
+def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
+        os.kill(starter.children[0].pid, signal.SIGKILL)
+        assert starter.run() == 128 + signal.SIGKILL
+    assert "one has ended (SIGKILL); ending" in runner.lines
+
+
+def test_a_process_that_ignores_all_requests_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "ada_dynamics.bringup.starter.STAGES", ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0))
+    )
+    runner = Runner(tmp_path, stubborn=STUBBORN)
+    with runner.starter(Process("stubborn", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up")))
+    assert starter.children[0].code == -signal.SIGKILL
+    assert "still running: one; sending SIGTERM" in runner.lines
+
+
+def test_an_interrupt_ends_the_run_with_success(tmp_path):
+    runner = Runner(tmp_path, talk=TALK)
+    before = signal.getsignal(signal.SIGINT)
+    with runner.starter(Process("talk", "one")) as starter:
+        starter.begin()
+        starter.run(until(runner.has("[one] up --ros-args -r __node:=one")))
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        assert starter.run() == 0
+        assert starter.is_asked_to_end
+    assert runner.lines[-1] == "[one] bye"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_address_that_a_process_prints_is_remembered(tmp_path):
+    runner = Runner(tmp_path, talk="print('view: http://127.0.0.1:8081   (Ctrl-C ends)', flush=True)\n" + TALK)
+    with runner.starter(Process("talk", "view")) as starter:
+        starter.begin()
+        starter.run(until(lambda: starter.address))
+        assert starter.address == "http://127.0.0.1:8081"
+
+
+PARENT = """
+import sys
+from ada_dynamics.bringup import Plan, Process
+from ada_dynamics.bringup.console import Console
+from ada_dynamics.bringup.starter import Starter
+plan = Plan("test", {}, (Process("talk", "one"),))
+with Starter(plan, Console(), lambda process: [sys.executable, sys.argv[1]]) as starter:
+    print(starter.children[0].pid, flush=True)
+    starter.begin()
+    starter.run()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells children of their parent's end")
+def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "talk.py").write_text(TALK)
+    command = [sys.executable, "-c", PARENT, str(tmp_path / "talk.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        assert "up" in parent.stdout.readline()
+        parent.kill()
+        parent.wait()
+        deadline = time.monotonic() + 10.0
+        while is_alive(pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not is_alive(pid)
+
+
+def test_a_program_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(AdaError, match="rviz2 is not on the PATH"):
+        program_of(Process("rviz2", "rviz2", package="rviz2"))
+
+
+def test_progress_stays_below_the_lines_of_a_terminal_and_out_of_a_file():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    for stream in (terminal, file):
+        console = Console(stream)
+        console.progress("waiting, 1 s")
+        console.say("a line")
+        console.progress("")
+    assert file.getvalue() == "a line\n"
+    assert terminal.getvalue() == "\r\x1b[Kwaiting, 1 s\r\x1b[Ka line\nwaiting, 1 s\r\x1b[K"

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RViz configurations are ones that RViz 2 takes, and show what the setups publish; checked without RViz.
+
+RViz says nothing about a key that it does not know, and shows an error in its window for a class that it does not know.
+"""
+
+import re
+
+import pytest
+
+from ada_dynamics import resources
+from ada_dynamics.bringup import SETUPS, Machine, plan
+from ada_dynamics.bringup.pictures import PICTURES
+from ada_dynamics.bringup.rviz import DESCRIPTION, MARKERS, WRENCH, render, topics
+from ada_dynamics.model.load import load
+
+yaml = pytest.importorskip("yaml")
+
+FILES = [name for name in resources.names("config") if name.endswith(".rviz")]
+
+# Classes of RViz 2 and the message that a display listens to (Jazzy; the same in Kilted and Lyrical).
+DISPLAYS = {
+    "Axes": None,
+    "Grid": None,
+    "Marker": "Topic",
+    "MarkerArray": "Topic",
+    "Path": "Topic",
+    "RobotModel": "Description Topic",
+    "TF": None,
+    "Wrench": "Topic",
+}
+TOOLS = {"Interact", "MoveCamera", "Select", "FocusCamera", "Measure", "SetInitialPose", "SetGoal", "PublishPoint"}
+VIEWS = {"Orbit", "XYOrbit", "TopDownOrtho", "FPS", "ThirdPersonFollower"}
+PANELS = {"Displays", "Help", "Selection", "Time", "Tool Properties", "Transformation", "Views"}
+POLICIES = {
+    "Durability Policy": {"System Default", "Transient Local", "Volatile"},
+    "History Policy": {"System Default", "Keep Last", "Keep All"},
+    "Reliability Policy": {"System Default", "Reliable", "Best Effort"},
+}
+# The keys that RViz 2 reads from each of these displays.
+KEYS = {
+    "Grid": {"Alpha", "Cell Size", "Color", "Line Style", "Normal Cell Count", "Offset", "Plane", "Plane Cell Count"}
+    | {"Reference Frame"},
+    "RobotModel": {"Alpha", "Collision Enabled", "Description File", "Description Source", "Description Topic", "Links"}
+    | {"Mass Properties", "TF Prefix", "Update Interval", "Visual Enabled"},
+    "TF": {"Filter (blacklist)", "Filter (whitelist)", "Frame Timeout", "Frames", "Marker Scale", "Show Arrows"}
+    | {"Show Axes", "Show Names", "Tree", "Update Interval"},
+    "Wrench": {"Accept NaN Values", "Alpha", "Arrow Width", "Force Arrow Scale", "Force Color", "History Length"}
+    | {"Topic", "Torque Arrow Scale", "Torque Color"},
+    "MarkerArray": {"Namespaces", "Topic"},
+}
+OF_ALL = {"Class", "Name", "Enabled", "Value"}
+
+
+def problems(content):
+    """What RViz 2 would not take, or not show."""
+    manager = content.get("Visualization Manager", {})
+    found = [f"panel {panel}" for panel in content.get("Panels", []) if not is_panel(panel)]
+    found += [f"tool {tool}" for tool in manager.get("Tools", []) if plugin(tool) not in TOOLS]
+    view = manager.get("Views", {}).get("Current", {})
+    if plugin(view) not in VIEWS:
+        found.append(f"view {view}")
+    options = manager.get("Global Options", {})
+    if not options.get("Fixed Frame"):
+        found.append("no fixed frame")
+    found += colour_problems("global options", options)
+    for display in manager.get("Displays", []):
+        found += display_problems(display)
+    return found
+
+
+def plugin(entry):
+    package, _, name = str(entry.get("Class")).partition("/")
+    return name if package == "rviz_default_plugins" else None
+
+
+def is_panel(panel):
+    package, _, name = str(panel.get("Class")).partition("/")
+    return package == "rviz_common" and name in PANELS and bool(panel.get("Name"))
+
+
+def display_problems(display):
+    kind, name = plugin(display), display.get("Name")
+    if kind not in DISPLAYS or not name:
+        return [f"display {display.get('Class')} {name}"]
+    found = [f"{name}: key {key}" for key in sorted(set(display) - OF_ALL - KEYS.get(kind, set()))]
+    found += colour_problems(name, display)
+    if display.get("Enabled") != display.get("Value"):
+        found.append(f"{name}: Enabled and Value differ")
+    if DISPLAYS[kind] is not None:
+        found += topic_problems(name, kind, display.get(DISPLAYS[kind]))
+    return found
+
+
+def topic_problems(name, kind, topic):
+    if not isinstance(topic, dict) or not str(topic.get("Value")).startswith("/"):
+        return [f"{name}: topic {topic}"]
+    found = [f"{name}: {key} {topic.get(key)}" for key, words in POLICIES.items() if topic.get(key) not in words]
+    if not topic.get("Depth", 0) >= 1:
+        found.append(f"{name}: depth {topic.get('Depth')}")
+    if kind == "RobotModel" and topic["Durability Policy"] != "Transient Local":
+        found.append(f"{name}: a latched description is missed")
+    return found
+
+
+def colour_problems(name, entry):
+    colours = {key: value for key, value in entry.items() if key.endswith("Color")}
+    return [f"{name}: {key} {value}" for key, value in colours.items() if not is_colour(value)]
+
+
+def is_colour(value):
+    return bool(re.fullmatch(r"\d+; \d+; \d+", str(value))) and all(int(x) <= 255 for x in value.split("; "))
+
+
+def content_of(name):
+    return yaml.safe_load(resources.find("config", name).read_text(encoding="utf-8"))
+
+
+def displays_of(name, kind):
+    displays = content_of(name)["Visualization Manager"]["Displays"]
+    return [display for display in displays if plugin(display) == kind]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_rviz_takes_the_configuration(name):
+    assert problems(content_of(name)) == []
+
+
+@pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
+def test_the_file_is_up_to_date(picture):
+    text = resources.find("config", picture.file).read_text(encoding="utf-8")
+    assert text == render(picture), "run `python -m ada_dynamics.bringup.rviz`"
+
+
+def test_there_is_no_configuration_but_those_that_are_made():
+    assert sorted(picture.file for picture in PICTURES.values()) == FILES
+
+
+@pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
+def test_robot_frames_wrenches_and_markers_are_shown(picture):
+    assert displays_of(picture.file, "RobotModel")[0]["Description Topic"]["Value"] == DESCRIPTION
+    assert len(displays_of(picture.file, "TF")) == 1
+    assert displays_of(picture.file, "MarkerArray")[0]["Topic"]["Value"] == MARKERS
+    wrenches = [display["Topic"]["Value"] for display in displays_of(picture.file, "Wrench")]
+    assert wrenches == [f"{WRENCH}/{joint}" for joint in picture.joints]
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
+def test_each_choice_of_robot_publishes_what_its_configuration_shows(setup):
+    argument = next((one for one in setup.arguments if one.name in ("robot", "mechanism") and one.choices), None)
+    for choice in argument.choices if argument else (None,):
+        values = {argument.name: choice} if argument else {}
+        what = plan(setup, values, Machine(has_rviz=True, has_viser=False))
+        picture = setup.picture({**what.values})
+        assert what.process("rviz2").arguments[1].endswith(f"config/{picture.file}")
+        assert what.robot["world_frame"] == picture.fixed_frame
+        assert what.robot["wrenches"] == list(picture.joints)
+        assert {f"{WRENCH}/{joint}" for joint in what.robot["wrenches"]} == set(topics(picture)) - {
+            DESCRIPTION,
+            MARKERS,
+        }
+        model = load(str(what.robot["robot"]))
+        assert set(picture.joints) <= {*model.joint_names, *model.loop_names}
+
+
+def test_the_checker_finds_what_rviz_would_not_take():
+    good = content_of("pa10_sim.rviz")
+    wrong = content_of("pa10_sim.rviz")
+    manager = wrong["Visualization Manager"]
+    wrong["Panels"][0]["Class"] = "rviz/Displays"
+    manager["Tools"][0]["Class"] = "rviz/Interact"
+    manager["Views"]["Current"]["Class"] = "rviz/Orbit"
+    manager["Global Options"]["Background Color"] = "48, 48, 48"
+    robot, wrench = (displays_in(manager, kind)[0] for kind in ("RobotModel", "Wrench"))
+    robot["Description Topic"]["Durability Policy"] = "Volatile"
+    wrench["Topic"]["Reliability Policy"] = "best_effort"
+    wrench["Force Scale"] = 1.0
+    wrench["Class"] = "rviz_default_plugins/WrenchStamped"
+    assert problems(good) == []
+    assert len(problems(wrong)) == 6
+    wrench["Class"] = "rviz_default_plugins/Wrench"
+    assert len(problems(wrong)) == 7
+
+
+def displays_in(manager, kind):
+    return [display for display in manager["Displays"] if plugin(display) == kind]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The policy of SROS2 is well-formed, complete and no wider than it says; against real nodes: test/nodes."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import sros2_policy
+
+from ada_dynamics.nodes.bag.selection import moves_robots
+
+NODES = ("dynamics_node", "oracle_node", "view_node", "record_node", "replay_node")
+RULES = ("publish", "subscribe", "reply", "request")
+# What rclpy itself has in each node.
+PARAMETER_SERVICES = {
+    "describe_parameters",
+    "get_parameter_types",
+    "get_parameters",
+    "get_type_description",
+    "list_parameters",
+    "set_parameters",
+    "set_parameters_atomically",
+}
+
+
+def test_the_policy_has_the_form_of_version_0_2_0_of_its_schema():
+    root = ElementTree.parse(sros2_policy.path()).getroot()
+    assert root.tag == "policy" and root.attrib == {"version": "0.2.0"}
+    (enclaves,) = root
+    assert enclaves.tag == "enclaves" and not enclaves.attrib
+    for enclave in enclaves:
+        assert enclave.tag == "enclave" and set(enclave.attrib) == {"path"}
+        (profiles,) = enclave
+        assert profiles.tag == "profiles"
+        for profile in profiles:
+            assert profile.tag == "profile" and set(profile.attrib) == {"ns", "node"}
+            for part in profile:
+                assert part.tag in sros2_policy.RULES
+                assert set(part.attrib) <= set(sros2_policy.RULES[part.tag]) and part.attrib
+                assert set(part.attrib.values()) == {"ALLOW"}
+                assert len(part) and {one.tag for one in part} == {part.tag[:-1]}
+
+
+def test_each_node_has_an_enclave_of_its_own_by_its_name():
+    root = ElementTree.parse(sros2_policy.path()).getroot()
+    enclaves = {enclave.attrib["path"]: [p.attrib["node"] for p in enclave.iter("profile")] for enclave in root[0]}
+    assert enclaves == {f"/ada_dynamics/{node}": [node] for node in NODES}
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("rule", RULES)
+def test_names_are_valid_sorted_and_said_once(node, rule):
+    found = [
+        [(one.text or "") for one in part] for part in sros2_policy.profiles()[node] if part.attrib.get(rule) == "ALLOW"
+    ]
+    assert len(found) <= 1
+    for names in found:
+        assert names == sorted(set(names))
+        for name in names:
+            assert re.fullmatch(r"(~|/?[a-z][a-z0-9_]*)(/[a-z][a-z0-9_]*)*(/\*)?", name), name
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_each_node_may_do_what_rclpy_does_in_it(node):
+    assert not sros2_policy.refused(node, "publish", {"/rosout", "/parameter_events"})
+    assert not sros2_policy.refused(node, "subscribe", {"/clock"})
+    assert not sros2_policy.refused(node, "reply", {f"/{node}/{service}" for service in PARAMETER_SERVICES})
+
+
+def test_only_the_view_may_command_the_robot_and_only_robot_and_replay_may_publish_its_state():
+    for node in NODES:
+        published = sros2_policy.allowed(node, "publish")
+        assert any(moves_robots(topic) for topic in published) == (node == "view_node")
+        assert ("/joint_states" in published) == (node in ("dynamics_node", "replay_node"))
+        assert bool(sros2_policy.allowed(node, "request")) == (node == "view_node")
+
+
+def test_no_name_allows_everything():
+    for node in NODES:
+        for rule in RULES:
+            assert not sros2_policy.refused(node, rule, set())
+            assert sros2_policy.refused(node, rule, {"/cmd_vel", "/dynamics", "/joint_states_of_others"}) == {
+                "/cmd_vel",
+                "/dynamics",
+                "/joint_states_of_others",
+            }

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fixture `ros`: a ROS 2 world of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from ros_world import RosWorld
+
+
+@pytest.fixture
+def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
+    """A DDS domain of its own, nodes that spin, processes that end with the test; see test/ros_world.py."""
+    pytest.importorskip("rclpy")
+    from ros_world import RosWorld, own_domain, world_environment
+
+    with own_domain() as domain:
+        environment = world_environment(domain, tmp_path / "ros_log")
+        for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOG_DIR", "AMENT_PREFIX_PATH"):
+            monkeypatch.setenv(name, environment[name])
+        for name in ("ROS_LOCALHOST_ONLY", "ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS"):
+            monkeypatch.delenv(name, raising=False)
+        world = RosWorld(domain, environment)
+        try:
+            yield world
+        finally:
+            world.close()

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command guard: each rule by itself, and 10 000 mutated messages judged by rules written a second time here."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit.commands import (
+    Command,
+    CommandGuard,
+    JointLimit,
+    Reason,
+    Staleness,
+    stamp_seconds,
+)
+
+JOINTS = (
+    JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),
+    JointLimit("elbow", -0.5, 2.5, velocity=4.0, effort=20.0),
+    JointLimit("wheel"),  # continuous, no limits
+    JointLimit("passive", -1.0, 1.0, 1.0, 1.0, has_motor=False),
+)
+PRESENT = {"shoulder": 0.5, "elbow": 0.2, "wheel": 40.0, "passive": 0.0}
+NOW = 1000.0
+GOOD = Command(("shoulder", "elbow"), (0.6, 0.1), (1.0, -2.0), (10.0, -5.0), NOW - 0.1)
+
+
+def guard(**rules):
+    return CommandGuard(JOINTS, **rules)
+
+
+def refused(command, present=PRESENT, now=NOW, **rules):
+    refusal = guard(**rules).check(command, now, present)
+    return (None, "") if refusal is None else refusal
+
+
+# --- each rule ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "command",
+    [
+        GOOD,
+        GOOD._replace(velocity=(), effort=()),
+        GOOD._replace(position=(), effort=()),
+        GOOD._replace(position=(), velocity=()),
+        GOOD._replace(stamp=None),
+        GOOD._replace(stamp=NOW - 0.5),
+        GOOD._replace(stamp=NOW + 0.1),
+        Command(("elbow",), velocity=(-4.0,)),
+        Command(("elbow",), effort=(20.0,)),
+        Command(("elbow",), position=(-0.5 - 1e-10,)),
+        Command(("wheel",), position=(41.0,), velocity=(1e300,), effort=(5e-324,)),
+    ],
+)
+def test_a_command_that_keeps_every_rule_is_taken(command):
+    assert guard().check(command, NOW, PRESENT) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "reason", "said"),
+    [
+        (Command((), ()), Reason.EMPTY, "no number"),
+        (Command(("elbow",)), Reason.EMPTY, "position, velocity or effort"),
+        (Command((), (1.0,)), Reason.LENGTH, "1 numbers for 0 names"),
+        (GOOD._replace(position=(0.6,)), Reason.LENGTH, "position has 1 numbers for 2 names"),
+        (GOOD._replace(effort=(1.0, 2.0, 3.0)), Reason.LENGTH, "same command interfaces"),
+        (Command(("elbov",), (0.1,)), Reason.UNKNOWN_JOINT, "Did you mean 'elbow'"),
+        (Command(("",), (0.1,)), Reason.UNKNOWN_JOINT, "shoulder, elbow"),
+        (Command(("elbow", "elbow"), (0.1, 0.1)), Reason.DUPLICATE_JOINT, "'elbow' is named twice"),
+        (Command(("passive",), effort=(0.0,)), Reason.NO_MOTOR, "shoulder, elbow, wheel"),
+        (GOOD._replace(position=(0.6, math.nan)), Reason.NOT_FINITE, "'elbow': position is nan"),
+        (GOOD._replace(velocity=(math.inf, 0.0)), Reason.NOT_FINITE, "'shoulder': velocity is inf"),
+        (GOOD._replace(effort=(0.0, -math.inf)), Reason.NOT_FINITE, "'elbow': effort is -inf"),
+        (GOOD._replace(stamp=math.nan), Reason.NOT_FINITE, "stamp is nan"),
+        (GOOD._replace(stamp=NOW - 0.6), Reason.OLD, "0.6 s old; at most 0.5 s are allowed (parameter command_timeout"),
+        (GOOD._replace(stamp=NOW + 0.2), Reason.FROM_THE_FUTURE, "0.2 s ahead"),
+        (GOOD._replace(position=(0.6, 2.6)), Reason.OVER_LIMIT, "'elbow': position is 2.6, outside of [-0.5, 2.5]"),
+        (GOOD._replace(velocity=(-3.1, 0.0)), Reason.OVER_LIMIT, "'shoulder': velocity is -3.1, outside of [-3, 3]"),
+        (GOOD._replace(effort=(0.0, 20.1)), Reason.OVER_LIMIT, "'elbow': effort is 20.1, outside of [-20, 20]"),
+        (GOOD._replace(position=(-0.6, 0.1)), Reason.JUMP, "1.1 away from the present 0.5; at most 1 are allowed"),
+        (Command(("wheel",), (1e308,)), Reason.JUMP, "parameter max_position_jump; 0 = any"),
+    ],
+)
+def test_a_command_that_breaks_a_rule_is_refused_with_joint_value_range_and_fix(command, reason, said):
+    found, text = refused(command)
+    assert found is reason
+    assert said in text
+
+
+@pytest.mark.parametrize("present", [{}, {"elbow": math.nan}, {"elbow": math.inf}])
+def test_a_position_is_refused_while_the_present_one_is_not_known(present):
+    reason, text = refused(Command(("elbow",), (0.1,)), present)
+    assert reason is Reason.JUMP
+    assert "not known" in text
+    assert refused(Command(("elbow",), (0.1,)), present, max_jump=0.0)[0] is None
+    assert refused(Command(("elbow",), effort=(0.1,)), present)[0] is None
+
+
+def test_zero_takes_any_age_and_any_jump():
+    assert refused(GOOD._replace(stamp=-1e9), max_age=0.0)[0] is None
+    assert refused(GOOD._replace(position=(-1.9, 2.4)), max_jump=0.0)[0] is None
+    assert refused(GOOD._replace(stamp=NOW + 5.0), max_age=0.0)[0] is Reason.FROM_THE_FUTURE
+
+
+def test_the_texts_name_the_parameters_of_the_node_at_hand():
+    other = guard(age_parameter="limits.age", jump_parameter="limits.jump")
+    assert "parameter limits.age" in other.check(GOOD._replace(stamp=0.5), NOW, PRESENT).text
+    assert "parameter limits.jump" in other.check(GOOD._replace(position=(1.9, 0.1)), NOW, PRESENT).text
+
+
+@pytest.mark.parametrize(
+    ("joints", "rules", "said"),
+    [
+        (JOINTS + JOINTS[:1], {}, "'shoulder' is there twice"),
+        ((JointLimit("a", 1.0, -1.0),), {}, "lower must not be above upper"),
+        ((JointLimit("a", math.nan),), {}, "lower must not be above upper"),
+        ((JointLimit("a", velocity=-1.0),), {}, "velocity of 'a'"),
+        ((JointLimit("a", effort=math.nan),), {}, "effort of 'a'"),
+        (JOINTS, {"max_age": -1.0}, "max_age is -1.0"),
+        (JOINTS, {"max_jump": math.nan}, "max_jump is nan"),
+        (JOINTS, {"max_ahead": -0.1}, "max_ahead is -0.1"),
+    ],
+)
+def test_a_guard_that_could_not_guard_is_not_made(joints, rules, said):
+    with pytest.raises(InputError, match=said):
+        CommandGuard(joints, **rules)
+
+
+def test_what_is_taken_and_refused_is_counted():
+    watch = guard()
+    bad = GOOD._replace(position=(math.nan, 0.0))
+    for command in (GOOD, bad, GOOD._replace(stamp=0.0), bad):
+        watch.check(command, NOW, PRESENT)
+    assert (watch.accepted, watch.last_accepted_at) == (1, NOW)
+    assert watch.refused == {Reason.NOT_FINITE: 2, Reason.OLD: 1}
+    assert watch.last_refusal.reason is Reason.NOT_FINITE
+
+
+def test_after_a_jump_of_the_clock_good_commands_are_taken_and_none_is_from_a_time_to_come():
+    watch = guard()
+    watch.check(GOOD, NOW, PRESENT)
+    watch.clock_jumped(3.0)
+    assert watch.last_accepted_at == 3.0
+    assert watch.check(GOOD._replace(stamp=3.0), 3.01, PRESENT) is None
+    assert watch.check(GOOD, 3.02, PRESENT).reason is Reason.FROM_THE_FUTURE  # one from before the jump
+
+
+def test_a_zero_stamp_is_none():
+    assert stamp_seconds(0, 0) is None
+    assert stamp_seconds(12, 500_000_000) == 12.5
+    assert stamp_seconds(-1, 0) == -1.0
+
+
+def test_texts_stay_short_whatever_a_message_holds():
+    name = "\ud800\x00\u202e" * 100_000
+    for command in (Command((name,), (0.1,)), Command(("elbow",) * 100_000, (0.1,) * 100_000)):
+        assert len(refused(command)[1]) < 1000
+
+
+# --- all rules at once ----------------------------------------------------------------------------------------------
+def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1):
+    """The reasons for which a command may be refused, each rule by itself; NaN fails every comparison."""
+    joints = {joint.name: joint for joint in JOINTS}
+    lists = [command.position, command.velocity, command.effort]
+    found = set()
+    if sum(map(len, lists)) == 0:
+        found.add(Reason.EMPTY)
+    if any(len(x) > 0 and len(x) != len(command.names) for x in lists):
+        found.add(Reason.LENGTH)
+    if not set(command.names) <= set(joints):
+        found.add(Reason.UNKNOWN_JOINT)
+    if len(set(command.names)) < len(command.names):
+        found.add(Reason.DUPLICATE_JOINT)
+    if any(n in joints and not joints[n].has_motor for n in command.names):
+        found.add(Reason.NO_MOTOR)
+    numbers = [*command.position, *command.velocity, *command.effort]
+    if command.stamp is not None:
+        numbers.append(command.stamp)
+        if command.stamp < now - max_age:
+            found.add(Reason.OLD)
+        if command.stamp > now + max_ahead:
+            found.add(Reason.FROM_THE_FUTURE)
+    if not np.isfinite(np.array(numbers, dtype=float)).all():
+        found.add(Reason.NOT_FINITE)
+    for index, name in enumerate(command.names):
+        joint = joints.get(name)
+        if joint is None:
+            continue
+        if len(command.position) > index:
+            p = command.position[index]
+            if p < joint.lower - 1e-9 or p > joint.upper + 1e-9:
+                found.add(Reason.OVER_LIMIT)
+            if abs(p - present[name]) > max_jump:
+                found.add(Reason.JUMP)
+        for x, limit in ((command.velocity, joint.velocity), (command.effort, joint.effort)):
+            if len(x) > index and (x[index] > limit or x[index] < -limit):
+                found.add(Reason.OVER_LIMIT)
+    return found
+
+
+NASTY = (
+    math.nan, -math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -0.0, 2.0, 2.0 + 5e-10, 2.0 + 2e-9, -2.0,
+    3.0, math.nextafter(3.0, 4.0), 4.0, -4.0, 20.0, 50.0, 0.5, 1.5, math.nextafter(1.5, 2.0), 1e-9, sys.float_info.max,
+)  # fmt: skip
+NASTY_NAMES = (
+    "shoulder",
+    "elbow",
+    "wheel",
+    "passive",
+    "",
+    "Elbow",
+    "elbow ",
+    "ëlbow",
+    "\ud800",
+    "肘",
+    "\x00",
+    "x" * 500,
+)
+LISTS = ("names", "position", "velocity", "effort")
+
+
+def mutated(rng, command):
+    """The command with one thing changed."""
+    kind = int(rng.integers(6))
+    if kind == 0:
+        return command._replace(stamp=rng.choice([NOW, NOW - 0.5, NOW - 0.501, NOW + 0.1, NOW + 0.101, *NASTY]))
+    field = LISTS[int(rng.integers(1, 4)) if kind < 4 else int(rng.integers(4))]
+    values = list(getattr(command, field))
+    at = int(rng.integers(len(values) + 1))
+    pool = NASTY_NAMES if field == "names" else NASTY
+    new = pool[int(rng.integers(len(pool)))]
+    if kind in (1, 2) and values:
+        values[at % len(values)] = new
+    elif kind == 3 and values:
+        del values[at % len(values)]
+    elif kind == 4:
+        values.insert(at, new)
+    else:
+        values = values * int(rng.integers(3))  # none, as they were, twice
+    return command._replace(**{field: values})
+
+
+def test_of_ten_thousand_mutated_commands_none_that_breaks_a_rule_is_taken():
+    rng = np.random.default_rng(5)
+    watch = guard()
+    starts = (
+        GOOD,
+        Command(("wheel",), effort=(1.0,)),
+        Command(("elbow", "wheel", "shoulder"), (0.2, 40.5, 0.5), stamp=NOW),
+    )
+    taken, seen = 0, set()
+    for _ in range(10_000):
+        command = starts[int(rng.integers(len(starts)))]
+        for _ in range(int(rng.integers(1, 4))):
+            command = mutated(rng, command)
+        refusal = watch.check(command, NOW, PRESENT)
+        broken = broken_rules(command, NOW, PRESENT)
+        if refusal is None:
+            taken += 1
+            assert not broken, command
+        else:
+            seen.add(refusal.reason)
+            assert refusal.reason in broken, (command, refusal)
+    assert seen == set(Reason) - {Reason.TIMES}  # which only trajectories have
+    assert taken > 500
+    assert watch.accepted == taken
+    assert watch.accepted + sum(watch.refused.values()) == 10_000
+
+
+numbers = st.floats(width=64) | st.sampled_from(NASTY) | st.floats(-2.0, 2.0)
+names = st.sampled_from([joint.name for joint in JOINTS]) | st.text(max_size=5)
+
+
+@given(
+    st.builds(
+        Command,
+        st.lists(names, max_size=5),
+        st.lists(numbers, max_size=5),
+        st.lists(numbers, max_size=5),
+        st.lists(numbers, max_size=5),
+        st.none() | numbers | st.floats(NOW - 1.0, NOW + 1.0),
+    ),
+    st.floats(width=64),
+    st.dictionaries(names, numbers, max_size=4),
+)
+def test_whatever_a_message_holds_the_guard_judges_and_does_not_raise(command, now, present):
+    watch = guard()
+    refusal = watch.check(command, now, present)
+    assert watch.accepted + sum(watch.refused.values()) == 1
+    if refusal is None and math.isfinite(now):
+        known = {joint.name: present.get(joint.name, math.nan) for joint in JOINTS}
+        assert not broken_rules(command, now, known)
+
+
+@given(st.permutations(range(3)), st.lists(st.floats(0.1, 0.9), min_size=3, max_size=3))
+def test_the_order_of_joints_does_not_matter(order, values):
+    ordered = Command([JOINTS[i].name for i in order], [values[i] for i in order])
+    present = dict.fromkeys(PRESENT, 0.0)
+    assert guard().check(ordered, NOW, present) is None
+
+
+# --- age of commands ------------------------------------------------------------------------------------------------
+def test_a_command_is_stale_when_it_is_older_than_the_timeout():
+    ages = Staleness(0.5)
+    ages.renew(["elbow"], 10.0)
+    ages.renew(["wheel"], 10.25)
+    assert ages.ages(10.5) == {"elbow": 0.5, "wheel": 0.25}
+    assert ages.stale(10.5) == ()
+    assert ages.stale(10.625) == ("elbow",)
+    assert [ages.is_live(name, 10.625) for name in ("elbow", "wheel", "shoulder")] == [False, True, False]
+
+
+def test_with_a_timeout_of_zero_no_command_gets_stale():
+    ages = Staleness(0.0)
+    ages.renew(["elbow"], 0.0)
+    assert ages.is_live("elbow", 1e9)
+    assert not ages.is_live("wheel", 1e9)
+
+
+def test_a_forgotten_joint_has_no_command():
+    ages = Staleness(0.5)
+    ages.renew(["elbow", "wheel"], 1.0)
+    ages.forget(["elbow", "unheard of"])
+    assert ages.ages(1.0) == {"wheel": 0.0}
+    ages.forget()
+    assert not ages.is_live("wheel", 1.0)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_clock_that_goes_back_leaves_a_command_its_timeout_and_not_more(is_told):
+    ages = Staleness(0.5)
+    ages.renew(["elbow"], 1000.0)
+    if is_told:
+        ages.clock_jumped(3.0)
+    assert ages.is_live("elbow", 3.0)
+    assert ages.is_live("elbow", 3.5)
+    assert not ages.is_live("elbow", 3.6)
+
+
+def test_a_negative_timeout_is_refused():
+    with pytest.raises(InputError, match="timeout is -1"):
+        Staleness(-1.0)

@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deadline loop on a clock that only moves when the loop sleeps or works: every moment is known beforehand."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.nodes.kit.deadlines import DeadlineLoop, Deadlines, calm_interpreter
+
+MS = 1_000_000  # [ns]
+PATIENCE = 20.0  # [s] after which a test has failed
+
+
+class Clock:
+    """Time [ns] that passes only where somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 7 * 10**15
+        self.begin = self.now
+        self.overshoot = 0  # [ns] by which each sleep is too long
+
+    def __call__(self) -> int:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds >= 0.0
+        self.now += round(seconds * 1e9) + (self.overshoot if seconds else 0)
+
+    @property
+    def elapsed(self) -> int:
+        return self.now - self.begin
+
+
+class Record:
+    """A loop on that clock which notes (time, n) of each tick, does what is planned for it, and ends after the last."""
+
+    def __init__(
+        self, period: float, ticks: int, plan: dict[int, Callable[[], Any]] | None = None, **more: Any
+    ) -> None:
+        self.clock = Clock()
+        self.ticks: list[tuple[int, int]] = []
+        self._wanted = ticks
+        self._plan: dict[int, Callable[[], Any]] = {}
+        self.loop = DeadlineLoop(period, self._tick, clock=self.clock, sleep=self.clock.sleep, **more)
+
+    def _tick(self, n: int) -> None:
+        self.ticks.append((self.clock.elapsed, n))
+        self._plan.get(len(self.ticks), lambda: None)()
+        if len(self.ticks) == self._wanted:
+            self.loop.stop()
+
+    def take(self, time_ns: int) -> Callable[[], None]:
+        """What makes a tick take so long."""
+
+        def pass_time() -> None:
+            self.clock.now += time_ns
+
+        return pass_time
+
+    def plan(self, tick: int, action: Callable[[], Any]) -> None:
+        self._plan[tick] = action
+
+    def run(self) -> list[tuple[int, int]]:
+        self.loop.start()
+        thread = self.loop._thread
+        assert thread is not None
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+        return self.ticks
+
+
+# --- deadlines -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rate", [1000, 3000, 250, 7])
+def test_deadlines_are_absolute_whatever_sleeps_and_ticks_take(rate: int) -> None:
+    record = Record(1.0 / rate, 5000)
+    record.clock.overshoot = 80_000
+    for tick in range(1, 5001):
+        record.plan(tick, record.take(10_000 + tick % 7))
+    ticks = record.run()
+    for k, (at, n) in enumerate(ticks, start=1):
+        assert n == 1
+        assert 0 <= at - Fraction(k * 10**9, rate) <= 80_001  # the thousandth as late as the first
+
+
+def test_a_late_wake_up_makes_up_for_every_period_that_passed() -> None:
+    record = Record(1e-3, 4)
+    record.plan(2, record.take(5 * MS + MS // 2))  # from 2 to 7.5 ms
+    assert record.run() == [(MS, 1), (2 * MS, 1), (7 * MS + MS // 2, 5), (8 * MS, 1)]
+    summary = record.loop.statistics.summary()
+    assert (summary.count, summary.missed, summary.slipped_s) == (4, 4, 0.0)
+    assert summary.late_max == pytest.approx(4.5e-3)
+    assert summary.period_max == pytest.approx(5.5e-3)
+
+
+def test_a_wake_up_less_than_a_period_late_misses_nothing() -> None:
+    record = Record(1e-3, 3, catch_up=0.0)
+    record.plan(1, record.take(2 * MS - 1))
+    assert record.run() == [(MS, 1), (3 * MS - 1, 1), (3 * MS, 1)]
+    assert record.loop.statistics.summary().missed == 0
+
+
+def test_time_is_given_up_further_behind_than_catch_up_and_the_grid_stays() -> None:
+    record = Record(1e-3, 3, catch_up=0.02)
+    record.plan(1, record.take(30 * MS + 300_000))
+    assert record.run() == [(MS, 1), (31 * MS + 300_000, 1), (32 * MS, 1)]
+    summary = record.loop.statistics.summary()
+    assert summary.missed == 29
+    assert summary.slipped_s == pytest.approx(29e-3)
+
+
+def test_at_most_catch_up_is_made_up_for() -> None:
+    record = Record(1e-3, 2, catch_up=0.02)
+    record.plan(1, record.take(21 * MS))  # 20 ms behind the deadline at 2 ms
+    assert record.run() == [(MS, 1), (22 * MS, 21)]
+
+
+def test_a_loop_whose_ticks_take_too_long_goes_on_with_single_ones() -> None:
+    record = Record(1e-3, 400)
+    for tick in range(1, 401):
+        record.plan(tick, lambda: record.take(record.ticks[-1][1] * 3 * MS // 2)())  # 1.5 ms for each period
+    ticks = record.run()
+    assert max(n for _, n in ticks) <= 51  # 50 ms of catching up
+    assert record.loop.statistics.summary().slipped_s > 0.0
+    assert [n for _, n in ticks].count(1) > 10
+
+
+@given(
+    st.sampled_from([1e-3, 1.0 / 3000.0, 0.25, 0.1 + 0.2]),
+    st.lists(st.integers(0, 400 * MS), min_size=1, max_size=30),
+    st.integers(0, 100 * MS),
+)
+def test_each_period_is_due_or_given_up_once(period: float, pauses: list[int], catch_up: int) -> None:
+    begin = now = 10**15
+    deadlines = Deadlines(now)
+    deadlines.follow(period, now)
+    served = 0
+    for pause in pauses:
+        now = max(now, deadlines.next) + pause
+        late = now - deadlines.next
+        due, given_up = deadlines.meet(now, catch_up)
+        served += due + given_up
+        passed = Fraction(now - begin, 10**9) / Fraction(period)
+        # half a nanosecond, by which deadlines are rounded, may decide
+        assert math.floor(passed - Fraction(1, 10**6)) <= served <= math.floor(passed + Fraction(1, 10**6))
+        assert due >= 1
+        assert due == 1 or late <= max(catch_up, round(period * 1e9))
+        assert now < deadlines.next <= now + round(period * 1e9) + 1
+
+
+# --- another period ------------------------------------------------------------------------------------------------
+def test_another_period_counts_from_the_last_deadline() -> None:
+    record = Record(1e-3, 5)
+    record.plan(2, lambda: setattr(record.loop, "period", 3e-3))
+    assert [at for at, _ in record.run()] == [MS, 2 * MS, 5 * MS, 8 * MS, 11 * MS]
+    assert record.loop.period == 3e-3
+
+
+def test_a_shorter_period_ends_a_long_sleep_and_nothing_was_missed_by_it() -> None:
+    record = Record(1000.0, 3)
+    clock_sleep = record.clock.sleep
+
+    def sleep(seconds: float) -> None:
+        clock_sleep(seconds)
+        if record.clock.elapsed == 200 * MS:
+            record.loop.period = 1e-3
+
+    record.loop._sleep = sleep
+    assert record.run() == [(200 * MS, 1), (201 * MS, 1), (202 * MS, 1)]
+    assert record.loop.statistics.summary().missed == 0
+
+
+def test_a_period_that_changes_all_the_time_does_not_keep_the_loop_from_its_ticks() -> None:
+    record = Record(1e-3, 50)
+    for tick in range(1, 50):
+        record.plan(tick, lambda tick=tick: setattr(record.loop, "period", 1e-3 + 1e-5 * (tick % 2)))  # type: ignore[misc]
+    assert record.run()[-1][0] <= 51 * MS
+
+
+def test_a_period_of_zero_runs_without_deadlines_and_lets_go_of_the_interpreter_each_millisecond() -> None:
+    record = Record(0.0, 1000)
+    slept: list[float] = []
+    record.loop._sleep = slept.append
+    for tick in range(1, 1001):
+        record.plan(tick, record.take(MS // 4))
+    assert record.run() == [(k * MS // 4, 1) for k in range(1000)]
+    assert slept == [0.0] * 249
+    assert record.loop.statistics.summary().missed == 0
+
+
+def test_from_no_deadlines_to_deadlines_and_back() -> None:
+    record = Record(0.0, 6)
+    record.plan(2, lambda: setattr(record.loop, "period", 1e-3))
+    record.plan(4, lambda: setattr(record.loop, "period", 0.0))
+    assert record.run() == [(0, 1), (0, 1), (MS, 1), (2 * MS, 1), (2 * MS, 1), (2 * MS, 1)]
+
+
+@pytest.mark.parametrize("period", [-1e-3, math.nan, math.inf, "1", None, True])
+def test_a_period_that_cannot_be_is_refused_at_the_start_and_later(period: Any) -> None:
+    with pytest.raises(InputError, match=r"period is .* must be a number of seconds"):
+        DeadlineLoop(period, lambda n: None)
+    loop = DeadlineLoop(1.0, lambda n: None)
+    with pytest.raises(InputError, match="period is"):
+        loop.period = period
+    assert loop.period == 1.0
+
+
+# --- posted actions ------------------------------------------------------------------------------------------------
+def test_posted_actions_are_done_in_order_before_the_next_tick_by_the_loops_thread() -> None:
+    record = Record(1e-3, 3)
+    done: list[tuple[str, int, bool]] = []
+    futures: list[Future[str]] = []
+
+    def action(name: str) -> Callable[[], str]:
+        def act() -> str:
+            done.append((name, len(record.ticks), record.loop.run_inside))
+            return name.upper()
+
+        return act
+
+    futures.append(record.loop.post(action("before the start")))
+    record.plan(2, lambda: futures.extend(record.loop.post(action(name)) for name in "abc"))
+    record.run()
+    assert done == [("before the start", 0, True), ("a", 2, True), ("b", 2, True), ("c", 2, True)]
+    assert [future.result(PATIENCE) for future in futures] == ["BEFORE THE START", "A", "B", "C"]
+    assert not record.loop.run_inside
+
+
+def test_what_an_action_raises_goes_to_its_future_alone() -> None:
+    record = Record(1e-3, 3)
+    failing = record.loop.post(lambda: 1 / 0)
+    leaving = record.loop.post(lambda: sys.exit(3))
+    assert len(record.run()) == 3
+    with pytest.raises(ZeroDivisionError):
+        failing.result(PATIENCE)
+    with pytest.raises(SystemExit):
+        leaving.result(PATIENCE)
+    assert record.loop.failure is None
+
+
+def test_an_action_that_was_cancelled_is_not_done() -> None:
+    record = Record(1e-3, 1)
+    done: list[int] = []
+    future = record.loop.post(lambda: done.append(1))
+    assert future.cancel()
+    record.run()
+    assert done == []
+
+
+def test_an_action_that_ends_the_loop_is_the_last_thing_it_does() -> None:
+    record = Record(1e-3, 100)
+    asked = record.loop.post(record.loop.stop)
+    assert record.run() == []
+    assert asked.result(PATIENCE) is False  # it has not ended yet, inside
+
+
+def test_actions_that_wait_when_the_loop_ends_and_those_that_come_later_are_cancelled() -> None:
+    record = Record(1e-3, 1)
+    waiting: list[Future[int]] = []
+    record.plan(1, lambda: waiting.append(record.loop.post(lambda: 1)))
+    record.run()
+    for future in (*waiting, record.loop.post(lambda: 1)):
+        with pytest.raises(CancelledError):
+            future.result(PATIENCE)
+
+
+def test_actions_for_a_loop_that_never_starts_are_cancelled_by_its_end() -> None:
+    loop = DeadlineLoop(1.0, lambda n: None)
+    future = loop.post(lambda: 1)
+    assert loop.stop()
+    assert future.cancelled()
+
+
+# --- start and end -------------------------------------------------------------------------------------------------
+def test_a_loop_on_the_real_clock_ticks_and_ends_in_the_middle_of_a_long_sleep() -> None:
+    ticked = threading.Event()
+    loop = DeadlineLoop(1e-3, lambda n: ticked.set(), name="real")
+    loop.start()
+    assert ticked.wait(PATIENCE)
+    loop.period = 1e4
+    assert loop.post(lambda: threading.current_thread().name).result(PATIENCE) == "real"
+    assert loop.stop(PATIENCE)
+    assert not loop.is_running
+
+
+def test_stop_inside_a_tick_asks_for_the_end_and_does_not_wait_for_itself() -> None:
+    answers: list[bool] = []
+    record = Record(1e-3, 2)
+    record.plan(2, lambda: answers.append(record.loop.stop()))
+    assert len(record.run()) == 2
+    assert answers == [False]
+    assert record.loop.stop() is True
+    assert record.loop.stop() is True
+
+
+def test_start_while_it_runs_changes_nothing_and_stop_says_when_a_tick_does_not_return() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def tick(n: int) -> None:
+        inside.set()
+        leave.wait(PATIENCE)
+
+    loop = DeadlineLoop(0.0, tick, name="stuck")
+    loop.start()
+    assert inside.wait(PATIENCE)
+    thread = loop._thread
+    loop.start()
+    assert loop._thread is thread
+    assert loop.stop(timeout=0.0) is False
+    with pytest.raises(AdaError, match="stuck: cannot start anew"):
+        loop.start()
+    leave.set()
+    assert loop.stop(PATIENCE)
+
+
+def test_a_loop_that_ended_can_start_anew_with_fresh_figures() -> None:
+    record = Record(1e-3, 3)
+    record.run()
+    record.ticks.clear()
+    begin = record.clock.elapsed
+    assert [at - begin for at, _ in record.run()] == [MS, 2 * MS, 3 * MS]
+    assert record.loop.statistics.summary().count == 3
+    assert record.loop.post(lambda: 1).cancelled()
+
+
+def test_hundreds_of_starts_and_ends_leave_no_thread() -> None:
+    before = set(threading.enumerate())
+    for i in range(200):
+        loop = DeadlineLoop(0.0 if i % 2 else 1e-3, lambda n: None)
+        loop.start()
+        if i % 3:
+            loop.post(lambda: None).result(PATIENCE)
+        assert loop.stop(PATIENCE)
+    assert set(threading.enumerate()) == before
+
+
+# --- failure -------------------------------------------------------------------------------------------------------
+def test_a_tick_that_fails_ends_the_loop_and_is_reported_once() -> None:
+    reported: list[BaseException] = []
+    record = Record(1e-3, 100, on_failure=reported.append)
+    waiting: list[Future[int]] = []
+
+    def fail() -> None:
+        waiting.append(record.loop.post(lambda: 1))
+        raise RuntimeError("lost")
+
+    record.plan(3, fail)
+    assert len(record.run()) == 3
+    assert [str(failure) for failure in reported] == ["lost"]
+    assert record.loop.failure is reported[0]
+    assert waiting[0].cancelled()
+    assert record.loop.stop() is True
+    assert len(reported) == 1
+
+
+def test_a_failure_that_nobody_asked_for_is_logged_with_its_place(caplog: pytest.LogCaptureFixture) -> None:
+    record = Record(1e-3, 100, name="physics")
+    record.plan(1, lambda: 1 / 0)
+    record.run()
+    (entry,) = caplog.records
+    assert entry.levelno == logging.ERROR
+    assert "physics: ended by an error" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+# --- the system ----------------------------------------------------------------------------------------------------
+def test_a_priority_that_the_system_refuses_is_logged_once_with_the_fix(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse, raising=False)
+    record = Record(1e-3, 5, priority=80, name="physics")
+    assert len(record.run()) == 5
+    assert len(caplog.records) == 1
+    assert "physics: no real-time priority 80 (Operation not permitted)" in caplog.text
+    assert "limits.conf" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_param"), reason="this system has no real-time class")
+def test_a_priority_is_asked_for_the_loops_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int, int, int]] = []
+
+    def allow(pid: int, policy: int, parameters: os.sched_param) -> None:
+        asked.append((threading.current_thread().name, pid, policy, parameters.sched_priority))
+
+    monkeypatch.setattr(os, "sched_setscheduler", allow)
+    Record(1e-3, 1, priority=7, name="physics").run()
+    Record(1e-3, 1, name="other").run()
+    assert asked == [("physics", 0, os.SCHED_FIFO, 7)]
+
+
+@pytest.mark.parametrize("priority", [-1, 100])
+def test_a_priority_that_does_not_exist_is_refused(priority: int) -> None:
+    with pytest.raises(InputError, match="from 1 to 99"):
+        DeadlineLoop(1e-3, lambda n: None, priority=priority)
+
+
+def test_with_ada_periods_each_wake_up_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "raw"))
+    record = Record(1e-3, 4, name="physics")
+    record.plan(2, record.take(5 * MS + MS // 2))
+    ticks = record.run()
+    rows = np.load(tmp_path / "raw" / "physics.npy")
+    assert [(woke - record.clock.begin, due) for woke, _, due in rows.tolist()] == ticks
+    assert rows[:, 1].tolist() == [0, 0, 4 * MS + MS // 2, 0]
+
+
+def test_a_folder_that_cannot_be_written_is_logged_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ADA_PERIODS", str(tmp_path / "file"))
+    assert len(Record(1e-3, 4, name="physics").run()) == 4
+    assert "cannot be written" in caplog.text
+
+
+def test_a_calm_interpreter_switches_often_and_its_collector_leaves_alone_what_is_there() -> None:
+    interval = sys.getswitchinterval()
+    try:
+        calm_interpreter()
+        assert sys.getswitchinterval() <= 1e-4
+        assert gc.get_freeze_count() > 1000
+    finally:
+        sys.setswitchinterval(interval)
+        gc.unfreeze()

@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node on real DDS: topics, services, parameters, and what it makes of bad messages."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import MarkerArray
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.dynamics_node import DynamicsNode
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.simulation import JointServos, Simulation
+
+pytestmark = pytest.mark.ros
+NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
+
+
+def made(ros, **parameters):
+    """A node in this process."""
+    overrides = [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+
+
+def positions(message):
+    return dict(zip(message.name, message.position, strict=True))
+
+
+def diagnosed(reports, part):
+    """The newest report on a part of the node, as a dict with its level and message; {} while there is none."""
+    for array in reversed(reports):
+        for status in array.status:
+            if status.name == f"dynamics_node: {part}":
+                return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
+    return {}
+
+
+def set_parameter(ros, name, value):
+    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+    return ros.call(SetParameters, "dynamics_node/set_parameters", request).results[0]
+
+
+def point(positions, seconds, velocities=()):
+    message = JointTrajectoryPoint(positions=positions, velocities=list(velocities))
+    message.time_from_start.sec, message.time_from_start.nanosec = int(seconds), round(1e9 * (seconds % 1))
+    return message
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+def test_the_streamed_state_is_that_of_the_simulation_bit_for_bit(ros):
+    states = ros.collect(Float64MultiArray, "dynamics_node/state", 100)
+    joint_states = ros.collect(JointState, "joint_states", 100)
+    made(ros, robot="pa10", idle="release", start_paused=True, publish_rate=1000.0, step_count=5, publish_clock=True)
+    for k in range(1, 11):  # as many at once as wait in the queue of a publisher, at most
+        assert ros.call(Trigger, "dynamics_node/step").success
+        ros.wait(lambda t=0.005 * k: states and states[-1].data[0] == pytest.approx(t), what=f"{5 * k} steps")
+    ros.wait(lambda: joint_states and joint_states[-1].header.stamp.nanosec == 50_000_000, what="their joint states")
+    model = ada.load("pa10")
+    start = np.array(states[0].data[1:8]) if states[0].data[0] == 0.0 else None
+    node_start = ada.Simulation(model, [0, math.pi / 4, 0, 0, 0, 0, 0]).q
+    sim = Simulation(model, node_start, algorithm="ada", pushable=True, servos=JointServos())
+    assert start is None or np.array_equal(start, sim.q)
+    by_time = {round(1000 * m.data[0]): np.array(m.data) for m in states}
+    for k in range(1, 51):
+        sim.step()
+        assert np.array_equal(by_time[k][1:15], np.concatenate([sim.q, sim.v]))
+    last = joint_states[-1]
+    assert np.array_equal(last.position, sim.q)
+    assert np.array_equal(last.velocity, sim.v)
+    assert list(last.name) == model.joint_names
+
+
+@pytest.mark.parametrize("robot", ["four_bar", "khr1"])
+def test_every_joint_is_in_joint_states_and_every_link_in_tf(ros, robot):
+    tf2_msgs = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs was not built here")
+    tree = ros.collect(tf2_msgs.TFMessage, "/tf")
+    fixed = ros.collect(tf2_msgs.TFMessage, "/tf_static", qos.LATCHED)
+    states = ros.collect(JointState, "joint_states")
+    description = ros.collect(String, "robot_description", qos.LATCHED)
+    made(ros, robot=robot)
+    ros.wait(lambda: tree and fixed and states and description, what="the first messages")
+    model = ada.load(description[0].data, base="floating" if robot == "khr1" else None)
+    single = [name for name in model.joint_names if model.joints[name].nq == 1]
+    assert list(states[0].name) == single, "passive joints of the loop, too"
+    assert len(states[0].effort) == len(single)
+    children = {t.child_frame_id: t.header.frame_id for m in (tree[0], fixed[0]) for t in m.transforms}
+    world = "odom" if robot == "khr1" else "world"
+    for link in model.link_names:
+        while link in children:
+            link = children[link]
+        assert link == world, "all links hang on the frame of the ground"
+    assert len(model.loops) == len(ada.load(robot).loops)
+
+
+def test_wrenches_of_joints_and_markers_are_published_in_their_frames(ros):
+    wrenches = ros.collect(WrenchStamped, "dynamics_node/wrench/s1")
+    markers = ros.collect(MarkerArray, "dynamics_node/markers")
+    made(ros, robot="pa10", wrenches=["s1"])
+    ros.wait(lambda: wrenches and markers, what="a wrench and markers")
+    model = ada.load("pa10")
+    weight = 9.81 * (model.total_mass - model.links[model.root].mass)
+    assert wrenches[-1].header.frame_id == model.joints["s1"].child
+
+    def carried():
+        force = wrenches[-1].wrench.force
+        return math.hypot(force.x, force.y, force.z)
+
+    ros.wait(lambda: carried() == pytest.approx(weight, rel=1e-3), what="the arm at rest, with its weight on s1")
+    assert {m.ns for m in markers[-1].markers} >= {"com", "joint_force"}
+    # and other joints at run time
+    assert set_parameter(ros, "wrenches", ["e1"]).successful
+    other = ros.collect(WrenchStamped, "dynamics_node/wrench/e1")
+    ros.wait(lambda: other, what="the wrench of another joint")
+    refused = set_parameter(ros, "wrenches", ["elbow"])
+    assert not refused.successful and "elbow" in refused.reason
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
+    states = ros.collect(JointState, "joint_states")
+    made(ros, robot="pa10")
+    commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
+    ros.wait(lambda: states, what="a state")
+    commands.publish(JointState(name=["s1"], position=[0.3]))
+    ros.wait(lambda: abs(positions(states[-1])["s1"] - 0.3) < 0.01, what="s1 at 0.3 rad")
+    assert positions(states[-1])["s3"] == pytest.approx(0.0, abs=0.02), "the others hold"
+    commands.publish(JointState(name=["w2"], effort=[0.5]))
+    ros.wait(lambda: any(s.effort[6] == 0.5 for s in states), what="0.5 N m in w2")
+    trajectories = ros.matched(ros.publisher(JointTrajectory, "joint_trajectory", qos.COMMANDS))
+    trajectories.publish(JointTrajectory(joint_names=["s1"], points=[point([0.0], 0.6, [0.0])]))
+    ros.wait(lambda: abs(positions(states[-1])["s1"]) < 0.01, what="s1 back at 0")
+
+
+def test_a_wrench_on_a_link_acts_for_its_time_and_then_no_more(ros):
+    states = ros.collect(JointState, "joint_states")
+    made(ros, robot="pa10", idle="release", gravity=[0.0, 0.0, 0.0], initial_positions=[0.0] * 7)
+    pushes = ros.matched(ros.publisher(WrenchStamped, "dynamics_node/external_wrench"))
+    message = WrenchStamped()
+    message.header.frame_id = ada.load("pa10").joints["s1"].child
+    message.wrench.torque.z = 10.0
+    ros.wait(lambda: states, what="a state")
+    pushes.publish(message)
+    ros.wait(lambda: states[-1].velocity[0] > 0.0, what="the link turning")
+    ros.wait(lambda: len({s.velocity[0] for s in states[-5:]}) == 1, what="a constant speed after the push")
+
+
+def test_bad_commands_are_refused_counted_and_move_nothing(ros):
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    states = ros.collect(JointState, "joint_states")
+    node = made(ros, robot="pa10", gravity=[0.0, 0.0, 0.0])
+    commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
+    ros.wait(lambda: states, what="a state")
+    start = node.loop.latest.q.copy()
+    guard = node._in.guard
+    bad = [
+        JointState(name=["s1"], position=[math.nan]),
+        JointState(name=["s1"], position=[0.1, 0.2]),
+        JointState(name=["elbow"], position=[0.1]),
+        JointState(name=["s1", "s1"], position=[0.1, 0.1]),
+        JointState(name=["s1"], position=[99.0]),
+        JointState(name=["s1"], position=[2.9]),
+        JointState(name=["s1"], effort=[1e9]),
+        JointState(name=["s1"]),
+        JointState(),
+    ]
+    for i, message in enumerate(bad, start=1):
+        commands.publish(message)
+        ros.wait(lambda n=i: sum(guard.refused.values()) == n, what=f"refusal of {message}")
+    old = JointState(name=["s1"], position=[0.1])
+    old.header.stamp.sec = 1000
+    commands.publish(old)
+    ros.wait(lambda: sum(guard.refused.values()) == len(bad) + 1, what="refusal of an old one")
+    assert guard.accepted == 0
+    assert np.allclose(node.loop.latest.q, start, atol=1e-12)
+    report = ros.wait(lambda: diagnosed(reports, "commands").get("refused") == "10" and diagnosed(reports, "commands"))
+    assert report["level"] == 1
+    assert "old" in report["last refusal"] or "age" in report["last refusal"]
+
+
+def test_ten_thousand_mutated_commands_are_never_fatal_and_never_forwarded(ros):
+    node = made(ros, robot="pa10", gravity=[0.0, 0.0, 0.0], max_position_jump=0.0)
+    inputs, guard = node._in, node._in.guard
+    taken = []
+    node.loop.plant.command = taken.append
+    rng = np.random.default_rng(5)
+    names = [*ada.load("pa10").joint_names, "elbow", "", "S1", "s1\x00"]
+    numbers = [0.0, 0.1, -0.1, 1e-320, 1e308, -1e308, math.nan, math.inf, -math.inf, 3.0]
+    for _ in range(10_000):
+        n = int(rng.integers(0, 5))
+        message = JointState(name=[names[i] for i in rng.integers(0, len(names), n)])
+        for field in ("position", "velocity", "effort"):
+            size = int(rng.choice([0, n, rng.integers(0, 8)]))
+            setattr(message, field, [numbers[i] for i in rng.integers(0, len(numbers), size)])
+        if rng.random() < 0.3:
+            message.header.stamp.sec = int(rng.integers(-(2**31), 2**31))
+        inputs._command(message)
+    assert guard.accepted + sum(guard.refused.values()) == 10_000
+    ros.wait(lambda: len(taken) == guard.accepted, what="all that was taken")
+    limits = {n: ada.load("pa10").joints[n].limits for n in ada.load("pa10").joint_names}
+    for command in taken:
+        assert set(command.names) <= limits.keys()
+        assert np.isfinite([*command.position, *command.velocity, *command.effort]).all()
+        for name, x in zip(command.names, command.position, strict=False):
+            assert limits[name].lower <= x <= limits[name].upper
+
+
+def test_malformed_messages_of_the_other_topics_are_refused_and_counted(ros):
+    node = made(ros, robot="four_bar", idle="release", start_paused=True)
+    wrench = WrenchStamped()
+    wrench.wrench.force.x = math.nan
+    pushes = ros.matched(ros.publisher(WrenchStamped, "dynamics_node/external_wrench"))
+    pushes.publish(wrench)
+    ros.wait(lambda: node._in.others["external_wrench"] == 1, what="refusal of a NaN")
+    wrench.wrench.force.x = 1.0
+    wrench.header.frame_id = "nowhere"
+    pushes.publish(wrench)
+    ros.wait(lambda: node._in.others["external_wrench"] == 2, what="refusal of an unknown link")
+    poses = ros.matched(ros.publisher(JointState, "dynamics_node/set_state", qos.COMMANDS))
+    start = node.loop.latest.q.copy()
+    for i, bad in enumerate(
+        (JointState(), JointState(name=["crank"], position=[1.0]), JointState(name=["joint_1"], position=[math.inf])), 1
+    ):
+        poses.publish(bad)
+        ros.wait(lambda n=i: node._in.others["set_state"] == n, what=f"refusal of {bad}")
+    trajectories = ros.matched(ros.publisher(JointTrajectory, "joint_trajectory", qos.COMMANDS))
+    trajectories.publish(JointTrajectory(joint_names=["joint_1"], points=[point([0.1, 0.2], 1.0)]))
+    ros.wait(lambda: node._in.others["joint_trajectory"] == 1, what="refusal of a trajectory")
+    assert np.array_equal(node.loop.latest.q, start)
+    # and a good one moves it, with its loop closed
+    motor = node.loop.plant.model.actuated[0]
+    at = node.loop.plant.model.q_index(motor).start
+    poses.publish(JointState(name=[motor], position=[float(start[at]) + 0.1]))
+    ros.wait(lambda: node.loop.latest.q[at] != start[at], what="the new pose")
+    assert node.loop.plant.dynamics.largest_gap(node.loop.latest.q) < 1e-10
+
+
+def test_two_publishers_of_commands_are_reported(ros):
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    made(ros, robot="pa10")
+    for name in ("one", "two"):
+        ros.node(name).create_publisher(JointState, "joint_commands", qos.COMMANDS)
+    report = ros.wait(lambda: "2 publishers" in diagnosed(reports, "commands").get("message", "") and reports)
+    assert "/one" in diagnosed(report, "commands")["publishers of joint_commands"]
+
+
+# --- services and parameters ------------------------------------------------------------------------------------------
+def test_reset_pause_and_step_do_what_they_say_and_say_why_not(ros):
+    node = made(ros, robot="pa10", idle="release")
+    loop = node.loop
+    start = loop.plant.simulation._start[0]
+    ros.wait(lambda: loop.latest.t > 0.1, what="some motion")
+    assert not ros.call(Trigger, "dynamics_node/step").success
+    assert "pause it first" in ros.call(Trigger, "dynamics_node/step").message
+    assert ros.call(SetBool, "dynamics_node/pause", SetBool.Request(data=True)).success
+    steps = loop.plant.steps
+    assert set_parameter(ros, "step_count", 7).successful
+    assert ros.call(Trigger, "dynamics_node/step").success
+    assert loop.plant.steps == steps + 7
+    assert ros.call(Trigger, "dynamics_node/reset").success
+    assert np.array_equal(loop.latest.q, start)
+    # to a given state
+    goal = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert set_parameter(ros, "initial_positions", goal).successful
+    assert ros.call(Trigger, "dynamics_node/reset").success
+    assert loop.latest.q.tolist() == goal
+    refused = set_parameter(ros, "initial_positions", [0.1])
+    assert not refused.successful and "needs 7" in refused.reason
+    assert ros.call(SetBool, "dynamics_node/pause", SetBool.Request(data=False)).success
+    ros.wait(lambda: loop.latest.q.tolist() != goal, what="motion again")
+
+
+def test_parameters_are_checked_at_run_time(ros):
+    node = made(ros, robot="pa10")
+    assert set_parameter(ros, "real_time_factor", 0.5).successful
+    assert node.loop.loop.period == pytest.approx(2e-3)
+    assert set_parameter(ros, "real_time_factor", 0.0).successful
+    ros.wait(lambda: node.loop.loop.period == 0.0, what="a loop without deadlines")
+    steps = node.loop.plant.steps
+    ros.wait(lambda: node.loop.plant.steps > steps + 100, what="motion")
+    assert set_parameter(ros, "real_time_factor", 1.0).successful
+    for name, value, words in (
+        ("real_time_factor", -1.0, "real_time_factor"),
+        ("idle", "sleep", "'hold', 'release'"),
+        ("physics_rate", 500.0, "read-only"),
+    ):
+        answer = set_parameter(ros, name, value)
+        assert not answer.successful
+        assert words in answer.reason
+    assert set_parameter(ros, "idle", "release").successful
+    ros.wait(lambda: node.loop.plant.idle == "release", what="the plant's own setting")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"robot": "pa11"}, "Did you mean 'pa10'"),
+        ({"robot": "pa10", "integrator": "euler"}, "integrator"),
+        ({"robot": "pa10", "fizics_rate": 100.0}, "Did you mean 'physics_rate'"),
+        ({"robot": "pa10", "publish_rate": 2000.0}, "must not exceed physics_rate"),
+        ({"robot": "pa10", "wrenches": ["elbow"]}, "elbow"),
+        ({"robot": "pa10", "servo__s9__stiffness": 1.0}, r"servo\.s9\.stiffness"),
+        ({"robot": "pa10", "gravity": [1.0]}, "gravity"),
+        ({"robot": "pa10", "use_sim_time": True, "publish_clock": True}, "cannot follow the clock that it is"),
+        ({"robot": "/nowhere/robot.urdf"}, "nowhere"),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused_at_its_start(ros, parameters, words):
+    with pytest.raises((InputError, ada.ModelError), match=words):
+        made(ros, **parameters)
+
+
+def test_servo_gains_are_parameters_of_each_joint(ros):
+    node = made(ros, robot="pa10", servo__s1__stiffness=123.0, servo__s1__damping=4.0)
+    bank = node.loop.plant.simulation.servos
+    assert (bank.stiffness[0], bank.damping[0]) == (123.0, 4.0)
+    assert bank.stiffness[1] > 123.0
+
+
+# --- descriptions and clocks ------------------------------------------------------------------------------------------
+def test_a_description_from_a_topic_is_taken_as_the_robot(ros):
+    states = ros.collect(JointState, "joint_states")
+    node = made(ros)
+    assert node.loop is None
+    ros.publisher(String, "robot_description", qos.LATCHED).publish(String(data=ada.load("pa10").source))
+    ros.wait(lambda: states, what="states of the robot described")
+    assert len(states[0].name) == 7
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [(None, r"no robot's description came on /robot_description within 0\.3 s.*robot:=pa10"), ("<robot/>", "robot")],
+)
+def test_a_missing_or_unusable_description_ends_the_node_with_the_fix(ros, sent, words):
+    node = made(ros, description_timeout=0.3)
+    if sent is not None:
+        ros.publisher(String, "robot_description", qos.LATCHED).publish(String(data=sent))
+    problem = ros.wait(lambda: node.failure, what="the failure")
+    import re
+
+    assert re.search(words, str(problem))
+
+
+def test_the_node_is_the_clock_or_follows_one(ros):
+    ticks = ros.collect(Clock, "/clock", qos.CLOCK)
+    source = made(ros, robot="pa10", publish_clock=True)
+    ros.wait(lambda: len(ticks) > 20, what="a clock")
+    times = [t.clock.sec + 1e-9 * t.clock.nanosec for t in ticks]
+    assert times == sorted(times)
+    ros.remove(source)
+    follower = made(ros, robot="pa10", use_sim_time=True)
+    clock = ros.publisher(Clock, "/clock", qos.CLOCK)
+    ros.matched(clock)
+
+    def tick(seconds):
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = int(seconds), round(1e9 * (seconds % 1))
+        clock.publish(message)
+
+    def reaches(t, now):
+        tick(now)
+        return follower.loop.plant.t >= t
+
+    ros.wait(lambda: reaches(0.0, 100.0) and follower.loop._offset is not None, what="the first time")
+    began = follower.loop.plant.t
+    ros.wait(lambda: reaches(began + 0.099, 100.1), what="0.1 s of motion")
+    assert follower.loop.plant.t == pytest.approx(began + 0.1, abs=2e-3)
+    ros.wait(lambda: reaches(0.0, 5.0) and follower.loop.jumps == 1, what="the backward jump to be noticed")
+    ros.wait(lambda: reaches(began + 0.149, 5.05), what="time to go on from there")
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+def test_the_process_starts_ends_cleanly_and_names_its_mistakes(ros):
+    states = ros.collect(JointState, "joint_states")
+    process = ros.start(*NODE, "-p", "robot:=pa10")
+    ros.wait(lambda: states, 20.0, what="joint states of the process")
+    assert states[0].position[1] == pytest.approx(math.pi / 4, abs=0.02)
+    assert process.stop() == 0, process.output
+    wrong = ros.start(*NODE, "-p", "robot:=pa11")
+    assert wrong.wait(20.0) == 2
+    assert "dynamics_node: error:" in wrong.output and "pa10" in wrong.output
+    assert "Traceback" not in wrong.output
+
+
+def test_a_killed_node_comes_back_without_a_jump_of_the_others(ros):
+    states = ros.collect(JointState, "joint_states")
+    first = ros.start(*NODE, "-p", "robot:=pa10")
+    ros.wait(lambda: states, 20.0, what="the first node")
+    first.kill()
+    states.clear()
+    ros.start(*NODE, "-p", "robot:=pa10")
+    ros.wait(lambda: states, 20.0, what="the second node")
+    assert positions(states[0])["s2"] == pytest.approx(math.pi / 4, abs=0.02), "it begins where it starts"
+
+
+def test_a_recorded_run_is_a_log(ros, tmp_path):
+    path = tmp_path / "run.mcap"
+    node = made(ros, robot="four_bar", idle="release", record=str(path))
+    ros.wait(lambda: node.loop.latest.t > 0.3, what="0.3 s of motion")
+    ros.remove(node)
+    log = ada.Log.load(path)
+    assert log.info.get("complete", True)
+    assert log.t[-1] > 0.29
+    assert np.allclose(np.diff(log.t), 0.004)
+    assert log.energy_drift < 1e-8
+    assert np.max(log.loop_gap) < 1e-12

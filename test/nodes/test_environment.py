@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the start of nodes finds out about ROS 2 around it; most of it in made-up installations."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ada_dynamics.nodes.kit import environment
+from ada_dynamics.nodes.kit.environment import (
+    MARK,
+    can_send_tf,
+    child_environment,
+    mixed_installations,
+    prepare,
+    ros_problem,
+)
+
+has_wheels = pytest.mark.skipif(environment.wheels_version() is None, reason="rclpy is not from PyPI here")
+
+
+@pytest.fixture
+def wheels(monkeypatch):
+    monkeypatch.setattr(environment, "wheels_version", lambda: "7.1.6")
+    for name in ("AMENT_PREFIX_PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "ROS_DISTRO", "RMW_IMPLEMENTATION"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def no_wheels(monkeypatch):
+    monkeypatch.setattr(environment, "wheels_version", lambda: None)
+
+
+def installed_ros(folder: Path) -> Path:
+    """The files of an installed ROS 2 that tell it from others."""
+    for name in (
+        "share/ament_index/resource_index/packages/rclpy",
+        "lib/python3.12/site-packages/rclpy/__init__.py",
+        "lib/librcl.so",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+# where packages are looked up
+
+
+def test_package_look_ups_find_the_wheels(monkeypatch, wheels):
+    prepare()
+    assert os.environ["AMENT_PREFIX_PATH"] == sys.prefix
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "/mine")
+    prepare()
+    assert os.environ["AMENT_PREFIX_PATH"] == "/mine"
+
+
+def test_without_wheels_nothing_is_set(monkeypatch, no_wheels):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    prepare()
+    assert "AMENT_PREFIX_PATH" not in os.environ
+
+
+# child processes
+
+
+def test_a_child_does_not_inherit_what_the_wheels_did(wheels):
+    libs = f"{sys.prefix}/lib/python3.11/site-packages/ros_rcl.libs"
+    parent = {MARK: "1", "LD_LIBRARY_PATH": f"{sys.prefix}/lib:/opt/cuda/lib:{libs}", "HOME": "/home/me"}
+    child = child_environment(parent)
+    assert child == {"LD_LIBRARY_PATH": "/opt/cuda/lib", "HOME": "/home/me", "AMENT_PREFIX_PATH": sys.prefix}
+    assert MARK in parent, "the argument stays as it is"
+
+
+def test_folders_of_another_environments_wheels_go_too(wheels):
+    libs = "/other/lib/python3.12/site-packages/ros_rcl.libs"
+    child = child_environment({MARK: "1", "LD_LIBRARY_PATH": f"{libs}:/other/lib:/opt/cuda/lib"})
+    assert child["LD_LIBRARY_PATH"] == "/opt/cuda/lib"
+
+
+def test_without_the_mark_the_users_own_library_path_stays(no_wheels):
+    assert child_environment({"LD_LIBRARY_PATH": f"{sys.prefix}/lib"}) == {"LD_LIBRARY_PATH": f"{sys.prefix}/lib"}
+
+
+@has_wheels
+def test_rclpy_loads_in_a_child_of_a_process_that_has_it_loaded():
+    code = "import rclpy, sys; sys.exit(rclpy.ok())"
+    assert subprocess.run([sys.executable, "-c", code], env=child_environment(), check=False).returncode == 0
+
+
+# wheels and an installed ROS 2 together
+
+
+def test_wheels_alone_are_not_mixed(monkeypatch, wheels):
+    assert mixed_installations() is None
+    monkeypatch.setenv("AMENT_PREFIX_PATH", sys.prefix)
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")  # set in ROS 2's container images, sourced or not
+    assert mixed_installations() is None
+
+
+def test_a_workspace_on_top_of_wheels_is_not_mixed(monkeypatch, wheels, tmp_path):
+    index = tmp_path / "share/ament_index/resource_index/packages"
+    index.mkdir(parents=True)
+    (index / "my_robot").touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path}:{sys.prefix}")
+    assert mixed_installations() is None
+
+
+@pytest.mark.parametrize(
+    "name, part",
+    [
+        ("AMENT_PREFIX_PATH", ""),
+        ("PYTHONPATH", "lib/python3.12/site-packages"),
+        ("LD_LIBRARY_PATH", "lib"),
+    ],
+)
+def test_a_sourced_ros_beside_wheels_is_warned_of_with_the_fix(monkeypatch, wheels, tmp_path, name, part):
+    monkeypatch.setenv(name, str(installed_ros(tmp_path) / part))
+    warning = mixed_installations()
+    for word in (str(tmp_path), name, "ros-rclpy 7.1.6", "no setup.bash", "without the extra [ros]"):
+        assert word in warning
+    monkeypatch.setattr(environment, "wheels_version", lambda: None)
+    assert mixed_installations() is None, "a sourced ROS alone is fine"
+
+
+def test_an_installation_is_named_once(monkeypatch, wheels, tmp_path):
+    installed_ros(tmp_path)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib/python3.12/site-packages"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
+    assert mixed_installations().count(str(tmp_path)) == 1
+
+
+def test_an_rclpy_from_elsewhere_is_found(monkeypatch, wheels, tmp_path):
+    elsewhere = installed_ros(tmp_path) / "lib/python3.12/site-packages/rclpy/__init__.py"
+    monkeypatch.setattr(environment, "_origin", lambda name: elsewhere)
+    assert str(elsewhere.parent) in mixed_installations()
+
+
+# why nodes cannot run
+
+
+def hide(monkeypatch, *modules):
+    found = importlib.util.find_spec
+    hidden = lambda name, *rest: None if name in modules else found(name, *rest)  # noqa: E731
+    monkeypatch.setattr(importlib.util, "find_spec", hidden)
+
+
+def on(monkeypatch, system, machine, python):
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(sys, "version_info", (*python, 0, "final", 0))
+
+
+@pytest.mark.parametrize(
+    "system, machine, python, words",
+    [
+        ("linux", "x86_64", (3, 11), ["pip install 'ada-dynamics[ros]'", "whose Python is 3.11"]),
+        ("linux", "aarch64", (3, 12), ["x86-64 Linux only (here: linux aarch64)", "whose Python is 3.12"]),
+        ("darwin", "arm64", (3, 12), ["here: darwin arm64"]),
+        ("linux", "x86_64", (3, 15), ["Python 3.10 to 3.14 only (here: 3.15)"]),
+    ],
+)
+def test_without_rclpy_it_says_what_to_install(monkeypatch, system, machine, python, words):
+    hide(monkeypatch, "rclpy")
+    on(monkeypatch, system, machine, python)
+    problem = ros_problem()
+    assert "rclpy" in problem
+    for word in words:
+        assert word in problem
+    assert "\n" not in problem
+
+
+def test_missing_message_packages_are_named(monkeypatch):
+    pytest.importorskip("rclpy")
+    hide(monkeypatch, "trajectory_msgs", "std_srvs")
+    assert "std_srvs, trajectory_msgs" in ros_problem()
+
+
+@pytest.mark.ros
+def test_where_everything_is_there_is_no_problem():
+    pytest.importorskip("rclpy")
+    assert ros_problem() is None
+
+
+@has_wheels
+def test_a_middleware_that_the_wheels_lack_is_refused_before_it_ends_the_process(monkeypatch):
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp")
+    problem = ros_problem()
+    assert "'rmw_cyclonedds_cpp'" in problem
+    assert problem.endswith("unset it, or use rmw_fastrtps_cpp.")
+    monkeypatch.setenv("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    assert ros_problem() is None
+
+
+@has_wheels
+def test_the_mark_of_another_environment_is_named_as_the_reason():
+    code = "from ada_dynamics.nodes.kit.environment import ros_problem; print(ros_problem())"
+    child = {**child_environment(), MARK: "1"}  # as inherited: with the mark, without our folders of libraries
+    child.pop("LD_LIBRARY_PATH", None)
+    done = subprocess.run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=True)
+    assert f"env -u {MARK} -u LD_LIBRARY_PATH" in done.stdout
+
+
+def test_tf_can_be_sent_where_its_messages_are(monkeypatch):
+    assert can_send_tf() is (importlib.util.find_spec("tf2_msgs") is not None)
+    monkeypatch.setitem(sys.modules, "tf2_msgs", None)
+    monkeypatch.delitem(sys.modules, "tf2_msgs.msg", raising=False)
+    assert not can_send_tf()

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message packages that PyPI lacks are built from definitions into a virtual environment, wholly or not at all."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("rosidl_generator_py", reason="the generators come with the wheels of ROS 2")
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.interfaces import toolchain
+from ada_dynamics.nodes.interfaces.__main__ import main
+from ada_dynamics.nodes.interfaces.build import DEFINITIONS, packages_in
+from ada_dynamics.nodes.interfaces.install import MARK
+from ada_dynamics.nodes.interfaces.prefix import this_prefix
+from ada_dynamics.simulation.record import messages
+
+WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
+TOOLS, LACKS = toolchain.find()
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels"),
+]
+needs_compilers = pytest.mark.skipif(TOOLS is None, reason=f"not here: {toolchain.in_words(LACKS)}")
+
+# What `ros2 topic info -v` says on released systems, from Jazzy to Lyrical.
+HASH = "RIHS01_e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087"
+USE_TF = """
+import json, rclpy
+from rclpy.serialization import deserialize_message, serialize_message
+from geometry_msgs.msg import TransformStamped
+from tf2_msgs.msg import TFMessage
+
+move = TransformStamped()
+move.header.stamp.sec, move.header.stamp.nanosec = 12, 345
+move.header.frame_id, move.child_frame_id = "world", "hand"
+move.transform.translation.x, move.transform.translation.z, move.transform.rotation.w = 2.5, -1.0, 0.5
+sent, received = TFMessage(transforms=[move]), []
+
+rclpy.init()
+node = rclpy.create_node("tester")
+node.create_subscription(TFMessage, "/tf", received.append, 10)
+publisher = node.create_publisher(TFMessage, "/tf", 10)
+for _ in range(200):
+    publisher.publish(sent)
+    rclpy.spin_once(node, timeout_sec=0.05)
+    if received:
+        break
+(known,) = node.get_publishers_info_by_topic("/tf")
+raw = serialize_message(sent)
+print(json.dumps([str(known.topic_type_hash), received[0] == sent, deserialize_message(raw, TFMessage) == sent,
+                  raw.hex()]))
+rclpy.try_shutdown()
+"""
+
+
+def child_environment(**more):
+    # This process' Python came from wheels, too, and left marks that another environment's Python must not see.
+    marks = ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "PYTHONPATH", "CC", "CXX")
+    kept = {name: value for name, value in os.environ.items() if name not in marks}
+    return {**kept, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF", **more}
+
+
+def run(python, *arguments, code=0, **environment):
+    result = subprocess.run(
+        [str(python), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        env=child_environment(**environment),
+        cwd="/",
+    )
+    assert result.returncode == code, f"{arguments}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result.stdout + result.stderr
+
+
+def builder(*arguments):
+    return ("-m", "ada_dynamics.nodes.interfaces", *arguments)
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Python of a new environment that sees the wheels of this one through links, without what was built here."""
+    return environment_of_links(tmp_path / "fresh")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Such an environment in which tf2_msgs was built, and what the builder said."""
+    python = environment_of_links(tmp_path_factory.mktemp("built") / "venv")
+    return python, run(python, *builder())
+
+
+def environment_of_links(root):
+    run(sys.executable, "-m", "venv", "--without-pip", root)
+    python = root / "bin/python"
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip())
+    here = Path(sys.prefix)
+    link_all(Path(sysconfig.get_path("platlib")), site)
+    link_all(here / "lib", root / "lib", "python")
+    link_all(here / "include", root / "include", "python")
+    link_all(here / "share", root / "share", "ament_index")
+    shutil.copytree(here / "share/ament_index", root / "share/ament_index")
+    for path in (root / "share/ament_index").rglob("tf2_msgs"):
+        path.unlink()
+    return python
+
+
+def link_all(source, target, but=" "):
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if not path.name.startswith((but, "tf2_msgs", "libtf2_msgs")) and not (target / path.name).exists():
+            (target / path.name).symlink_to(path)
+
+
+def site_of(python):
+    (site,) = python.parents[1].glob("lib/python3*/site-packages")
+    return site
+
+
+def definitions(folder, **packages):
+    """A folder of packages: name="kind/Type.kind" and its text."""
+    for package, files in packages.items():
+        for name, text in files.items():
+            path = folder / package / name.rsplit(".", 1)[1] / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return folder
+
+
+@needs_compilers
+def test_transforms_travel_over_dds_as_the_type_that_released_systems_use(built):
+    python, said = built
+    assert "tf2_msgs: built in" in said
+    type_hash, same, same_again, raw = json.loads(run(python, "-c", USE_TF))
+    assert (type_hash, same, same_again) == (HASH, True, True)
+    numbers = np.array([2.5, 0.0, -1.0, 0.0, 0.0, 0.0, 0.5])
+    assert raw == messages.transforms("world", ["hand"]).fill_one(12_000_000_345, numbers).hex()
+
+
+@needs_compilers
+def test_a_second_build_finds_it_there_and_touches_nothing(built):
+    python, _ = built
+    files = {path: path.stat().st_mtime_ns for path in (site_of(python) / "tf2_msgs").rglob("*.so")}
+    assert files
+    assert "tf2_msgs: there already" in run(python, *builder())
+    assert files == {path: path.stat().st_mtime_ns for path in files}
+
+
+@needs_compilers
+def test_what_was_built_with_other_wheels_is_built_again(built):
+    python, _ = built
+    mark = site_of(python) / "tf2_msgs" / MARK
+    was = mark.read_text()
+    mark.write_text(was.replace("ros-rclpy", "ros-rclpy-of-last-year"))
+    assert "tf2_msgs: built in" in run(python, *builder())
+    assert mark.read_text() == was
+    assert json.loads(run(python, "-c", USE_TF))[0] == HASH
+
+
+@needs_compilers
+def test_a_package_that_came_from_elsewhere_is_left_alone_even_by_force(fresh):
+    foreign = site_of(fresh) / "tf2_msgs"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("")
+    assert "tf2_msgs: there already" in run(fresh, *builder("--force"))
+    assert [path.name for path in foreign.iterdir()] == ["__init__.py"]
+
+
+@needs_compilers
+def test_a_killed_build_leaves_nothing_that_imports_and_the_next_one_succeeds(fresh, tmp_path):
+    hanging = tmp_path / "hanging"
+    os.mkfifo(tmp_path / "started")
+    hanging.write_text(f"#!/bin/sh\necho > {tmp_path}/started\nexec sleep 100\n")
+    hanging.chmod(0o755)
+    child = subprocess.Popen(
+        [fresh, *builder()], env=child_environment(CC=str(hanging)), cwd="/", start_new_session=True
+    )
+    try:
+        (tmp_path / "started").read_text()  # comes when the first compiler runs
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait(10)
+    root = fresh.parents[1]
+    assert list(root.glob(".ada_interfaces-*"))
+    assert "No module named 'tf2_msgs'" in run(fresh, "-c", "import tf2_msgs", code=1)
+    assert "tf2_msgs: built in" in run(fresh, *builder())
+    assert not list(root.glob(".ada_interfaces-*"))
+    run(fresh, "-c", "from tf2_msgs.msg import TFMessage; TFMessage()")
+
+
+@needs_compilers
+def test_of_two_builds_at_once_one_builds_and_both_succeed(fresh):
+    said = []
+    threads = [threading.Thread(target=lambda: said.append(run(fresh, *builder()))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted("built in" in text for text in said) == [False, True]
+    run(fresh, "-c", "from tf2_msgs.msg import TFMessage; TFMessage()")
+
+
+USE_SERVICE = """
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rooms.srv import Measure
+from shapes.msg import Box
+from std_msgs.msg import Header
+
+def answer(request, response):
+    response.volume = request.box.sides[0] * request.box.sides[1] * request.box.sides[2]
+    response.label = request.box.header.frame_id
+    return response
+
+rclpy.init()
+node = rclpy.create_node("tester")
+node.create_service(Measure, "measure", answer)
+client = node.create_client(Measure, "measure")
+assert client.wait_for_service(10)
+box = Box(header=Header(frame_id="kitchen"), sides=[2.0, 3.0, 4.0])
+future = client.call_async(Measure.Request(box=box))
+rclpy.spin_until_future_complete(node, future, timeout_sec=10)
+print(future.result().volume, future.result().label)
+rclpy.try_shutdown()
+"""
+
+
+@needs_compilers
+def test_packages_of_ones_own_may_use_one_another_and_have_services(built, tmp_path):
+    python, _ = built
+    folder = definitions(
+        tmp_path,
+        rooms={"Measure.srv": "shapes/Box box\n---\nfloat64 volume\nstring label\n"},
+        shapes={"Box.msg": "std_msgs/Header header\nfloat64[3] sides\n"},
+    )
+    said = run(python, *builder("--from", folder))
+    assert said.index("shapes: built") < said.index("rooms: built")
+    assert run(python, "-c", USE_SERVICE).split() == ["24.0", "kitchen"]
+
+
+USE_ACTION = """
+import rclpy
+from chores.action import Tidy
+from rclpy.action import ActionClient, ActionServer
+
+def tidy(goal):
+    goal.publish_feedback(Tidy.Feedback(left=len(goal.request.where)))
+    goal.succeed()
+    return Tidy.Result(done=True)
+
+rclpy.init()
+node = rclpy.create_node("tester")
+server = ActionServer(node, Tidy, "tidy", tidy)
+client = ActionClient(node, Tidy, "tidy")
+assert client.wait_for_server(10)
+heard = []
+sent = client.send_goal_async(Tidy.Goal(where=["kitchen", "hall"]), lambda message: heard.append(message.feedback.left))
+rclpy.spin_until_future_complete(node, sent, timeout_sec=10)
+result = sent.result().get_result_async()
+rclpy.spin_until_future_complete(node, result, timeout_sec=10)
+print(heard, result.result().result.done)
+server.destroy()
+rclpy.try_shutdown()
+"""
+
+
+@needs_compilers
+@pytest.mark.slow
+def test_packages_of_ones_own_may_have_actions(built, tmp_path):
+    python, _ = built
+    definition = "string[] where\n---\nbool done\n---\nuint32 left\n"
+    run(python, *builder("--from", definitions(tmp_path, chores={"Tidy.action": definition})))
+    assert run(python, "-c", USE_ACTION).strip() == "[2] True"
+
+
+@needs_compilers
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("float65 x\n", "Bad.msg: the generators of ROS 2 refuse it"),
+        ("not a definition\n", "Bad.msg: the generators of ROS 2 refuse it"),
+        ("nav_msgs/Path path\n", "pip install ros-nav-msgs"),
+    ],
+)
+def test_a_definition_that_cannot_be_built_is_named_with_the_reason(tmp_path, capsys, text, says):
+    folder = definitions(tmp_path, shapes={"Bad.msg": text})
+    assert main(["--from", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert "Traceback" not in said
+    assert len(said.splitlines()) == 1
+    assert not list(Path(sys.prefix).glob("**/site-packages/shapes"))
+
+
+@needs_compilers
+def test_what_a_compiler_refuses_is_told_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("CC", "false")
+    assert main(["--from", str(definitions(tmp_path, shapes={"Box.msg": "float64 side\n"}))]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(Path(sys.prefix).glob(".ada_interfaces-*"))
+
+
+@pytest.fixture
+def unbuilt(tmp_path):
+    """Options of the builder for a package that is nowhere."""
+    return ["--from", str(definitions(tmp_path, shapes={"Box.msg": "float64 side\n"}))]
+
+
+def test_a_missing_compiler_is_named_with_the_apt_line_and_may_be_waived(unbuilt, capsys, monkeypatch):
+    for name in ("CC", "CXX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert main(unbuilt) == 2
+    said = capsys.readouterr().err
+    assert "a C compiler (gcc or cc) and a C++ compiler (g++ or c++) not found" in said
+    assert "sudo apt install g++" in said
+    assert main([*unbuilt, "--optional"]) == 0
+    assert capsys.readouterr().err.startswith("Not built: shapes cannot be built: a C compiler")
+
+
+def test_missing_headers_of_python_are_named_with_the_apt_line(unbuilt, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda kind: str(tmp_path))
+    assert main(unbuilt) == 2
+    said = capsys.readouterr().err
+    assert "Python.h" in said
+    assert f"{toolchain.headers_package()}" in said
+    assert toolchain.headers_package() in ("python3-dev", f"python3.{sys.version_info.minor}-dev")
+
+
+def test_a_compiler_that_the_user_named_and_that_is_not_there_is_named(unbuilt, capsys, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler -O3")
+    assert main(unbuilt) == 2
+    said = capsys.readouterr().err
+    assert "'no-such-compiler' that CXX names" in said
+    assert "apt" not in said or "g++" not in said.split("apt", 1)[1]
+
+
+def test_a_python_that_is_no_virtual_environment_is_refused(unbuilt, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert main(unbuilt) == 2
+    assert "python3 -m venv .venv" in capsys.readouterr().err
+
+
+def test_a_sourced_ros_is_refused_and_its_own_package_named():
+    with pytest.raises(InputError, match="sudo apt install ros-jazzy-tf2-msgs"):
+        this_prefix({"ROS_DISTRO": "jazzy"})
+
+
+def test_an_environment_without_the_wheels_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    with pytest.raises(InputError, match=r"pip install .ada_dynamics\[ros\]"):
+        this_prefix({})
+
+
+def test_packages_come_after_those_that_they_use(tmp_path):
+    folder = definitions(
+        tmp_path,
+        a_first={"A.msg": "z_last/Z z\n"},
+        m_middle={"M.srv": "a_first/A[] a\n---\n"},
+        z_last={"Z.msg": "float64 x  # of m_middle/M\n"},
+    )
+    assert list(packages_in(folder)) == ["z_last", "a_first", "m_middle"]
+
+
+def test_folders_without_usable_packages_are_refused(tmp_path, capsys):
+    with pytest.raises(InputError, match="has no interface packages"):
+        packages_in(tmp_path)
+    with pytest.raises(InputError, match="has no interface packages"):
+        packages_in(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="small letters"):
+        packages_in(definitions(tmp_path / "name", **{"Big-Name": {"A.msg": "bool a\n"}}))
+    with pytest.raises(InputError, match="in a circle: "):
+        packages_in(definitions(tmp_path / "circle", one={"A.msg": "two/B b\n"}, two={"B.msg": "one/A a\n"}))
+    assert main(["--only", "tf_msgs"]) == 2
+    assert "Did you mean 'tf2_msgs'" in capsys.readouterr().err
+
+
+def test_the_definitions_that_the_package_brings_are_those_that_pypi_lacks():
+    assert list(packages_in(DEFINITIONS)) == ["tf2_msgs"]

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrenches of joints as the node tells them: they explain the motion of every link, and have the bytes of ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
+from ada_dynamics.simulation.contact_frames import ContactFrame
+from ada_dynamics.simulation.stops import JointStops
+
+G = 9.81
+
+
+class Row(NamedTuple):
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    external: Mapping[str, np.ndarray] = {}
+    contact: Mapping[str, np.ndarray] = {}
+
+
+def state(model, seed=3):
+    """A random state with closed loops, its dynamics, and efforts of the motors."""
+    rng = np.random.default_rng(seed)
+    start = np.array(ada.assemble(model)) if model.loops else model.random_state(rng)[0]
+    dynamics = ada.Dynamics(model, pose=start if model.loops else None)
+    q, v = dynamics.project(start, rng.normal(size=model.nv))
+    tau = np.zeros(model.nv)
+    for joint in model.actuated:
+        tau[model.v_index(joint)] = rng.normal()
+    return dynamics, Row(0.5, q, v, tau)
+
+
+def momentum_rate(model, dynamics, row, a, link):
+    """Rate of momentum of a link: force, and moment about its origin, in the world's axes (Newton, Euler)."""
+    body, pose = model.links[link], dynamics.pose(link, row.q)
+    velocity, rate = dynamics.velocity(link, row.q, row.v), dynamics.acceleration(link, row.q, row.v, a)
+    R, w, alpha = pose[:3, :3], velocity[3:], rate[3:]
+    r, inertia = R @ body.com, R @ body.inertia @ R.T
+    force = body.mass * (rate[:3] + np.cross(alpha, r) + np.cross(w, np.cross(w, r)))
+    spin = inertia @ alpha + np.cross(w, inertia @ w)
+    return np.concatenate([force, spin + np.cross(r, force)])
+
+
+def at_point(wrench, shift):
+    """A wrench about a point, about one that lies `shift` away from there; world's axes."""
+    return np.concatenate([wrench[:3], wrench[3:] - np.cross(shift, wrench[:3])])
+
+
+def hung():
+    """Three rods in a row that hang from the world by a ball at their end."""
+    builder = ada.Builder("hung")
+    builder.link("base")
+    for i in range(3):
+        parent = f"rod_{i - 1}" if i else "base"
+        builder.link(f"rod_{i}", mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
+        builder.joint(f"turn_{i}", "revolute", parent, f"rod_{i}", xyz=(i, 0, 0), axis=(0, 1, 0))
+    builder.loop("end", "spherical", "rod_2", "world", parent_xyz=(1, 0, 0), child_xyz=(2.2, 0, -1.0))
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", ["pa10", "floating_6", "five_bar", "bennett", "hung"])
+def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
+    model = hung() if name == "hung" else ada.load(name)
+    dynamics, row = state(model)
+    rng = np.random.default_rng(1)
+    moving = [link for link in model.links if link not in (model.root, "world")]
+    pushed, first, second = moving[-1], moving[-1], moving[0]
+    frames = {
+        "ground": ContactFrame(first, (0.1, -0.2, 0.05)),
+        "pair": ContactFrame(first, (0.0, 0.1, 0.0), second),
+        "idle": ContactFrame(first, (0.0, 0.0, 0.0)),
+    }
+    contact = {"ground": rng.normal(size=6), "pair": rng.normal(size=6), "idle": np.zeros(6)}
+    row = row._replace(external={pushed: rng.normal(size=6)}, contact=contact)
+    loads = JointLoads(model, dynamics, contact_frames=frames)
+    found = loads.at(row)
+    a = dynamics.forward(row.q, row.v, row.tau, loads._applied(row))
+
+    poses = dynamics.poses(row.q)
+    left = {link: -momentum_rate(model, dynamics, row, a, link) for link in moving}
+
+    def act(link, wrench, point):
+        """Add a wrench about a point of the world, in its axes."""
+        if link in left:
+            left[link] += at_point(wrench, poses[link][:3, 3] - point)
+
+    for link in moving:
+        body, pose = model.links[link], poses[link]
+        weight = np.concatenate([body.mass * np.array(model.gravity), np.zeros(3)])
+        act(link, weight, pose[:3, 3] + pose[:3, :3] @ body.com)
+    parents = {**{j.name: j.parent for j in model.joints.values()}, **{j.name: j.parent for j in model.loops.values()}}
+    for joint, wrench in {**found, "pushed": row.external[pushed]}.items():
+        child = loads.links.get(joint, pushed)
+        pose = poses[child]
+        turned = np.concatenate([pose[:3, :3] @ wrench[:3], pose[:3, :3] @ wrench[3:]])
+        act(child, turned, pose[:3, 3])
+        act(parents.get(joint), -turned, pose[:3, 3])
+    for name, frame in frames.items():
+        pose = poses[frame.link]
+        place = pose[:3, 3] + pose[:3, :3] @ np.asarray(frame.xyz)
+        act(frame.link, contact[name], place)
+        act(frame.other, -contact[name], place)
+    # Rounding of a few dozen terms; the largest of them are the weight and the accelerations of light links.
+    largest = max(np.max(np.abs(w)) for w in found.values())
+    for link, rest in left.items():
+        assert np.max(np.abs(rest)) < 1e-9 * (1.0 + largest), link
+
+
+def pendulum(damping=0.0, friction=0.0):
+    """A mass of 2 kg, 1 m below its pivot, that turns about y and can go no further than 0.5 rad."""
+    builder = ada.Builder("pendulum")
+    builder.link("base")
+    builder.link("rod", mass=2.0, com=(0, 0, -1.0), inertia=(0.1, 0.1, 0.1))
+    limits = ada.model.Limits(lower=-0.5, upper=0.5)
+    builder.joint("pivot", "revolute", "base", "rod", axis=(0, 1, 0), limits=limits, friction=friction)
+    return builder.build()
+
+
+def test_a_pendulum_at_rest_hangs_with_its_weight_on_its_pivot():
+    model = pendulum()
+    found = JointLoads(model, ada.Dynamics(model)).at(Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1)))
+    assert found["pivot"] == pytest.approx([0, 0, 2 * G, 0, 0, 0], abs=1e-12)
+
+
+def test_stops_and_friction_count_among_what_the_joint_carries():
+    model = pendulum(friction=0.7)
+    stops = JointStops(stiffness=1000.0, damping=0.0)
+    without = ada.Dynamics(ada.simulation.system.frictionless(model))
+    loads = JointLoads(model, without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
+    row = Row(0.0, np.array([0.6]), np.array([2.0]), np.array([3.0]))
+    # Motor, stop at a depth of 0.1 rad, and friction that is all there at this speed.
+    assert loads.at(row)["pivot"][4] == pytest.approx(3.0 - 100.0 - 0.7, abs=1e-9)
+
+
+def test_a_joint_without_stops_and_friction_has_no_efforts_of_its_own():
+    assert passive_efforts(pendulum()) is None
+
+
+def test_the_load_of_a_lifting_contact_leaves_the_joint():
+    """A foot that the ground carries wholly: what hangs on it by a joint is the rest."""
+    builder = ada.Builder("feet")
+    builder.link("body", mass=3.0, inertia=(0.1, 0.1, 0.1))
+    builder.link("foot", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("knee", "prismatic", "body", "foot", xyz=(0, 0, -1), axis=(0, 0, 1))
+    model = builder.build("floating")
+    frames = {"sole": ContactFrame("foot", (0.0, 0.0, 0.0))}
+    loads = JointLoads(model, ada.Dynamics(model), ["knee"], contact_frames=frames)
+    # The motor holds the body up, so that nothing moves: 3 kg press on the foot.
+    tau = np.zeros(model.nv)
+    tau[model.v_index("knee")] = -3.0 * G
+    row = Row(0.0, model.neutral(), np.zeros(model.nv), tau, {}, {"sole": np.array([0, 0, 4 * G, 0, 0, 0])})
+    assert loads.at(row)["knee"] == pytest.approx([0, 0, -3 * G, 0, 0, 0], abs=1e-9)
+    assert list(loads.links.items()) == [("knee", "foot")]
+
+
+def test_all_joints_are_those_that_carry_something():
+    model = ada.load("khr1")
+    assert set(JointLoads(model, ada.Dynamics(model)).links) == set(model.joints) - {"root_joint"}
+    assert JointLoads(model, ada.Dynamics(model), []).links == {}
+
+
+def test_a_joint_that_nobody_has_is_refused_with_near_names():
+    model = pendulum()
+    with pytest.raises(InputError, match="Did you mean 'pivot'"):
+        JointLoads(model, ada.Dynamics(model), ["pivott"])
+
+
+def test_a_contact_without_a_place_is_refused():
+    model = pendulum()
+    row = Row(0.0, np.zeros(1), np.zeros(1), np.zeros(1), {}, {"toe": np.ones(6)})
+    with pytest.raises(InputError, match="where contact 'toe' is"):
+        JointLoads(model, ada.Dynamics(model)).at(row)
+
+
+def test_wrenches_that_the_motion_leaves_open_are_named():
+    arm, bar = ada.load("pa10"), ada.load("four_bar")
+    dynamics, row = state(arm)
+    loads = JointLoads(arm, dynamics)
+    loads.at(row)
+    assert loads.not_unique == ()
+    dynamics, row = state(bar)  # parallel axes: what acts across the plane is not determined
+    loads = JointLoads(bar, dynamics, ["closing", "joint_2"])
+    loads.at(row)
+    assert loads.not_unique == ("closing", "joint_2")
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+@pytest.mark.ros
+def test_wrenches_have_the_bytes_of_ros_in_the_frame_of_the_child_link():
+    serialization = pytest.importorskip("rclpy.serialization")
+    geometry_msgs = pytest.importorskip("geometry_msgs.msg")
+    model = ada.load("five_bar")
+    dynamics, row = state(model)
+    loads = JointLoads(model, dynamics)
+    stamp = 12_000_000_034
+    for joint, raw in WrenchMessages(loads).encode(row, stamp).items():
+        found = serialization.deserialize_message(raw, geometry_msgs.WrenchStamped)
+        assert (found.header.stamp.sec, found.header.stamp.nanosec) == (12, 34)
+        assert found.header.frame_id == loads.links[joint]
+        parts = [getattr(part, k) for part in (found.wrench.force, found.wrench.torque) for k in "xyz"]
+        assert parts == loads.at(row)[joint].tolist()
+        theirs = serialization.serialize_message(found)
+        assert all(own in (their, 0) for own, their in zip(raw, theirs, strict=False))
+
+
+def test_a_loop_that_is_fixed_to_the_world_has_the_name_of_the_worlds_frame():
+    pytest.importorskip("mcap_ros2")
+    from mcap_ros2._dynamic import generate_dynamic
+
+    from ada_dynamics.simulation.record.messages import DEFINITIONS, WRENCH
+
+    model = hung()
+    dynamics, row = state(model)
+    raw = WrenchMessages(JointLoads(model, dynamics, ["end"]), "odom").encode(row, 0)["end"]
+    assert generate_dynamic(WRENCH, DEFINITIONS[WRENCH])[WRENCH](raw).header.frame_id == "odom"
+
+
+@pytest.mark.ros
+def test_topics_have_names_that_ros_allows_and_no_two_the_same():
+    validate = pytest.importorskip("rclpy.validate_topic_name").validate_topic_name
+    names = ["knee", "left knee", "left/knee", "left_knee", "1st", "Größe", "-"]
+    found = topic_names(names)
+    assert list(found) == names
+    assert len(set(found.values())) == len(names)
+    assert found["knee"] == "knee"
+    assert all(validate(f"wrench/{name}") and "/" not in name for name in found.values())

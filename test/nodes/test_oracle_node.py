@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The oracle node on real topics: it finds its robot, compares, says what is wrong, and can come and go."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("pinocchio")
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.oracle_node import ROWS, OracleNode
+from ada_dynamics.nodes.outgoing import StateMessages
+
+pytestmark = pytest.mark.ros
+
+OK, WARN, ERROR, STALE = (bytes([i]) for i in range(4))
+
+
+class Row(NamedTuple):
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+
+
+class Robot:
+    """Publishes what a dynamics node does, one state at a time."""
+
+    def __init__(self, ros, name, base=None, description=None, states=True):
+        self.ros, self.model = ros, ada.load(name, base=base)
+        rng = np.random.default_rng(1)
+        q = np.array(ada.assemble(self.model)) if self.model.loops else self.model.random_state(rng)[0]
+        dynamics = ada.Dynamics(self.model, pose=q if self.model.loops else None)
+        q, v = dynamics.project(q, rng.normal(size=self.model.nv))
+        tau = np.zeros(self.model.nv)
+        for joint in self.model.actuated:
+            tau[self.model.v_index(joint)] = rng.normal()
+        self.row = Row(0.0, q, v, tau)
+        self.messages = StateMessages(self.model, dynamics)
+        self._description = ros.publisher(String, "robot_description", qos.LATCHED)
+        self._joints = ros.publisher(JointState, "joint_states", qos.STATES)
+        self._state = ros.publisher(Float64MultiArray, "dynamics_node/state", qos.SENSOR) if states else None
+        self.describe(ada.load(name, base="fixed").source if description is None else description)
+
+    def describe(self, text):
+        self._description.publish(String(data=text))
+
+    def publish(self, row=None, joints=None):
+        self._joints.publish(joints or self.messages.joint_state(row or self.row, 1))
+        if self._state is not None:
+            self._state.publish(self.messages.state(row or self.row))
+
+    def until(self, condition, what, **options):
+        """Publish again and again until something happens."""
+
+        def publish_and_look():
+            self.publish(**options)
+            return condition()
+
+        return self.ros.wait(publish_and_look, timeout=20.0, what=what)
+
+
+def started(ros, **parameters):
+    """The node, its reports and its differences."""
+    overrides = [Parameter(name, value=value) for name, value in {"rate": 100.0, **parameters}.items()]
+    arrays = ros.collect(DiagnosticArray, "/diagnostics")
+    differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
+    return ros.add(OracleNode(context=ros.context, parameter_overrides=overrides)), arrays, differences
+
+
+def last(arrays):
+    """The newest report, or None."""
+    return arrays[-1].status[0] if arrays else None
+
+
+def report(arrays, level):
+    """The newest report, if it has this level."""
+    newest = last(arrays)
+    return newest if newest is not None and newest.level == level else None
+
+
+def assert_agreement(found, nv):
+    rows, joints = found.layout.dim
+    assert (rows.size, rows.stride, rows.label) == (6, 6 * nv, ",".join(ROWS))
+    assert (joints.size, joints.stride, len(joints.label.split(","))) == (nv, nv, nv)
+    ours, theirs, difference, *efforts = np.reshape(found.data, (6, nv))
+    for mine, other, rest in ((ours, theirs, difference), efforts):
+        assert mine == pytest.approx(other, abs=1e-8, rel=1e-8)
+        assert np.array_equal(rest, mine - other)
+        assert np.max(np.abs(mine)) > 1e-3
+
+
+@pytest.mark.parametrize(("name", "base"), [("pa10", None), ("four_bar", None), ("floating_6", "floating")])
+def test_the_oracle_confirms_our_dynamics_on_the_topics_of_a_robot(ros, name, base):
+    robot = Robot(ros, name, base)
+    _, arrays, differences = started(ros)
+    found = robot.until(lambda: differences and differences[-1], "a comparison")
+    assert_agreement(found, robot.model.nv)
+    status = robot.until(lambda: report(arrays, OK), "a good report")
+    assert status.name == "oracle_node: comparison with pinocchio"
+    values = {pair.key: pair.value for pair in status.values}
+    assert int(values["compared"]) > 0
+    assert (values["over tolerance"], values["refused messages"]) == ("0", "0")
+    assert float(values["accelerations: largest difference"]) < 1e-8 * float(values["accelerations: largest number"])
+    assert values["velocities"] == str(robot.model.nv)
+
+
+def test_joint_states_alone_are_enough_for_a_fixed_arm(ros):
+    robot = Robot(ros, "planar_3r", states=False)
+    _, _, differences = started(ros)
+    assert_agreement(robot.until(lambda: differences and differences[-1], "a comparison"), 3)
+
+
+def test_loops_in_the_description_are_compared_with_loops(ros):
+    robot = Robot(ros, "five_bar")
+    assert "loop_joint" in robot.model.source
+    node, _, differences = started(ros)
+    robot.until(lambda: differences, "a comparison")
+    assert node._watch.model.loop_names == ["tip"]
+
+
+def test_a_difference_over_the_tolerance_is_a_warning(ros):
+    robot = Robot(ros, "pa10")
+    _, arrays, _ = started(ros, relative_tolerance=0.0, absolute_tolerance=0.0)
+    status = robot.until(lambda: report(arrays, WARN), "a warning")
+    assert "differ from pinocchio's by" in status.message
+    assert "most at" in status.message
+    assert int({pair.key: pair.value for pair in status.values}["over tolerance"]) > 0
+
+
+def test_open_loops_are_not_compared_and_the_report_says_so(ros):
+    robot = Robot(ros, "four_bar")
+    _, arrays, differences = started(ros)
+    opened = robot.row._replace(q=robot.row.q + np.array([0.0, 0.01, 0.0]))
+    status = robot.until(lambda: report(arrays, WARN), "a warning", row=opened)
+    assert status.message.startswith("not comparable: the loops are open by")
+    assert np.isnan(differences[-1].data).all()
+
+
+def test_without_states_the_report_is_stale(ros):
+    robot = Robot(ros, "planar_3r")
+    _, arrays, differences = started(ros, stale_after=0.1)
+    status = ros.wait(lambda: report(arrays, STALE), what="a stale report")
+    assert "waiting for" in status.message
+    robot.until(lambda: differences, "a comparison")
+    ros.wait(lambda: (found := report(arrays, STALE)) and "no states for" in found.message, what="silence to be seen")
+
+
+def test_messages_that_say_too_little_are_refused_and_counted_and_harm_nothing(ros):
+    robot = Robot(ros, "planar_3r", states=False)
+    _, arrays, differences = started(ros, base="fixed")
+    bad = JointState(name=["joint_1"], position=[1.0], velocity=[0.0])
+    status = robot.until(lambda: report(arrays, WARN), "a warning", joints=bad)
+    assert "lacks joint" in status.message
+    assert not differences
+    robot.until(lambda: differences, "a comparison")
+    robot.until(lambda: report(arrays, OK), "a good report")
+
+
+def test_a_description_that_is_none_is_an_error_until_a_good_one_comes(ros):
+    robot = Robot(ros, "planar_3r", description="<robot name='broken'><link")
+    _, arrays, differences = started(ros)
+    robot.until(lambda: report(arrays, ERROR), "an error")
+    robot.describe("/etc/passwd")
+    robot.until(lambda: (found := report(arrays, ERROR)) and "must be the text of a URDF" in found.message, "a refusal")
+    robot.describe(robot.model.source)
+    robot.until(lambda: differences, "a comparison")
+    robot.until(lambda: report(arrays, OK), "a good report")
+
+
+def test_a_robot_that_starts_anew_as_another_one_is_followed(ros):
+    first = Robot(ros, "planar_3r")
+    node, _, differences = started(ros)
+    first.until(lambda: differences, "a comparison")
+    second = Robot(ros, "pa10")
+    second.until(lambda: differences[-1].layout.dim[1].size == 7, "a comparison of the second robot")
+    assert node._watch.model.name == second.model.name
+
+
+def test_without_pinocchio_the_report_names_the_extra(ros, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    robot = Robot(ros, "planar_3r")
+    _, arrays, differences = started(ros)
+    status = robot.until(lambda: report(arrays, ERROR), "an error")
+    assert "pip install 'ada_dynamics[oracle]'" in status.message
+    assert not differences
+
+
+def test_a_description_that_never_comes_ends_the_node_with_the_fix(ros):
+    node, _, _ = started(ros, description_timeout=0.05)
+    failure = ros.wait(lambda: node.failure, what="the end of its patience")
+    assert isinstance(failure, InputError)
+    assert "/robot_description within 0.05 s" in str(failure)
+    assert "description_timeout:=" in str(failure)
+
+
+def test_with_no_timeout_it_waits_for_ever(ros):
+    node, _, differences = started(ros, description_timeout=0.0)
+    assert not hasattr(node, "_deadline")
+    Robot(ros, "planar_3r").until(lambda: differences, "a comparison")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"base": "flying"}, "base"),
+        ({"rate": 0.0}, "rate"),
+        ({"gravity": [1.0]}, "three finite numbers"),
+        ({"relative_tolerance": -1.0}, "relative_tolerance"),
+        ({"tolerance": 1.0}, "relative_tolerance"),  # a near name
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_by_name(ros, parameters, reason):
+    overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+    with pytest.raises(InputError, match=reason):
+        OracleNode(context=ros.context, parameter_overrides=overrides)
+
+
+def test_the_rate_can_change_while_it_runs_and_a_bad_one_is_refused(ros):
+    node, _, _ = started(ros)
+    good, bad = node.set_parameters([Parameter("rate", value=20.0), Parameter("rate", value=-1.0)])
+    assert good.successful
+    assert not bad.successful
+    assert "rate" in bad.reason
+    assert node._loop.period == pytest.approx(0.05)
+
+
+def test_the_oracle_can_be_killed_and_started_again_beside_a_robot(ros):
+    robot = Robot(ros, "planar_3r")
+    differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
+    command = (sys.executable, "-m", "ada_dynamics.nodes.oracle_node", "--ros-args", "-p", "rate:=100.0")
+    process = ros.start(*command)
+    robot.until(lambda: differences, "a comparison")
+    process.kill()
+    del differences[:]
+    process = ros.start(*command)
+    robot.until(lambda: differences, "a comparison after its restart")
+    begin = time.monotonic()
+    assert process.stop() == 0, process.output
+    assert time.monotonic() - begin < 10.0
+    assert "waiting for a robot's description on /robot_description" in process.output
+    assert "Traceback" not in process.output

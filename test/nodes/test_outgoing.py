@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that leave the dynamics node: bytes as ROS lays them out, the numbers of the state bit for bit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.model import Mimic
+from ada_dynamics.nodes.outgoing import StateMessages
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.joint_states import JointStates
+
+ROBOTS = ("pa10", "hoap2", "four_bar", "parallel_gripper", "mixed")
+STAMP = 1_700_000_123_000_000_789  # [ns]
+
+
+class Row(NamedTuple):
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+
+
+def robot(name):
+    """A robot of the catalogue, or one with joints of all kinds whose root is afloat in Euler angles."""
+    if name != "mixed":
+        return ada.load(name)
+    builder = ada.Builder("mixed")
+    builder.link("foot", mass=1.0, inertia=(0.1, 0.2, 0.15))
+    before = "foot"
+    for kind in ("prismatic", "spherical", "fixed", "universal", "cylindrical", "planar", "continuous"):
+        builder.link(f"of_{kind}", mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag((0.1, 0.2, 0.15)))
+        axes = {"axis2": (0, 1, 0), "axis": (1, 0, 0)} if kind == "universal" else {}
+        builder.joint(f"joint_{kind}", kind, before, f"of_{kind}", xyz=(0.0, 0.1, 0.2), **axes)
+        before = f"of_{kind}"
+    return builder.build("floating_euler")
+
+
+def made(name, seed=0, world_frame="odom"):
+    """A model, its messages, and a random state of it, whose loops are open."""
+    model = robot(name)
+    rng = np.random.default_rng(seed)
+    q, v = model.random_state(rng)
+    dynamics = ada.Dynamics(model)
+    return model, dynamics, StateMessages(model, dynamics, world_frame), Row(12.3, q, v, rng.normal(size=model.nv))
+
+
+def parsed(kind, raw):
+    """A message as the decoder of mcap reads it, which knows nothing of ROS's own."""
+    dynamic = pytest.importorskip("mcap_ros2._dynamic")
+    return dynamic.generate_dynamic(kind, messages.DEFINITIONS[kind])[kind](raw)
+
+
+def assert_bytes_of_ros(raw, message):
+    """The very bytes of rclpy, but for gaps before aligned numbers: they hold anything there, and zeros in ours."""
+    serialization = pytest.importorskip("rclpy.serialization")
+    theirs = serialization.serialize_message(message)
+    assert serialization.deserialize_message(raw, type(message)) == message
+    assert 0 <= len(theirs) - len(raw) < 4  # the end of its buffer, likewise
+    assert all(own in (their, 0) for own, their in zip(raw, theirs, strict=False))
+    assert raw[:4] == theirs[:4]
+
+
+def stamp():
+    return pytest.importorskip("builtin_interfaces.msg").Time(sec=STAMP // 10**9, nanosec=STAMP % 10**9)
+
+
+# --- joint states ---------------------------------------------------------------------------------------------------
+@pytest.mark.ros
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_joint_state_has_the_bytes_of_ros(name):
+    sensor_msgs = pytest.importorskip("sensor_msgs.msg")
+    model, _, outgoing, row = made(name)
+    message = sensor_msgs.JointState(name=list(outgoing.joint_names))
+    message.header.stamp = stamp()
+    message.position, message.velocity, message.effort = map(list, JointStates(model).numbers(*row[1:]))
+    assert_bytes_of_ros(outgoing.joint_state(row, STAMP), message)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_joint_of_one_position_has_the_numbers_of_the_state_bit_for_bit(name):
+    model, _, outgoing, row = made(name)
+    awkward = (-0.0, 5e-324, np.nextafter(1.0, 2.0))
+    q, v, tau = (np.resize([*x, *awkward][::-1], len(x)) for x in row[1:])
+    found = parsed(messages.JOINT_STATE, outgoing.joint_state(Row(0.0, q, v, tau), STAMP))
+    assert (found.header.stamp.sec, found.header.stamp.nanosec) == (STAMP // 10**9, STAMP % 10**9)
+    assert found.name == list(outgoing.joint_names)
+    own = [n for n in model.joint_names if model.joints[n].nq == model.joints[n].nv == 1]
+    assert set(own) == {n for n in found.name if model.joints[n].mimic is None}
+    for joint in own:
+        i = found.name.index(joint)
+        numbers = [found.position[i], found.velocity[i], found.effort[i]]
+        wanted = [q[model.q_index(joint)][0], v[model.v_index(joint)][0], tau[model.v_index(joint)][0]]
+        assert np.array(numbers).tobytes() == np.array(wanted).tobytes()
+
+
+def test_passive_joints_of_a_loop_are_in_the_joint_states():
+    model, _, outgoing, _ = made("parallel_gripper")
+    assert set(outgoing.joint_names) > set(model.actuated)
+
+
+def test_a_mimic_joint_follows_its_driver_and_leaves_it_the_effort():
+    builder = ada.Builder("gripper")
+    for name in ("palm", "left", "right"):
+        builder.link(name, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    builder.joint("right_slide", "prismatic", "palm", "right", mimic=Mimic("left_slide", -2.0, 0.25))
+    builder.joint("left_slide", "prismatic", "palm", "left")
+    model = builder.build()
+    joints = JointStates(model)
+    assert joints.names == ("right_slide", "left_slide")
+    one = joints.numbers(np.array([0.5]), np.array([3.0]), np.array([7.0]))
+    assert [x.tolist() for x in one] == [[-0.75, 0.5], [-6.0, 3.0], [0.0, 7.0]]
+    many = joints.numbers(np.array([[0.5], [0.0]]), np.array([[3.0], [1.0]]), np.array([[7.0], [8.0]]))
+    assert many.position.tolist() == [[-0.75, 0.5], [0.25, 0.0]]
+    assert many.velocity.tolist() == [[-6.0, 3.0], [-2.0, 1.0]]
+    assert many.effort.tolist() == [[0.0, 7.0], [0.0, 8.0]]
+
+
+def test_a_recording_has_the_mimic_joints_too(tmp_path):
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder")
+    model = ada.load("parallel_gripper")
+    q = np.tile(model.neutral(), (2, 1))
+    path = ada.Log(model, [0.0, 0.1], q, np.zeros((2, model.nv))).to_mcap(tmp_path / "run.mcap")
+    with path.open("rb") as file:
+        found = reader.make_reader(file, decoder_factories=[decoder.DecoderFactory()])
+        names = next(message.name for _, channel, _, message in found.iter_decoded_messages(["/joint_states"]))
+    assert set(names) == {joint.name for joint in model.joints.values() if joint.nq == 1 or joint.mimic}
+
+
+# --- state and clock ------------------------------------------------------------------------------------------------
+@pytest.mark.ros
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_state_has_the_bytes_of_ros_and_names_its_parts(name):
+    std_msgs = pytest.importorskip("std_msgs.msg")
+    model, _, outgoing, row = made(name)
+    message = std_msgs.Float64MultiArray(data=[row.t, *row.q, *row.v, *row.tau])
+    for label, size in (("t", 1), ("q", model.nq), ("v", model.nv), ("tau", model.nv)):
+        message.layout.dim.append(std_msgs.MultiArrayDimension(label=label, size=size, stride=size))
+    assert_bytes_of_ros(outgoing.state(row), message)
+
+
+@pytest.mark.ros
+def test_the_clock_has_the_bytes_of_ros():
+    rosgraph_msgs = pytest.importorskip("rosgraph_msgs.msg")
+    assert_bytes_of_ros(made("pa10")[2].clock(STAMP), rosgraph_msgs.Clock(clock=stamp()))
+
+
+# --- transforms -----------------------------------------------------------------------------------------------------
+def rotation(x, y, z, w):
+    """Of a unit quaternion, by Rodrigues' formula."""
+    u = np.array([x, y, z])
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return (w * w - u @ u) * np.eye(3) + 2 * np.outer(u, u) + 2 * w * cross
+
+
+def steps(outgoing, row):
+    """By child, its parent and its 4x4 pose there, of all transforms."""
+    found = {}
+    for one in parsed(messages.TRANSFORMS, outgoing.transforms(row, STAMP)).transforms:
+        assert (one.header.stamp.sec, one.header.stamp.nanosec) == (STAMP // 10**9, STAMP % 10**9)
+        place, turn = one.transform.translation, one.transform.rotation
+        numbers = (place.x, place.y, place.z), (turn.x, turn.y, turn.z, turn.w)
+        found[one.child_frame_id] = one.header.frame_id, *numbers
+    for fixed in outgoing.static_transforms():
+        assert fixed.child not in found
+        found[fixed.child] = fixed.parent, fixed.xyz, fixed.xyzw
+    for child, (parent, xyz, xyzw) in found.items():
+        assert np.linalg.norm(xyzw) == pytest.approx(1.0, abs=1e-15)
+        T = np.eye(4)
+        T[:3, 3], T[:3, :3] = xyz, rotation(*xyzw)
+        found[child] = parent, T
+    return found
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_transforms_along_the_tree_lead_from_the_world_to_every_link(name):
+    model, dynamics, outgoing, row = made(name)
+    found = steps(outgoing, row)
+    assert set(found) == set(model.links)
+    for link in model.links:
+        T, at = np.eye(4), link
+        while at != "odom":
+            parent, step = found[at]
+            T, at = step @ T, parent
+        assert np.allclose(T, dynamics.pose(link, row.q), atol=2e-14)  # rounding of up to a dozen steps of up to 5 m
+
+
+@pytest.mark.ros
+def test_transforms_have_the_bytes_of_ros():
+    tf2_msgs, geometry_msgs = pytest.importorskip("tf2_msgs.msg"), pytest.importorskip("geometry_msgs.msg")
+    _, _, outgoing, row = made("hoap2")
+    raw = outgoing.transforms(row, STAMP)
+    message = tf2_msgs.TFMessage()
+    for one in parsed(messages.TRANSFORMS, raw).transforms:
+        real = geometry_msgs.TransformStamped(child_frame_id=one.child_frame_id)
+        real.header.frame_id, real.header.stamp = one.header.frame_id, stamp()
+        for part, fields in (("translation", "xyz"), ("rotation", "xyzw")):
+            for field in fields:
+                setattr(getattr(real.transform, part), field, getattr(getattr(one.transform, part), field))
+        message.transforms.append(real)
+    assert_bytes_of_ros(raw, message)
+
+
+def test_quaternions_turn_steadily_through_full_turns():
+    model = robot("pa10")
+    outgoing = StateMessages(model, ada.Dynamics(model))
+    zeros, last = np.zeros(7), {}
+    for angle in np.linspace(0.0, 4.0 * np.pi, 200):  # the quaternion itself is back after two turns
+        row = Row(0.0, np.full(7, angle), zeros, zeros)
+        for one in parsed(messages.TRANSFORMS, outgoing.transforms(row, STAMP)).transforms:
+            turn = one.transform.rotation
+            now = np.array([turn.x, turn.y, turn.z, turn.w])
+            # 0.063 rad between two rows are 0.032 of the quaternion's own angle.
+            assert np.linalg.norm(now - last.get(one.child_frame_id, now)) < 0.04
+            last[one.child_frame_id] = now
+
+
+def test_a_fixed_base_stands_in_the_world_unless_it_bears_that_name():
+    rows = made("pa10", world_frame="map")[2].static_transforms()
+    assert rows[0][:2] == ("map", "base_link")
+    assert rows[0].xyzw == (0.0, 0.0, 0.0, 1.0)
+    assert [row.child for row in made("pa10", world_frame="base_link")[2].static_transforms()] == ["flange"]
+
+
+def test_a_base_that_moves_has_no_static_transform():
+    model, _, outgoing, _ = made("hoap2")
+    assert model.root not in {row.child for row in outgoing.static_transforms()}
+
+
+@pytest.mark.parametrize(("name", "frame"), [("pa10", "link_3"), ("hoap2", "waist")])
+def test_a_world_frame_with_the_name_of_a_moving_link_is_refused(name, frame):
+    with pytest.raises(InputError, match=f"world_frame is '{frame}'.*Take another name"):
+        made(name, world_frame=frame)

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings as parameters of real nodes, through the services that every ROS 2 tool uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytestmark = pytest.mark.ros
+
+from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
+from rcl_interfaces.msg import ParameterType, ParameterValue  # noqa: E402
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
+
+from ada_dynamics.errors import InputError  # noqa: E402
+from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides  # noqa: E402
+from ada_dynamics.nodes.kit.settings import setting  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Rates:
+    physics_rate: float = setting(1000.0, "steps of the physics", unit="Hz", lower=1.0, upper=1e4)
+    step_count: int = setting(1, "steps at once", lower=1)
+    contact: str = setting("auto", "ground", choices=("auto", "on", "off"))
+    robot: str = setting("pa10", "name or path", read_only=True)
+    paused: bool = setting(False, "whether it waits")
+    gravity: tuple[float, ...] = setting((), "gravity", unit="m/s^2")
+    wrenches: tuple[str, ...] = setting((), "joints", read_only=True)
+
+    def __post_init__(self) -> None:
+        if self.physics_rate * self.step_count > 1e5:
+            raise InputError("physics_rate times step_count is more than 100000.")
+
+
+@dataclass(frozen=True)
+class Gains:
+    stiffness: float = setting(100.0, "of the servo", unit="N m/rad", lower=0.0)
+    damping: float = setting(10.0, "of the servo", unit="N m s/rad", lower=0.0)
+
+
+def value_of(value: object) -> ParameterValue:
+    if isinstance(value, bool):
+        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
+    if isinstance(value, int):
+        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
+    if isinstance(value, float):
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+    if isinstance(value, str):
+        return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+    if value == []:  # as `ros2 param set NODE NAME "[]"` sends it
+        return ParameterValue(type=ParameterType.PARAMETER_BOOL_ARRAY)
+    if value is None:
+        return ParameterValue(type=ParameterType.PARAMETER_NOT_SET)
+    if isinstance(value[0], int):
+        return ParameterValue(type=ParameterType.PARAMETER_INTEGER_ARRAY, integer_array_value=value)
+    return ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=value)
+
+
+def request_of(values: dict[str, object]) -> list[ParameterMessage]:
+    return [ParameterMessage(name=name, value=value_of(value)) for name, value in values.items()]
+
+
+def set_together(ros, values):
+    request = SetParametersAtomically.Request(parameters=request_of(values))
+    return ros.call(SetParametersAtomically, "settings_node/set_parameters_atomically", request).result
+
+
+def set_one(ros, name, value):
+    request = SetParameters.Request(parameters=request_of({name: value}))
+    return ros.call(SetParameters, "settings_node/set_parameters", request).results[0]
+
+
+def get(ros, name):
+    request = GetParameters.Request(names=[name])
+    return ros.call(GetParameters, "settings_node/get_parameters", request).values[0]
+
+
+def describe(ros, name):
+    request = DescribeParameters.Request(names=[name])
+    return ros.call(DescribeParameters, "settings_node/describe_parameters", request).descriptors[0]
+
+
+def node_with(ros, *arguments, **overrides):
+    given = [Parameter(name.replace("__", "."), value=value) for name, value in overrides.items()]
+    options = {"cli_args": ["--ros-args", *arguments]} if arguments else {}
+    return ros.node("settings_node", parameter_overrides=given, **options)
+
+
+# at the start
+
+
+def test_parameters_start_with_their_defaults(ros):
+    node = node_with(ros)
+    assert Parameters(node, Rates).value == Rates()
+    assert node.get_parameter("physics_rate").value == 1000.0
+    assert list(node.get_parameter("gravity").value) == []
+    assert node.get_parameter("wrenches").type_ is Parameter.Type.STRING_ARRAY
+
+
+@pytest.mark.parametrize("way", ["command line", "file"])
+def test_start_values_come_from_the_command_line_and_from_files_alike(ros, tmp_path, way):
+    arguments = [
+        *("-p", "physics_rate:=500"),
+        *("-p", "contact:=on"),
+        *("-p", "gravity:=[0, 0, -9]"),
+        *("-p", "wrenches:=[]"),
+        *("-p", "robot:=khr1"),
+    ]
+    if way == "file":
+        file = tmp_path / "parameters.yaml"
+        file.write_text(
+            dedent("""\
+            settings_node:
+              ros__parameters:
+                physics_rate: 500
+                contact: on
+                gravity: [0, 0, -9]
+                wrenches: []
+                robot: khr1
+            """)
+        )
+        arguments = ["--params-file", str(file)]
+    parameters = Parameters(node_with(ros, *arguments), Rates)
+    expected = Rates(physics_rate=500.0, contact="on", gravity=(0.0, 0.0, -9.0), robot="khr1")
+    assert parameters.value == expected
+    assert get(ros, "physics_rate").double_value == 500.0
+    assert list(get(ros, "gravity").double_array_value) == [0.0, 0.0, -9.0]
+    assert get(ros, "wrenches").type == ParameterType.PARAMETER_STRING_ARRAY
+
+
+@pytest.mark.parametrize(
+    "argument, words",
+    [
+        ("physics_rate:=fast", ["physics_rate is 'fast'", "a number from 1 to 10000 [Hz]"]),
+        ("physics_rate:=0", ["physics_rate is 0", "from 1 to 10000"]),
+        ("physics_rate:=.nan", ["physics_rate is nan"]),
+        ("physics_rate:=[]", ["physics_rate is not set"]),
+        ("step_count:=1.5", ["step_count is 1.5", "a whole number"]),
+        ("contact:=maybe", ["'maybe'", "'auto', 'on', 'off'"]),
+        ("robot:=7", ["robot is 7", "text"]),
+        ("gravity:=[a]", ["gravity is ['a']", "a list of numbers"]),
+        ("wrenches:=all", ["wrenches is 'all'", "[all]"]),
+        ("step_count:=1000", ["physics_rate times step_count"]),
+    ],
+)
+def test_a_bad_start_value_is_refused_by_name_with_what_is_allowed(ros, argument, words):
+    node = node_with(ros, "-p", argument)
+    with pytest.raises(InputError) as refusal:
+        Parameters(node, Rates)
+    for word in words:
+        assert word in str(refusal.value)
+
+
+def test_an_unknown_start_value_is_refused_with_near_names(ros):
+    node = node_with(ros, "-p", "physik_rate:=500.0", "-p", "use_sim_time:=false", "-p", "other:=1")
+    Parameters(node, Rates)
+    with pytest.raises(InputError, match=r"of settings_node is named 'physik_rate'.*'physics_rate'.*other"):
+        refuse_unknown_overrides(node)
+
+
+def test_known_start_values_are_not_refused(ros):
+    node = node_with(ros, "-p", "servo.s1.stiffness:=5", "-p", "use_sim_time:=false")
+    gains = Parameters(node, Gains, prefix="servo.s1")
+    refuse_unknown_overrides(node)
+    assert gains.value == Gains(stiffness=5.0)
+
+
+def test_descriptions_carry_unit_range_and_choices(ros):
+    Parameters(node_with(ros), Rates)
+    rate = describe(ros, "physics_rate")
+    assert rate.type == ParameterType.PARAMETER_DOUBLE
+    assert rate.description == "steps of the physics [Hz]"
+    assert (rate.floating_point_range[0].from_value, rate.floating_point_range[0].to_value) == (1.0, 1e4)
+    assert not rate.dynamic_typing
+    assert describe(ros, "step_count").integer_range[0].from_value == 1
+    assert describe(ros, "contact").additional_constraints == "one of 'auto', 'on', 'off'"
+    assert describe(ros, "robot").read_only
+    gravity, wrenches = describe(ros, "gravity"), describe(ros, "wrenches")
+    assert (gravity.type, gravity.description) == (ParameterType.PARAMETER_DOUBLE_ARRAY, "gravity [m/s^2]")
+    assert wrenches.read_only and wrenches.type == ParameterType.PARAMETER_STRING_ARRAY
+
+
+# at run time
+
+
+@pytest.mark.parametrize(
+    "name, value, taken",
+    [
+        ("physics_rate", 250.0, 250.0),
+        ("physics_rate", 250, 250.0),
+        ("contact", "off", "off"),
+        ("contact", False, "off"),
+        ("paused", True, True),
+        ("gravity", [0, 0, 1], (0.0, 0.0, 1.0)),
+        ("gravity", [], ()),
+    ],
+)
+def test_a_good_change_holds_for_the_node_and_for_whoever_asks(ros, name, value, taken):
+    parameters = Parameters(node_with(ros, gravity=[1.0]), Rates)
+    answer = set_one(ros, name, value)
+    assert answer.successful, answer.reason
+    assert getattr(parameters.value, name) == taken
+    if name == "physics_rate":
+        assert get(ros, name).double_value == taken
+    if name == "gravity":
+        assert tuple(get(ros, name).double_array_value) == taken
+
+
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("physics_rate", "fast", ["physics_rate is 'fast'", "a number from 1 to 10000 [Hz]"]),
+        ("physics_rate", 0.5, ["physics_rate is 0.5", "a number from 1 to 10000 [Hz]"]),
+        ("physics_rate", float("nan"), ["physics_rate is nan"]),
+        ("physics_rate", None, ["physics_rate is not set"]),
+        ("physics_rate", [1.0], ["physics_rate is [1.0]"]),
+        ("contact", "maybe", ["'auto', 'on', 'off'"]),
+        ("gravity", "down", ["gravity is 'down'"]),
+        ("gravity", None, ["gravity is not set"]),
+        ("robot", "khr1", ["robot is read-only", "restart the node with -p robot:=VALUE"]),
+        ("step_count", 1000, ["physics_rate times step_count"]),
+        ("physics_rat", 1, ["no parameter of settings_node is named 'physics_rat'", "Did you mean 'physics_rate'"]),
+    ],
+)
+def test_a_bad_change_is_refused_with_the_reason_and_changes_nothing(ros, name, value, words):
+    parameters = Parameters(node_with(ros), Rates)
+    answer = set_one(ros, name, value)
+    assert not answer.successful
+    for word in words:
+        assert word in answer.reason
+    assert parameters.value == Rates()
+    assert describe(ros, "physics_rate").type == ParameterType.PARAMETER_DOUBLE
+    assert get(ros, "physics_rate").double_value == 1000.0
+    assert set_one(ros, "physics_rate", 20.0).successful, "the next one is judged by itself"
+    assert parameters.value == Rates(physics_rate=20.0)
+
+
+def test_several_changes_together_hold_all_or_none(ros):
+    node = node_with(ros)
+    rates = Parameters(node, Rates)
+    gains = Parameters(node, Gains, prefix="servo.s1")
+    answer = set_together(ros, {"physics_rate": 10.0, "servo.s1.stiffness": -1.0})
+    assert not answer.successful
+    assert "servo.s1.stiffness is -1.0" in answer.reason
+    assert (rates.value, gains.value) == (Rates(), Gains())
+    assert get(ros, "physics_rate").double_value == 1000.0
+    answer = set_together(ros, {"physics_rate": 10.0, "step_count": 10000, "servo.s1.stiffness": 1})
+    assert answer.successful, answer.reason
+    assert (rates.value, gains.value) == (Rates(physics_rate=10.0, step_count=10000), Gains(stiffness=1.0))
+
+
+def test_a_rule_between_settings_sees_them_as_they_would_be(ros):
+    parameters = Parameters(node_with(ros, physics_rate=10.0, step_count=10000), Rates)
+    assert not set_one(ros, "physics_rate", 11.0).successful
+    assert set_together(ros, {"physics_rate": 1000.0, "step_count": 10}).successful
+    assert parameters.value == Rates(step_count=10)
+
+
+def test_a_change_is_announced_before_it_holds_and_can_be_refused(ros):
+    node = node_with(ros)
+    seen = []
+
+    def on_change(old, new):
+        seen.append((old, new, parameters.value))
+        if new.paused:
+            raise InputError("it cannot wait:\nit is recording.")
+
+    parameters = Parameters(node, Rates, on_change=on_change)
+    answer = set_one(ros, "paused", True)
+    assert (answer.successful, answer.reason) == (False, "it cannot wait: it is recording.")
+    assert parameters.value == Rates()
+    assert set_one(ros, "physics_rate", 5.0).successful
+    assert seen[-1] == (Rates(), Rates(physics_rate=5.0), Rates())
+    assert set_one(ros, "physics_rate", 5.0).successful
+    assert len(seen) == 2, "what changes nothing is not announced"
+
+
+def test_a_refusal_by_one_part_undoes_what_another_part_of_the_node_has_begun(ros):
+    node = node_with(ros)
+    rate = [1000.0]
+
+    def follow(_old, new):
+        rate[0] = new.physics_rate
+
+    def refuse(_old, _new):
+        raise InputError("the servo is busy.")
+
+    rates = Parameters(node, Rates, on_change=follow)
+    Parameters(node, Gains, prefix="servo.s1", on_change=refuse)
+    answer = set_together(ros, {"physics_rate": 10.0, "servo.s1.damping": 1.0})
+    assert (answer.successful, answer.reason) == (False, "the servo is busy.")
+    assert rate == [1000.0]
+    assert rates.value == Rates()
+
+
+def test_parameters_declared_after_a_refusal_start_with_their_own_values(ros):
+    node = node_with(ros)
+    rates = Parameters(node, Rates)
+    assert not set_one(ros, "robot", "khr1").successful
+    gains = Parameters(node, Gains, prefix="servo.s1")
+    assert (rates.value, gains.value) == (Rates(), Gains())
+    assert set_one(ros, "servo.s1.damping", 3).successful
+    assert gains.value == Gains(damping=3.0)
+
+
+def test_the_node_itself_can_change_them(ros):
+    node = node_with(ros)
+    parameters = Parameters(node, Rates)
+    assert node.set_parameters([Parameter("physics_rate", value=50)])[0].successful
+    assert parameters.value.physics_rate == 50.0

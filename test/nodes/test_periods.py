@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of periods: percentiles against numpy's of all the times, counts against those that were given."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.nodes.kit.periods import Histogram, PeriodStatistics, PeriodTrace
+
+HALF_A_BIN = 1 / 128  # of the time: bins are 1/64 of their octave wide, and told by their middle
+SHARES = (0.0, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0)
+
+
+def filled(times: list[int]) -> Histogram:
+    histogram = Histogram()
+    for time in times:
+        histogram.add(time)
+    return histogram
+
+
+@pytest.mark.parametrize("centre", [3e3, 1e6, 4e8])
+def test_percentiles_are_numpys_within_half_a_bin(centre: float) -> None:
+    rng = np.random.default_rng(int(centre))
+    # no share of 20 011 is a whole number, which numpy's rounding might miss by one
+    times = [int(t) for t in centre * rng.lognormal(0.0, 0.7, 20_011)]
+    exact = np.percentile(times, [100 * share for share in SHARES], method="inverted_cdf") * 1e-9
+    assert filled(times).percentiles(SHARES) == pytest.approx(list(exact), rel=HALF_A_BIN)
+
+
+@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=50))
+def test_percentiles_are_the_smallest_times_that_the_share_does_not_exceed(times: list[int]) -> None:
+    ordered = sorted(times)
+    ranks = [math.ceil(Fraction(str(share)) * len(times)) for share in SHARES]
+    exact = [ordered[max(rank, 1) - 1] * 1e-9 for rank in ranks]
+    assert filled(times).percentiles(SHARES) == pytest.approx(exact, rel=HALF_A_BIN, abs=1e-15)
+
+
+def test_times_up_to_128_ns_are_told_exactly() -> None:
+    for time in range(128):
+        assert filled([time]).percentiles([0.5]) == [pytest.approx(time * 1e-9, abs=1e-18)]
+
+
+def test_a_time_below_zero_counts_as_zero_and_a_day_as_the_longest() -> None:
+    assert filled([-5]).percentiles([0.5]) == [0.0]
+    day = 86_400 * 10**9
+    histogram = filled([day, 10])
+    assert histogram.longest == day
+    assert histogram.percentiles([0.5, 1.0])[1] > 1000.0  # s: in the last bin
+
+
+def test_no_times_have_percentiles_of_zero() -> None:
+    assert Histogram().percentiles([0.5, 0.99]) == [0.0, 0.0]
+    assert PeriodStatistics().summary().period_max == 0.0
+
+
+def test_a_million_times_take_no_more_memory_than_one() -> None:
+    statistics = PeriodStatistics()
+    statistics.add(1, 1)
+    before = sys.getsizeof(statistics._tally.period.bins)
+    for i in range(100_000):
+        statistics.add(i, 10 * i)
+    assert sys.getsizeof(statistics._tally.period.bins) == before
+
+
+def test_a_summary_counts_wake_ups_missed_periods_and_slipped_time() -> None:
+    now = [5_000_000_000]
+    statistics = PeriodStatistics(lambda: now[0])
+    statistics.add(100, None)  # the first wake-up ends no period
+    statistics.add(200, 1000)
+    statistics.add(3300, 4100, due=4)
+    statistics.add(90_000, 90_800)
+    statistics.slip(89, 89_000)
+    now[0] += 2_500_000_000
+    summary = statistics.summary()
+    assert (summary.count, summary.missed) == (4, 3 + 89)
+    assert summary.slipped_s == pytest.approx(89e-6)
+    assert summary.period_max == pytest.approx(90.8e-6)
+    assert summary.late_max == pytest.approx(90e-6)
+    assert summary.period_p50 == pytest.approx(4.1e-6, rel=HALF_A_BIN)
+    assert summary.late_p50 == pytest.approx(200e-9, rel=HALF_A_BIN)
+    assert summary.since_s == pytest.approx(2.5)
+
+
+def test_after_a_restart_nothing_is_left() -> None:
+    now = [0]
+    statistics = PeriodStatistics(lambda: now[0])
+    statistics.add(1000, 2000, due=3)
+    statistics.slip(2, 2000)
+    now[0] = 10**9
+    statistics.restart()
+    assert set(dataclasses.astuple(statistics.summary())) == {0}
+
+
+def test_a_trace_keeps_each_wake_up_until_it_is_full(tmp_path: Path) -> None:
+    trace = PeriodTrace(tmp_path / "deeper" / "physics.npy", capacity=3)
+    given_rows = [(10**18 + i, 80 + i, 1 + i) for i in range(5)]
+    for row in given_rows:
+        trace.add(*row)
+    trace.save()
+    saved = np.load(trace.path)
+    assert saved.dtype == np.int64
+    assert saved.tolist() == [list(row) for row in given_rows[:3]]
+
+
+def test_a_trace_without_wake_ups_is_a_table_without_rows(tmp_path: Path) -> None:
+    trace = PeriodTrace(tmp_path / "none.npy", capacity=3)
+    trace.save()
+    assert np.load(trace.path).shape == (0, 3)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plant: motors follow commands, commands that go stale never move a joint, a failed motion stays where it is."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.kit.commands import Command
+from ada_dynamics.nodes.kit.settings import checked
+from ada_dynamics.nodes.plant import Mode, OfferedTrajectory, Plant
+from ada_dynamics.nodes.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot_source import initial_state, load_robot, simulation_of, state_with
+from ada_dynamics.simulation import JointServos, Simulation
+
+
+def settings(**values):
+    return checked(DynamicsSettings, {"robot": "pa10", "algorithm": "auto", **values})
+
+
+def plant(idle="hold", timeout=0.5, **values):
+    chosen = settings(**values)
+    return Plant(simulation_of(load_robot(chosen), chosen), idle=idle, timeout=timeout)
+
+
+def test_motors_without_a_command_hold_their_joints():
+    arm = plant()
+    start = arm.simulation.q
+    arm.advance(1000)
+    assert np.max(np.abs(arm.simulation.q - start)) < 0.02  # sag under the weight
+    assert arm.t == pytest.approx(1.0)
+    assert set(arm.modes().values()) == {Mode.IDLE}
+
+
+def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
+    arm = plant(idle="release")
+    model = ada.load("pa10")
+    same = Simulation(model, arm.simulation.q, pushable=True, servos=JointServos())
+    bare = Simulation(model, arm.simulation.q)
+    for steps in (1, 7, 500):
+        for sim in (arm, same, bare):
+            (sim.advance if sim is arm else sim.step)(steps)
+    assert np.array_equal(arm.simulation.q, same.q)
+    assert np.array_equal(arm.simulation.v, same.v)
+    # limp servos add nothing but the rounding of another kernel, which 500 steps of a fall let grow
+    assert np.allclose(arm.simulation.q, bare.q, rtol=0.0, atol=1e-10)
+    assert not arm.snapshot().tau.any()
+
+
+def test_a_position_is_approached_and_held_when_it_goes_stale():
+    arm = plant()
+    target = arm.simulation.q[1] + 0.3
+    arm.command(Command(["s2"], position=[target]))
+    arm.advance(2000)
+    assert arm.simulation.q[1] == pytest.approx(target, abs=0.02)
+    assert arm.modes()["s2"] is Mode.POSITION
+    assert arm.stale == 0, "a held position has not ended"
+
+
+def test_what_came_on_top_of_a_stale_position_ends():
+    arm = plant()
+    arm.command(Command(["s1"], position=[0.2], velocity=[0.0], effort=[40.0]))
+    arm.advance(499)
+    # the effort of 40 N m pushes the joint off its target against the servo's spring
+    assert arm.simulation.q[0] == pytest.approx(0.2 + 40.0 / arm.simulation.servos.stiffness[0], abs=1e-6)
+    arm.advance(1500)
+    assert arm.simulation.q[0] == pytest.approx(0.2, abs=1e-9)
+
+
+def test_efforts_act_until_they_are_stale_and_then_the_joint_is_held():
+    arm = plant(timeout=0.1)
+    arm.command(Command(["w2"], effort=[0.05]))
+    arm.advance(100)
+    assert arm.snapshot().tau[6] == 0.05
+    speed = arm.simulation.v[6]
+    assert speed > 0.01
+    arm.advance(1)
+    where = arm.simulation.q[6]
+    arm.advance(2000)
+    assert arm.stale == 1
+    assert arm.modes()["w2"] is Mode.IDLE
+    assert arm.simulation.q[6] == pytest.approx(where, abs=0.05)
+    assert abs(arm.simulation.v[6]) < 1e-6
+
+
+def test_a_velocity_moves_the_joint_by_its_time_and_then_holds_it():
+    arm = plant(timeout=0.2)
+    start = arm.simulation.q[0]
+    for _ in range(10):
+        arm.command(Command(["s1"], velocity=[0.5]))
+        arm.advance(100)
+    assert arm.simulation.q[0] == pytest.approx(start + 0.5, abs=0.03)  # less what the servo lags behind
+    arm.advance(3000)
+    assert arm.stale == 1
+    held = arm.simulation.q[0]
+    assert held == pytest.approx(start + 0.5 * (0.9 + 0.2), abs=5e-3)  # the last one came at 0.9 s, and lived 0.2 s
+    assert abs(arm.simulation.v[0]) < 1e-6
+
+
+def test_a_target_does_not_wind_up_where_the_motor_is_too_weak():
+    arm = plant(timeout=0.0)
+    arm.command(Command(["s2"], velocity=[-2.0], effort=[0.0]))
+    arm.push("link_7", [0, 0, -4000.0, 0, 0, 0], 30.0)  # heavier than the motor can lift
+    arm.advance(1500)
+    bank = arm.simulation.servos
+    reach = bank.limits[1] / bank.stiffness[1]
+    assert abs(arm.targets()["s2"] - arm.simulation.q[1]) <= reach + 0.01
+
+
+def test_a_trajectory_is_followed_to_its_end_and_held():
+    arm = plant()
+    present = arm.targets()
+    goal = present["e1"] + 0.4
+    assert arm.follow(OfferedTrajectory(["e1"], [1.0], [[goal]], [[0.0]], [[]], [[]])) is None
+    arm.advance(500)
+    halfway = arm.targets()["e1"]
+    assert halfway == pytest.approx(present["e1"] + 0.2, abs=1e-3)  # a cubic from rest to rest
+    arm.advance(1500)
+    assert arm.targets()["e1"] == goal
+    assert arm.simulation.q[3] == pytest.approx(goal, abs=0.02)
+    assert arm.modes()["e1"] is Mode.POSITION
+
+
+def test_a_newer_command_takes_its_joints_out_of_a_trajectory():
+    arm = plant()
+    present = arm.targets()
+    arm.follow(OfferedTrajectory(["s1", "e1"], [1.0], [[0.5, present["e1"] + 0.5]], [[]], [[]], [[]]))
+    arm.advance(100)
+    arm.command(Command(["s1"], position=[0.0]))
+    arm.advance(1500)
+    assert arm.simulation.q[0] == pytest.approx(0.0, abs=0.01)
+    assert arm.simulation.q[3] == pytest.approx(present["e1"] + 0.5, abs=0.02)
+
+
+def test_a_reset_ends_all_commands_and_time_goes_on():
+    arm = plant()
+    start = arm.simulation.q
+    arm.command(Command(["s1"], effort=[100.0]))
+    arm.advance(300)
+    assert abs(arm.simulation.q[0] - start[0]) > 0.01
+    arm.reset(start)
+    assert np.array_equal(arm.simulation.q, start)
+    assert arm.t == pytest.approx(0.3)
+    assert set(arm.modes().values()) == {Mode.IDLE}
+    arm.advance(100)
+    assert arm.simulation.q[0] == pytest.approx(start[0], abs=1e-3)
+    arm.reset(start, restarts_time=True)
+    assert arm.t == 0.0
+
+
+def test_a_motion_that_cannot_go_on_is_told_and_mended_by_a_reset():
+    arm = plant(idle="release", integrator="rk4")
+    start = arm.simulation.q
+    arm.reset(start, np.full(7, 1e160))
+    arm.advance(10)
+    assert arm.failure is not None and "cannot go on" in arm.failure
+    steps = arm.steps
+    arm.advance(10)
+    assert arm.steps == steps
+    assert np.isfinite(arm.simulation.q).all()
+    arm.reset(start)
+    arm.advance(10)
+    assert arm.failure is None and arm.steps == steps + 10
+
+
+def test_loops_stay_closed_when_a_motor_is_moved_by_hand():
+    chosen = settings(robot="four_bar")
+    model = load_robot(chosen)
+    linkage = Plant(simulation_of(model, chosen))
+    motor = model.actuated[0]
+    wanted = linkage.simulation.q[model.q_index(motor).start] + 0.2
+    q, v = state_with(model, linkage.simulation.q, {motor: wanted}, {})
+    assert q[model.q_index(motor).start] == pytest.approx(wanted)
+    linkage.reset(q, v)
+    assert linkage.dynamics.largest_gap(linkage.simulation.q) < 1e-12
+
+
+def test_what_cannot_be_a_state_is_refused():
+    model = ada.load("pa10")
+    q = model.neutral()
+    with pytest.raises(InputError, match="no joint with one position is named 'elbow'"):
+        state_with(model, q, {"elbow": 0.1}, {})
+    with pytest.raises(InputError, match="joint 'e1' was given nan"):
+        state_with(model, q, {"e1": np.nan}, {})
+    with pytest.raises(InputError, match=r"initial_positions is \[0\.1\]; model 'pa10' needs 7"):
+        initial_state(model, settings(initial_positions=[0.1]))
+    with pytest.raises(InputError, match="gravity is"):
+        load_robot(settings(gravity=[1.0]))
+
+
+# --- in step with a clock ---------------------------------------------------------------------------------------------
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self):
+        self.now = None
+
+    def __call__(self):
+        return self.now
+
+
+def followed(clock):
+    told = []
+    loop = PlantLoop(plant(idle="release"), told.append, every=4, follows=clock)
+    return loop, told
+
+
+def test_the_plant_keeps_up_with_a_clock_that_it_follows():
+    clock = Clock()
+    loop, told = followed(clock)
+    loop._tick(1)
+    assert loop.plant.steps == 0, "no time is known yet"
+    clock.now = 100.0
+    loop._tick(1)
+    clock.now = 100.05
+    loop._tick(1)
+    assert loop.plant.steps == 50
+    assert [s.step for s in told] == list(range(4, 50, 4))
+
+
+def test_a_clock_that_goes_backwards_does_not_stop_the_plant():
+    clock = Clock()
+    loop, _ = followed(clock)
+    for now in (50.0, 50.02, 3.0, 3.01):
+        clock.now = now
+        loop._tick(1)
+    assert loop.jumps == 1
+    assert loop.plant.steps == 30
+    clock.now = 1000.0  # and one that leaps ahead costs no more than a moment
+    loop._tick(1)
+    assert loop.plant.steps == 30 + 200
+
+
+def test_states_are_told_at_their_steps_however_many_are_due_at_once():
+    told = []
+    loop = PlantLoop(plant(idle="release"), told.append, every=4)
+    for due in (1, 2, 1, 9, 3, 40):
+        loop._tick(due)
+    assert [s.step for s in told] == list(range(4, 57, 4))
+    other = plant(idle="release")
+    for snapshot in told:  # and each is what a plant has that took the steps one by one
+        while other.steps < snapshot.step:
+            other.advance(1)
+        assert np.array_equal(snapshot.q, other.simulation.q)
+
+
+def test_steps_in_a_pause_are_those_asked_for():
+    told = []
+    loop = PlantLoop(plant(idle="release"), told.append, every=4, paused=True)
+    loop.start()
+    try:
+        before = loop.plant.steps
+        assert loop.step(3).result(5.0).step == before + 3
+        assert loop.step(1).result(5.0).step == before + 4
+        loop.pause(False).result(5.0)
+        with pytest.raises(InputError, match="pause it first"):
+            loop.step(1).result(5.0)
+    finally:
+        assert loop.stop()

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dynamics_node as the hardware of ros2_control, for a stand-in that sends what its topic-based plugin sends."""
+
+import math
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("xacro")
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+import ada_dynamics as ada
+from ada_dynamics import resources
+from ada_dynamics.nodes.dynamics_node import DynamicsNode
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.command_rules import Reason
+
+pytestmark = pytest.mark.ros
+
+ROBOT = "ros2_control/pa10.urdf.xacro"
+JOINTS = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
+PERIOD = 0.01  # [s], as the update_rate of controllers.yaml
+SAG = 0.05  # [rad] by which the servos of the simulation give way to the arm's weight, at most
+
+
+class TopicHardware:
+    """joint_state_topic_hardware_interface 1.1 in a few lines: a position, velocity or effort for each of its joints.
+
+    Attributes:
+        commands: not finite until a controller is active.
+        sent: how many messages.
+    """
+
+    def __init__(self, node: Node, interface: str, threshold: float = 1e-5) -> None:
+        self.interface, self.threshold = interface, threshold
+        self.commands = dict.fromkeys(JOINTS, math.nan)
+        self.states = dict.fromkeys(JOINTS, math.nan)
+        self.sent = 0
+        self._node = node
+        self._publisher = node.create_publisher(JointState, "/joint_commands", QoSProfile(depth=1))
+        node.create_subscription(JointState, "/joint_states", self._read, qos_profile_sensor_data)
+        node.create_timer(PERIOD, self._write)
+
+    def _read(self, message: JointState) -> None:
+        self.states.update(zip(message.name, getattr(message, self.interface), strict=True))
+
+    def _write(self) -> None:
+        difference = sum(abs(self.states[name] - self.commands[name]) for name in JOINTS)
+        if difference <= self.threshold:
+            return
+        message = JointState(name=JOINTS, **{self.interface: list(self.commands.values())})
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+        self.sent += 1
+
+
+def simulation(ros, **parameters: object) -> DynamicsNode:
+    options = {"robot": str(resources.find("config", ROBOT)), "marker_rate": 0.0, **parameters}
+    overrides = [Parameter(name, value=value) for name, value in options.items()]
+    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+
+
+def hardware(ros, interface: str, **options: float) -> TopicHardware:
+    found = TopicHardware(ros.node("controller_manager"), interface, **options)
+    ros.wait(lambda: not math.isnan(found.states["s1"]), what="the first joint state")
+    return found
+
+
+def time_passes(ros, node: DynamicsNode, seconds: float) -> None:
+    begin = node.loop.latest.t
+    ros.wait(lambda: node.loop.latest.t > begin + seconds, 30.0, f"{seconds} s of simulation")
+
+
+# --- the files ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("interface", ["position", "velocity", "effort"])
+def test_the_description_names_the_joints_of_the_robot_and_one_interface_for_all(interface):
+    from ada_dynamics.simulation.record.viewer_topics import description
+
+    model = ada.load(resources.find("config", ROBOT), mappings={"command": interface})
+    assert list(model.joint_names) == JOINTS == list(ada.load("pa10").joint_names)
+    control = ElementTree.fromstring(description(model)).find("ros2_control")
+    assert control.attrib == {"name": "ada_dynamics", "type": "system"}
+    assert control.findtext("hardware/plugin") == "joint_state_topic_hardware_interface/JointStateTopicSystem"
+    values = {one.attrib["name"]: one.text for one in control.iter("param")}
+    assert values == {
+        "joint_commands_topic": "/joint_commands",
+        "joint_states_topic": "/joint_states",
+        "trigger_joint_command_threshold": "-1",
+    }
+    joints = control.findall("joint")
+    assert [joint.attrib["name"] for joint in joints] == JOINTS
+    for joint in joints:
+        assert [one.attrib["name"] for one in joint.findall("command_interface")] == [interface]
+        assert [one.attrib["name"] for one in joint.findall("state_interface")] == ["position", "velocity", "effort"]
+
+
+def test_the_controllers_are_of_these_joints_and_leave_joint_states_to_the_simulation():
+    yaml = pytest.importorskip("yaml")
+    content = yaml.safe_load(resources.find("config", "ros2_control/controllers.yaml").read_text())
+    controllers = {name: node["ros__parameters"] for name, node in content.items()}
+    assert controllers.pop("controller_manager")["update_rate"] == 1.0 / PERIOD
+    assert controllers.pop("joint_state_broadcaster")["use_local_topics"] is True
+    for controller in controllers.values():
+        assert controller["joints"] == JOINTS
+
+
+def test_the_controller_manager_finds_its_hardware_in_the_published_description(ros):
+    simulation(ros)
+    heard = ros.collect(String, "/robot_description", qos.LATCHED)
+    ros.wait(lambda: heard, what="the description")
+    assert ElementTree.fromstring(heard[0].data).find("ros2_control") is not None
+
+
+# --- what the plugin sends ------------------------------------------------------------------------------------------
+def test_before_a_controller_is_active_its_commands_are_refused_and_the_robot_holds_its_pose(ros):
+    node = simulation(ros)
+    begin = node.loop.latest.q.copy()
+    plugin = hardware(ros, "position")
+    ros.wait(lambda: plugin.sent > 20, what="20 commands that are not numbers")
+    ros.wait(lambda: node._in.guard.refused[Reason.NOT_FINITE] > 10, what="refusals")
+    assert node._in.guard.accepted == 0
+    assert abs(node.loop.latest.q - begin).max() < SAG
+
+
+def test_positions_move_the_robot_and_are_held_when_the_plugin_falls_silent(ros):
+    node = simulation(ros, command_timeout=0.2)
+    plugin = hardware(ros, "position", threshold=0.1)
+    begin = dict(plugin.states)
+    plugin.commands = {**begin, "s1": begin["s1"] + 0.5}
+    ros.wait(lambda: plugin.states["s1"] > begin["s1"] + 0.49, what="the joint where it shall be")
+    silent = ros.wait(lambda: plugin.sent, what="a command")
+    time_passes(ros, node, 1.0)  # five times what a velocity or an effort may be old
+    assert plugin.sent - silent < 50, "the plugin fell silent"
+    assert plugin.states["s1"] == pytest.approx(begin["s1"] + 0.5, abs=1e-3)
+    for name in JOINTS[1:]:
+        assert plugin.states[name] == pytest.approx(begin[name], abs=SAG)
+    assert node.loop.plant.stale == 0
+
+
+def test_a_constant_effort_goes_stale_with_the_plugins_own_threshold_and_the_joints_are_held(ros):
+    node = simulation(ros, command_timeout=0.2, gravity=[0.0, 0.0, 0.0])
+    plugin = hardware(ros, "effort")
+    plugin.commands = dict.fromkeys(JOINTS, 0.5)
+    ros.wait(lambda: node.loop.plant.stale >= len(JOINTS), what="commands that have ended")
+    ros.wait(lambda: node._in.status().values["ended without a newer one"], what="the report")
+
+
+def test_a_constant_effort_goes_on_with_the_threshold_of_the_example(ros):
+    node = simulation(ros, command_timeout=0.5, gravity=[0.0, 0.0, 0.0])
+    plugin = hardware(ros, "effort", threshold=-1.0)
+    plugin.commands = dict.fromkeys(JOINTS, 0.01)
+    ros.wait(lambda: node._in.guard.accepted, what="the first command")
+    time_passes(ros, node, 1.0)
+    assert all(effort == 0.01 for effort in plugin.states.values())
+
+
+def test_arrays_of_joints_with_different_interfaces_are_refused(ros):
+    node = simulation(ros)
+    publisher = ros.matched(ros.publisher(JointState, "/joint_commands", QoSProfile(depth=1)))
+    # What the plugin makes of three joints with efforts and four with positions.
+    publisher.publish(JointState(name=JOINTS, effort=[0.0] * 3, position=[0.0] * 4))
+    ros.wait(lambda: node._in.guard.refused[Reason.LENGTH], what="the refusal")
+    assert node._in.guard.accepted == 0

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The world that the other ROS tests live in (test/ros_world.py)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy")
+pytestmark = pytest.mark.ros
+
+import ros_world  # noqa: E402
+from rclpy.context import Context  # noqa: E402
+from rclpy.node import Node  # noqa: E402
+from ros_world import RosWorld, own_domain, world_environment  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
+CHILD = """
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+rclpy.init()
+node = Node("child")
+words = node.create_publisher(String, "words", 10)
+node.create_timer(0.02, lambda: words.publish(String(data="from the child")))
+print("ready")
+try:
+    rclpy.spin(node)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    with own_domain() as domain:
+        world = RosWorld(domain, world_environment(domain, tmp_path / "other_log"))
+        try:
+            yield world
+        finally:
+            world.close()
+
+
+def test_two_worlds_have_different_domains_and_do_not_hear_each_other(ros, other):
+    assert ros.domain != other.domain
+    here, there = ros.collect(String, "words"), other.collect(String, "words")
+    publisher = ros.matched(ros.publisher(String, "words"))
+    publisher.publish(String(data="hello"))
+    ros.wait(lambda: here, what="the word")
+    assert publisher.get_subscription_count() == 1
+    assert not there
+
+
+def test_another_process_cannot_take_a_domain_that_is_held(ros):
+    code = f"import ros_world; ros_world.DOMAINS = [{ros.domain}]\nwith ros_world.own_domain() as got: print(got)"
+    folders = os.pathsep.join(map(str, [Path(ros_world.__file__).parent, Path.cwd()]))
+    process = ros.start(sys.executable, "-c", code, environment={"PYTHONPATH": folders})
+    assert process.wait(30.0) == 1
+    assert "are in use" in process.output
+
+
+def test_a_child_process_is_in_the_world_and_ends_as_by_ctrl_c(ros):
+    words = ros.collect(String, "words")
+    process = ros.start(sys.executable, "-c", CHILD)
+    ros.wait(lambda: words, what="a word from the child")
+    assert words[0].data == "from the child"
+    assert process.stop() == 0
+    assert process.output.split() == ["ready", "interrupted"]
+
+
+def test_a_child_gets_sigint_even_if_the_tests_run_in_the_background_of_a_script(ros):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = ros.start(sys.executable, "-c", "import signal; print('ready'); signal.pause()")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    ros.wait(lambda: "ready" in process.output, what="the child")
+    process.stop()
+    assert "KeyboardInterrupt" in process.output
+
+
+def test_killing_a_process_kills_what_it_has_started(ros):
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "print(child.pid); time.sleep(60)"
+    )
+    process = ros.start(sys.executable, "-c", code)
+    ros.wait(lambda: "\n" in process.output, what="the grandchild's number")
+    grandchild = int(process.output)
+    assert process.kill() == -signal.SIGKILL
+    ros.wait(lambda: not is_alive(grandchild), what="the grandchild's end")
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+class Server(Node):
+    def __init__(self, context: Context) -> None:
+        super().__init__("server", context=context)
+        self.create_service(Trigger, "~/act", self.act)
+        self.is_closed = False
+
+    def act(self, _request, response):
+        response.success = True
+        return response
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_node_of_the_test_is_spun_and_closed(ros):
+    server = ros.add(Server(ros.context))
+    assert ros.call(Trigger, "server/act").success
+    ros.remove(server)
+    assert server.is_closed
+    ros.add(Server(ros.context))
+    assert ros.call(Trigger, "server/act").success, "a second one answers in its place"
+
+
+def test_a_failing_callback_fails_the_test(other):
+    def fail(_message):
+        raise ValueError("no such word")
+
+    other.tester.create_subscription(String, "words", fail, 10)
+    other.matched(other.publisher(String, "words")).publish(String())
+    with pytest.raises(AssertionError, match="while waiting for the end of time: ValueError") as failure:
+        other.wait(lambda: False, what="the end of time")
+    assert isinstance(failure.value.__cause__, ValueError)
+
+
+def test_waiting_in_vain_says_for_what_and_what_processes_wrote(ros):
+    process = ros.start(sys.executable, "-c", "print('cannot find the robot')")
+    process.wait()
+    with pytest.raises(pytest.fail.Exception, match=r"for the robot, in vain\.(.|\n)*cannot find the robot"):
+        ros.wait(lambda: False, timeout=0.05, what="the robot")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the nodes have in the graph is what their policy allows, and what they open is DDS and the view's port."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+import sros2_policy
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import Float64
+
+from ada_dynamics.nodes.bag.offered_qos import Offer, to_text
+from ada_dynamics.nodes.bag.selection import moves_robots
+from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
+from ada_dynamics.nodes.kit import environment
+
+pytestmark = pytest.mark.ros
+
+ALL_WRENCHES = Parameter("wrenches", value=["all"])
+CLOCK = Parameter("publish_clock", value=True)
+SIM_TIME = Parameter("use_sim_time", value=True)
+# Only there at times: with sliders moved, with topics to fall back on, with simulation time.
+_VIEW_AT_TIMES = {"/joint_commands", "/tf", "/joint_states", "/clock", "/dynamics_node/wrench/s1"}
+
+
+def in_graph(ros, name: str) -> dict[str, set[str]]:
+    """Names that a node has in the graph, by rule of the policy."""
+    tester = ros.tester
+    ask = {
+        "publish": tester.get_publisher_names_and_types_by_node,
+        "subscribe": tester.get_subscriber_names_and_types_by_node,
+        "reply": tester.get_service_names_and_types_by_node,
+        "request": tester.get_client_names_and_types_by_node,
+    }
+    ros.wait(lambda: (name, "/") in tester.get_node_names_and_namespaces(), what=f"{name} in the graph")
+    return {rule: {found for found, _ in names(name, "/")} for rule, names in ask.items()}
+
+
+def compare(ros, name: str, *, complete: bool = True) -> dict[str, set[str]]:
+    """All that a node has is allowed, and, if it has all that it may have, nothing else is; what it has."""
+    found = in_graph(ros, name)
+    for rule, names in found.items():
+        assert not sros2_policy.refused(name, rule, names), rule
+        if complete:
+            assert not sros2_policy.unused(name, rule, names), rule
+    return found
+
+
+def simulation(ros, *parameters: Parameter):
+    from ada_dynamics.nodes.dynamics_node import DynamicsNode
+
+    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=list(parameters)))
+
+
+def test_the_simulation_has_exactly_what_its_policy_allows(ros):
+    simulation(ros, Parameter("robot", value="four_bar"), ALL_WRENCHES, CLOCK)
+    found = in_graph(ros, "dynamics_node")
+    if not environment.can_send_tf():
+        found["publish"] |= {"/tf", "/tf_static"}
+    # It follows a clock, or waits for a description, only where it is told to.
+    found["subscribe"] |= {"/clock", "/robot_description"}
+    for rule, names in found.items():
+        assert not sros2_policy.refused("dynamics_node", rule, names), rule
+        assert not sros2_policy.unused("dynamics_node", rule, names), rule
+
+
+def test_the_simulation_that_waits_for_its_robot_stays_within_its_policy(ros):
+    simulation(ros, SIM_TIME)
+    assert compare(ros, "dynamics_node", complete=False)["subscribe"] == {"/clock", "/robot_description"}
+
+
+def test_the_oracle_has_exactly_what_its_policy_allows(ros):
+    pytest.importorskip("pinocchio")
+    from ada_dynamics.nodes.oracle_node import OracleNode
+
+    ros.add(OracleNode(context=ros.context, parameter_overrides=[SIM_TIME]))
+    compare(ros, "oracle_node")
+
+
+def test_the_view_has_exactly_what_its_policy_allows(ros):
+    pytest.importorskip("viser")
+    from ada_dynamics.nodes.view_node import ViewNode
+
+    options = [Parameter("port", value=0), Parameter("open_browser", value=False)]
+    ros.add(ViewNode(context=ros.context, parameter_overrides=options))
+    found = compare(ros, "view_node", complete=False)
+    for rule, names in found.items():
+        assert not sros2_policy.unused("view_node", rule, names | _VIEW_AT_TIMES), rule
+
+
+def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros, tmp_path):
+    pytest.importorskip("mcap")
+    from ada_dynamics.nodes.record_node import RecordNode
+
+    published = {name for node in ("dynamics_node", "view_node") for name in sros2_policy.allowed(node, "publish")}
+    published |= {"/oracle_node/differences", "/joint_trajectory"}
+    for name in published - {"/rosout", "/parameter_events", "/diagnostics"}:
+        ros.publisher(Clock if name == "/clock" else Float64, name.replace("*", "s1"))
+    options = [Parameter("path", value=str(tmp_path / "run.mcap")), SIM_TIME]
+    node = ros.add(RecordNode(context=ros.context, parameter_overrides=options))
+    expected = {name.replace("*", "s1") for name in published} - {"/rosout", "/parameter_events"}
+    ros.wait(lambda: set(node.topics) == expected, what="all topics")
+    compare(ros, "record_node")
+
+
+def test_a_replay_of_all_that_was_recorded_stays_within_its_policy(ros, tmp_path):
+    pytest.importorskip("mcap")
+    from ada_dynamics.nodes.replay_node import ReplayNode
+
+    recorded = {name.replace("*", "s1") for name in sros2_policy.allowed("record_node", "subscribe")}
+    recorded |= {"/ada/state", "/energy", "/events", "/loop_gap", "/wrench/hand"}  # of simulations without ROS
+    path = tmp_path / "run.mcap"
+    with TopicWriter(path) as writer:
+        for name in recorded - {"/diagnostics"}:
+            kind = "rosgraph_msgs/msg/Clock" if name == "/clock" else "std_msgs/msg/Float64"
+            writer.add(Topic(name, kind, "", to_text([Offer()])), 1, 1, b"\x00\x01\x00\x00" + bytes(8))
+    options = [Parameter("path", value=str(path)), SIM_TIME]
+    ros.add(ReplayNode(context=ros.context, parameter_overrides=options))
+    found = compare(ros, "replay_node")
+    assert not any(moves_robots(topic) for topic in found["publish"])
+
+
+# --- what is open ---------------------------------------------------------------------------------------------------
+def listening(pid: int) -> set[tuple[str, str, int]]:
+    """Protocol, address and port of each socket that a process listens on."""
+    inodes = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        match = re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink()))
+        if match:
+            inodes.add(match[1])
+    found = set()
+    for protocol in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/{pid}/net/{protocol}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and (protocol.startswith("udp") or fields[3] == "0A"):  # TCP: listens
+                address, _, port = fields[1].partition(":")
+                found.add((protocol, address, int(port, 16)))
+    return found
+
+
+LOOPBACK = "0100007F"
+START = 60.0  # [s] that a process may take to start, on a machine that is busy with other tests
+
+
+@pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="no /proc here")
+@pytest.mark.parametrize("node", ["dynamics_node", "view_node"])
+def test_a_node_listens_to_dds_and_the_view_to_one_port_of_the_loopback_besides(ros, node):
+    options = {"dynamics_node": ["robot:=four_bar"], "view_node": ["port:=0", "open_browser:=false"]}[node]
+    if node == "view_node":
+        pytest.importorskip("viser")
+    parameters = [word for option in options for word in ("-p", option)]
+    process = ros.start(sys.executable, "-m", f"ada_dynamics.nodes.{node}", "--ros-args", *parameters)
+    ros.wait(lambda: (node, "/") in ros.tester.get_node_names_and_namespaces(), timeout=START, what=node)
+    ready = {"dynamics_node": "joint_states at", "view_node": "view: http"}[node]
+    ros.wait(lambda: ready in process.output, timeout=START, what="the start")
+    found = listening(process.pid)
+    tcp = {(address, port) for protocol, address, port in found if protocol.startswith("tcp")}
+    udp = {port for protocol, _, port in found if protocol.startswith("udp")}
+    first = 7400 + 250 * ros.domain  # DDSI-RTPS 9.6.1.1; those that DDS sends from are any
+    assert any(first <= port < first + 250 for port in udp)
+    assert {address for address, _ in tcp} == ({LOOPBACK} if node == "view_node" else set())
+    assert len(tcp) == (node == "view_node")
+    assert process.stop() == 0, process.output
+
+
+@pytest.mark.skipif(environment.wheels_version() is None, reason="an installed ROS 2 can do security")
+def test_a_node_that_shall_be_secure_but_cannot_does_not_start(ros, tmp_path):
+    (tmp_path / "keys" / "enclaves").mkdir(parents=True)
+    secure = {
+        "ROS_SECURITY_ENABLE": "true",
+        "ROS_SECURITY_STRATEGY": "Enforce",
+        "ROS_SECURITY_KEYSTORE": str(tmp_path / "keys"),
+    }
+    process = ros.start(
+        sys.executable, "-m", "ada_dynamics.nodes.record_node", "--ros-args", "-p", f"path:={tmp_path}/x.mcap",
+        environment=secure,
+    )  # fmt: skip
+    assert process.wait(START) != 0
+    assert "security" in process.output.lower()
+    assert not (tmp_path / "x.mcap").exists()

@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Following of trajectories against polynomials in closed form and scipy; each refusal; random and mutated messages."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit.commands import JointLimit, Reason
+from ada_dynamics.nodes.kit.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
+from ada_dynamics.nodes.kit.trajectory_path import Path
+from ada_dynamics.nodes.kit.trajectory_points import MAX_POINTS
+
+JOINTS = (
+    JointLimit("a", -2.0, 2.0, velocity=3.0, effort=10.0),
+    JointLimit("b", -1.0, 1.0, velocity=1.0, effort=5.0),
+    JointLimit("free"),
+    JointLimit("passive", has_motor=False),
+)
+REST = {"a": 0.0, "b": 0.0, "free": 0.0}
+NOW = 1.7e9  # [s], as today's clocks show
+
+
+def follower(**rules):
+    return TrajectoryFollower(JOINTS, **rules)
+
+
+def following(names, times, *tables, now=NOW, present=REST, **more):
+    it = follower()
+    assert it.accept(names, times, *tables, now=now, present=present, **more) is None, it.last_refusal
+    return it
+
+
+def state(it, t, name="a"):
+    point = it.sample(t)
+    j = point.names.index(name)
+    return np.array([point.position[j], point.velocity[j], point.acceleration[j]])
+
+
+# --- the way between points -----------------------------------------------------------------------------------------
+def test_positions_alone_are_joined_by_straight_lines_from_the_present_one_on():
+    it = following(["a", "b"], [1.0, 3.0], [[1.0, -0.5], [0.0, -0.5]], present={"a": 0.5, "b": 0.0})
+    for t, a, b in ((0.0, [0.5, 0.5], [0.0, -0.5]), (0.5, [0.75, 0.5], [-0.25, -0.5]), (2.0, [0.5, -0.5], [-0.5, 0.0])):
+        np.testing.assert_allclose(state(it, NOW + t, "a")[:2], a, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(state(it, NOW + t, "b")[:2], b, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+def test_a_polynomial_is_followed_exactly_through_points_that_are_on_it(degree):
+    p = np.polynomial.Polynomial([0.1, 0.3, -0.2, 0.05, 0.02, -0.01][: degree + 1])
+    times = np.array([0.0, 0.4, 1.0, 1.7])
+    derivatives = [p, p.deriv(), p.deriv(2)][: 2 if degree == 3 else 3]
+    it = following(["a"], times, *(d(times)[:, None] for d in derivatives), present={"a": 0.1}, now=5.0)
+    for t in np.linspace(0.0, 1.699, 50):
+        np.testing.assert_allclose(state(it, 5.0 + t), [p(t), p.deriv()(t), p.deriv(2)(t)], rtol=0, atol=1e-13)
+
+
+def test_a_move_from_rest_to_rest_is_the_cubic_or_the_quintic_of_the_books():
+    s = 0.3
+    cubic = following(["a"], [2.0], [[1.0]], [[0.0]], now=0.0)
+    np.testing.assert_allclose(state(cubic, 2.0 * s)[:2], [3 * s**2 - 2 * s**3, 3 * s * (1 - s)], rtol=1e-14)
+    quintic = following(["a"], [2.0], [[1.0]], [[0.0]], [[0.0]], now=0.0)
+    wanted = [10 * s**3 - 15 * s**4 + 6 * s**5, 15 * s**2 * (1 - s) ** 2, 15 * s * (1 - s) * (1 - 2 * s)]
+    np.testing.assert_allclose(state(quintic, 2.0 * s), wanted, rtol=1e-13)
+
+
+def test_efforts_are_joined_by_straight_lines_and_held_behind_the_end():
+    it = following(["a"], [0.0, 1.0], [[0.0], [1.0]], (), (), [[4.0], [8.0]])
+    assert [it.sample(NOW + t).effort for t in (0.0, 0.25, 1.0, 9.0)] == [(4.0,), (5.0,), (8.0,), (8.0,)]
+    assert following(["a"], [1.0], [[1.0]]).sample(NOW + 0.5).effort == (0.0,)
+
+
+def test_the_last_point_is_reached_exactly_and_held_at_rest():
+    last = 0.1 + 0.2
+    it = following(["a"], [0.1, 0.7], [[0.1], [last]], [[0.5], [0.4]], [[0.0], [2.0]])
+    for t in (0.7 + 1e-6, 1.0, 1e6):
+        np.testing.assert_array_equal(state(it, NOW + t), [last, 0.0, 0.0])
+    assert it.is_active(NOW + 0.69)
+    assert not it.is_active(NOW + 0.71)
+
+
+def test_on_a_clock_of_many_digits_neither_position_nor_velocity_skips_at_a_point():
+    times = np.arange(1, 200) * 0.01
+    it = following(["a"], times, np.sin(times)[:, None], np.cos(times)[:, None], start=NOW - 0.001234567)
+    ticks = NOW + 0.02 + np.arange(0.0, 1.9, 1.0 / 4096.0)
+    found = np.array([state(it, t) for t in ticks])
+    since = ticks - (NOW - 0.001234567)
+    # the cubic's own error, of fourth and third order in 0.01 s
+    np.testing.assert_allclose(found[:, 0], np.sin(since), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found[:, 1], np.cos(since), rtol=0, atol=1e-7)
+
+
+# --- starts ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("start", [None, 0.0, NOW])
+def test_without_a_start_it_starts_now(start):
+    it = following(["a"], [2.0], [[1.0]], start=start)
+    assert state(it, NOW + 1.0)[0] == 0.5
+
+
+def test_a_first_point_at_time_zero_is_taken_at_once():
+    it = following(["a"], [0.0, 1.0], [[0.5], [1.0]])
+    assert state(it, NOW)[0] == 0.5
+    assert state(it, NOW + 0.5)[0] == 0.75
+
+
+def test_before_a_start_to_come_the_present_position_is_held():
+    it = following(["a"], [0.0, 1.0], [[0.5], [1.0]], start=NOW + 2.0)
+    for t in (-1.0, 0.0, 1.999):
+        np.testing.assert_array_equal(state(it, NOW + t), [0.0, 0.0, 0.0])
+    assert it.is_active(NOW)
+    assert state(it, NOW + 2.5)[0] == 0.75
+
+
+def test_of_a_trajectory_that_started_already_the_rest_is_followed_from_where_the_joint_is():
+    it = following(["a"], [0.0, 1.0, 2.0, 3.0], [[0.0], [9e-1], [0.5], [1.5]], start=8.5, now=10.0)
+    assert state(it, 10.0)[0] == 0.0  # not 0.7, where it should have been
+    assert state(it, 10.25)[0] == 0.25
+    assert state(it, 10.5)[0] == 0.5
+    assert state(it, 11.0)[0] == 1.0
+
+
+def test_a_trajectory_that_is_over_is_refused():
+    refusal = follower().accept(["a"], [0.0, 1.0], [[0.0], [1.0]], start=5.0, now=10.0, present=REST)
+    assert refusal.reason is Reason.OLD
+    assert "over 4 s ago" in refusal.text
+
+
+def test_what_has_to_catch_up_faster_than_the_joint_can_is_refused():
+    refusal = follower().accept(["b"], [0.0, 1.0], [[0.0], [0.9]], start=9.5, now=10.0, present=REST)
+    assert refusal.reason is Reason.OVER_LIMIT
+    assert "between the present state and point 1" in refusal.text
+
+
+# --- one after another ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("start", [None, NOW + 0.75])
+def test_a_new_trajectory_goes_on_from_the_state_that_the_old_one_has_at_its_start(start):
+    first = ([1.0, 2.0], [[0.5], [1.0]], [[0.6], [0.0]], [[-1.0], [0.0]])
+    it, alone = following(["a"], *first), following(["a"], *first)
+    assert it.accept(["a"], [1.0], [[-0.5]], [[0.0]], [[0.0]], start=start, now=NOW + 0.5, present={"a": 9.0}) is None
+    at = start or NOW + 0.5
+    before, after = state(it, math.nextafter(at, 0.0)), state(it, at)
+    # a float of this clock is 2.4e-7 s: times a speed below 3, an acceleration below 10, a jerk below 100
+    np.testing.assert_allclose(before, after, rtol=0, atol=3e-5)
+    np.testing.assert_array_equal(before, state(alone, math.nextafter(at, 0.0)))
+    np.testing.assert_allclose(after, state(alone, at), rtol=1e-12)
+    np.testing.assert_array_equal(state(it, at + 1.0 + 1e-6), [-0.5, 0.0, 0.0])
+
+
+def test_of_two_trajectories_at_one_time_the_second_goes_on_with_the_velocity_of_the_first():
+    it = following(["a"], [2.0], [[1.0]], [[0.0]])
+    for goal in (0.5, -0.5):
+        assert it.accept(["a"], [1.0], [[goal]], [[0.0]], now=NOW + 1.0, present=REST) is None
+    np.testing.assert_allclose(state(it, NOW + 1.0)[:2], [0.5, 0.75], rtol=1e-12)
+    assert state(it, NOW + 3.0)[0] == -0.5
+
+
+def test_an_earlier_start_drops_what_waited_for_a_later_one():
+    it = following(["a"], [1.0], [[1.0]], start=NOW + 5.0)
+    assert it.accept(["a"], [1.0], [[-1.0]], start=NOW + 2.0, now=NOW, present={"a": 7.0}) is None
+    assert state(it, NOW + 1.9)[0] == 0.0
+    assert state(it, NOW + 9.0)[0] == -1.0
+
+
+def test_joints_that_a_trajectory_does_not_name_go_on():
+    it = following(["a", "b"], [2.0], [[1.0, 0.5]])
+    assert it.accept(["b"], [1.0], [[0.0]], now=NOW + 1.0, present=REST) is None
+    assert it.followed == ("a", "b")
+    assert state(it, NOW + 1.5, "a")[0] == 0.75
+    assert state(it, NOW + 1.5, "b")[0] == 0.125
+
+
+def test_a_refused_trajectory_changes_nothing():
+    it = following(["a"], [2.0], [[1.0]])
+    before = it.sample(NOW + 1.0)
+    assert it.accept(["a", "b"], [1.0], [[0.0, 9.0]], now=NOW + 0.5, present=REST).reason is Reason.OVER_LIMIT
+    assert it.sample(NOW + 1.0) == before
+    assert it.followed == ("a",)
+
+
+def test_trajectories_that_wait_are_few():
+    it = follower()
+    answers = [it.accept(["a"], [1.0], [[0.1]], start=NOW + 10.0 * k, now=NOW, present=REST) for k in range(1, 20)]
+    assert answers[: MAX_WAITING - 1] == [None] * (MAX_WAITING - 1)
+    assert {answer.reason for answer in answers[MAX_WAITING:]} == {Reason.FROM_THE_FUTURE}
+    assert it.accept(["a"], [1.0], [[0.2]], now=NOW + 1e6, present=REST) is None  # what is over waits no more
+
+
+# --- stops, cancels and clocks --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("names", [["a"], []])
+def test_a_trajectory_without_points_holds_its_joints_where_they_are(names):
+    it = following(["a"], [2.0], [[1.0]])
+    assert it.accept(names, [], [], now=NOW + 1.0, start=NOW + 50.0, present={"a": 9.0}) is None
+    for t in (1.0, 1.5, 60.0):
+        np.testing.assert_array_equal(state(it, NOW + t), [0.5, 0.0, 0.0])
+    assert not it.is_active(NOW + 1.0)
+
+
+def test_a_stop_holds_a_joint_that_no_trajectory_moved_at_its_present_position():
+    it = follower()
+    assert it.accept(["a", "b"], [], [], now=1.0, present={"a": 0.3}) is None
+    assert (it.followed, state(it, 2.0)[0]) == (("a",), 0.3)
+    assert it.accept(["nobody"], [], [], now=1.0, present=REST).reason is Reason.UNKNOWN_JOINT
+
+
+def test_cancelled_joints_are_followed_no_more():
+    it = following(["a", "b"], [2.0], [[1.0, 0.5]])
+    it.cancel(["a", "nobody"])
+    assert it.sample(NOW + 1.0).names == ("b",)
+    it.cancel()
+    assert it.sample(NOW + 1.0) is None
+    assert not it.is_active(NOW)
+
+
+def test_on_a_clock_that_jumped_back_it_goes_on_as_before():
+    it = following(["a", "b"], [2.0], [[1.0, 0.5]], [[0.0, 0.0]], now=100.0)
+    assert it.accept(["b"], [1.0], [[0.0]], [[0.0]], start=103.0, now=100.0, present=REST) is None
+    ticks = (0.0, 0.5, 1.9, 3.5, 7.0)
+    before = [state(it, 100.0 + t, name) for t in ticks for name in "ab"]
+    it.shift(-98.0)
+    # a time near 100 s has 1.4e-14 s to round
+    np.testing.assert_allclose([state(it, 2.0 + t, name) for t in ticks for name in "ab"], before, rtol=0, atol=1e-12)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("names", "times", "tables", "reason", "said"),
+    [
+        ([], [1.0], [[[]]], Reason.EMPTY, "names no joint"),
+        (["c"], [1.0], [[[0.0]]], Reason.UNKNOWN_JOINT, "no joint is named 'c'"),
+        (["a", "a"], [1.0], [[[0.0, 0.0]]], Reason.DUPLICATE_JOINT, "named twice"),
+        (["passive"], [1.0], [[[0.0]]], Reason.NO_MOTOR, "no motor"),
+        (["a"], [1.0, 1.0], [[[0.0], [0.0]]], Reason.TIMES, "point 1 is at 1 s, not after point 0"),
+        (["a"], [1.0, 0.5], [[[0.0], [0.0]]], Reason.TIMES, "times increase"),
+        (["a"], [-0.1], [[[0.0]]], Reason.TIMES, "point 0 is at -0.1 s"),
+        (["a"], [0.0, math.nan], [[[0.0], [0.0]]], Reason.NOT_FINITE, "time of point 1 is nan"),
+        (["a"], [1.0], [[]], Reason.LENGTH, "no positions"),
+        (["a"], [1.0], [[[]], [[1.0]]], Reason.LENGTH, "no positions"),
+        (["a"], [1.0, 2.0], [[[0.0], []]], Reason.LENGTH, "point 1 has 0 positions for 1 joints"),
+        (["a"], [1.0, 2.0], [[[0.0]]], Reason.LENGTH, "for 1 points of 2"),
+        (["a"], [], [[[0.0]]], Reason.LENGTH, "for 1 points of 0"),
+        (["a"], [1.0], [[[0.0]], [[0.0, 1.0]]], Reason.LENGTH, "point 0 has 2 velocities for 1 joints"),
+        (["a"], [1.0, 2.0], [[[0.0], [0.0]], [[0.0], []]], Reason.LENGTH, "point 1 has 0 velocities"),
+        (["a"], [1.0], [[[0.0]], (), [[0.0]]], Reason.LENGTH, "accelerations without velocities"),
+        (["a"], [1.0], [[[math.nan]]], Reason.NOT_FINITE, "'a': position of point 0 is nan"),
+        (["a"], [1.0], [[[0.0]], [[math.inf]]], Reason.NOT_FINITE, "'a': velocity of point 0 is inf"),
+        (["a"], [1.0], [[[0.0]], [[0.0]], [[-math.inf]]], Reason.NOT_FINITE, "acceleration of point 0 is -inf"),
+        (["a"], [1.0, 2.0], [[[0.0], [2.1]]], Reason.OVER_LIMIT, "position of point 1 is 2.1, outside of [-2, 2]"),
+        (["b"], [9.0], [[[0.0]], [[1.1]]], Reason.OVER_LIMIT, "velocity of point 0 is 1.1, outside of [-1, 1]"),
+        (["b"], [9.0], [[[0.0]], (), (), [[-6.0]]], Reason.OVER_LIMIT, "effort of point 0 is -6, outside of [-5, 5]"),
+        (["b"], [1.0, 1.5], [[[0.0], [0.6]]], Reason.OVER_LIMIT, "speed 1.2 between point 0 and point 1"),
+        (["a"], [0.0], [[[1.5]]], Reason.JUMP, "position of point 0, due at once, 1.5 is 1.5 away"),
+        (["free"], [1e-300], [[[1.0]]], Reason.OVER_LIMIT, "numbers beyond any machine"),
+        (["free"], [1.0], [[[1e308]]], Reason.OVER_LIMIT, "numbers beyond any machine"),
+    ],
+)
+def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason, said):
+    it = follower()
+    refusal = it.accept(names, times, *tables, now=NOW, present=REST)
+    assert refusal.reason is reason
+    assert said in refusal.text
+    assert (it.accepted, it.refused, it.last_refusal) == (0, {reason: 1}, refusal)
+    assert it.sample(NOW) is None
+
+
+def test_a_start_that_is_no_number_and_too_many_points_are_refused():
+    it = follower()
+    for start in (math.nan, math.inf):
+        assert it.accept(["a"], [1.0], [[0.0]], start=start, now=NOW, present=REST).reason is Reason.NOT_FINITE
+    many = range(MAX_POINTS + 1)
+    assert it.accept(["a"], many, [[0.0]] * len(many), now=NOW, present=REST).reason is Reason.LENGTH
+
+
+@pytest.mark.parametrize("present", [{}, {"a": math.nan}])
+def test_a_joint_whose_position_is_not_known_cannot_start(present):
+    refusal = follower().accept(["a"], [1.0], [[0.0]], now=NOW, present=present)
+    assert refusal.reason is Reason.JUMP
+    assert "not known" in refusal.text
+
+
+def test_any_jump_may_be_allowed():
+    assert follower(max_jump=0.0).accept(["a"], [0.0], [[1.5]], now=NOW, present=REST) is None
+    with pytest.raises(InputError, match="max_jump"):
+        follower(max_jump=-1.0)
+
+
+def test_checked_points_raise_with_the_refusal():
+    with pytest.raises(TrajectoryError, match="outside of") as problem:
+        Trajectory.checked({joint.name: joint for joint in JOINTS}, ["a"], [1.0], [[5.0]])
+    assert problem.value.refusal.reason is Reason.OVER_LIMIT
+
+
+@pytest.mark.parametrize(("tables", "peak"), [(1, 1.0), (2, 1.5), (3, 1.875)])
+def test_the_peak_speed_of_a_move_from_rest_to_rest_is_known_exactly(tables, peak):
+    goals = [[[0.5]], [[0.0]], [[0.0]]][:tables]  # straight, cubic, quintic: by 0.5 in 0.5 peak seconds, at most 1
+    duration = 0.5 * peak
+    assert follower().accept(["b"], [duration], *goals, now=NOW, present=REST) is None
+    refusal = follower().accept(["b"], [duration * (1.0 - 1e-8)], *goals, now=NOW, present=REST)
+    assert refusal.reason is Reason.OVER_LIMIT
+    assert "reaches the speed 1.00000001 between the present state and point 0" in refusal.text
+
+
+def test_a_curve_that_swings_over_a_limit_between_its_points_is_refused():
+    # p = 0.96 + 0.4 s (1 - s): highest in the middle, 1.06
+    refusal = follower().accept(["b"], [0.0, 1.0], [[0.96]] * 2, [[0.4], [-0.4]], now=NOW, present={"b": 0.96})
+    assert refusal.reason is Reason.OVER_LIMIT
+    assert "'b' comes to 1.06 between point 0 and point 1, over the position limit 1" in refusal.text
+
+
+def test_a_joint_behind_its_limit_may_come_back_but_not_go_further():
+    outside = {"b": 1.2}
+    assert follower().accept(["b"], [1.0], [[0.9]], [[0.0]], now=NOW, present=outside) is None
+    it = following(["b"], [2.0], [[0.9]], [[0.0]], present=outside)
+    assert max(state(it, NOW + t, "b")[0] for t in np.linspace(0.0, 2.0, 50)) == 1.2
+    for points in ([[1.1]], [[0.9], [0.95]]):  # the second swings to 1.07 on its way
+        times, speeds = [1.0, 2.0][: len(points)], [[0.6], [-0.3]][: len(points)]
+        refusal = follower().accept(["b"], times, points, speeds, now=NOW, present=outside)
+        assert refusal.reason is Reason.OVER_LIMIT
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+def test_extremes_are_those_of_the_curve_sampled_finely():
+    rng = np.random.default_rng(7)
+    for order in (1, 2, 3):
+        times = np.concatenate([[0.0], np.cumsum(rng.uniform(0.1, 2.0, 30))])
+        tables = [rng.uniform(-2.0, 2.0, (31, 3)) for _ in range(order)]
+        path = Path.through(0.0, times, *tables)
+        i, j = (x.ravel() for x in np.meshgrid(np.arange(30), np.arange(3)))
+        (lowest, highest), fastest, bounds = path.reach(i, j), path.top_speed(i, j), path.bounds()
+        s = np.linspace(0.0, 1.0, 2001)
+        for k in range(len(i)):
+            curve = np.polynomial.Polynomial(path.coefficients[i[k], :, j[k]])
+            positions, speeds = curve(s), np.abs(curve.deriv()(s)) / (times[i[k] + 1] - times[i[k]])
+            # beside an extreme, half a sample of 1/4000 away, a curve is lower by its second derivative, up to a
+            # few hundred here, times (1/4000)² / 2
+            for exact, sampled in (
+                (-lowest[k], -positions.min()),
+                (highest[k], positions.max()),
+                (fastest[k], speeds.max()),
+            ):
+                assert sampled - 1e-12 <= exact <= sampled + 1e-4
+            assert bounds.lowest[i[k], j[k]] <= lowest[k] + 1e-12
+            assert bounds.highest[i[k], j[k]] >= highest[k] - 1e-12
+            assert bounds.speed[i[k], j[k]] >= fastest[k] - 1e-12
+
+
+def test_scipy_follows_the_same_curves():
+    interpolate = pytest.importorskip("scipy.interpolate", reason="scipy is not installed")
+    rng = np.random.default_rng(3)
+    times = np.concatenate([[0.0], np.cumsum(rng.uniform(0.1, 2.0, 9))])
+    states = rng.uniform(-1.0, 1.0, (10, 3))
+    for order in (1, 2, 3):
+        it = following(["free"], times, *(states[:, [k]] for k in range(order)), now=0.25, present={"free": 0.0})
+        oracle = interpolate.BPoly.from_derivatives(times, states[:, :order])
+        for t in np.linspace(0.0, times[-1] - 1e-9, 301):
+            wanted = [oracle(t, nu) for nu in range(3)]
+            np.testing.assert_allclose(state(it, 0.25 + t, "free"), wanted, rtol=1e-9, atol=1e-9)
+
+
+def random_trajectory(rng):
+    count = int(rng.integers(1, 5))
+    times = np.cumsum(rng.uniform(0.5, 3.0, count)) - (0.5 if rng.random() < 0.3 else 0.0)
+    tables = [rng.uniform(-0.9, 0.9, (count, 2)), rng.uniform(-0.5, 0.5, (count, 2)), rng.uniform(-1, 1, (count, 2))]
+    return times, tables[: int(rng.integers(1, 4))]
+
+
+def test_accepted_trajectories_stay_within_the_limits_and_their_velocity_is_the_rate_of_their_position():
+    rng = np.random.default_rng(11)
+    it, now, taken, small = follower(), 100.0, 0, 2.0**-20
+    for _ in range(150):
+        times, tables = random_trajectory(rng)
+        start = rng.choice([0.0, now - 0.3, now + 0.2])
+        refusal = it.accept(["a", "b"], times, *tables, start=start, now=now, present=REST)
+        taken += refusal is None
+        step = float(rng.uniform(0.05, 1.0))
+        for t in now + np.linspace(0.0, step, 20) if it.followed else ():
+            points = [it.sample(t + d) for d in (-small, 0.0, small)]
+            p, v, a = (np.array([point[k] for point in points]) for k in (1, 2, 3))
+            assert (np.abs(p) <= [2.0 + 1e-9, 1.0 + 1e-9]).all()
+            assert (np.abs(v) <= np.array([3.0, 1.0]) * (1.0 + 1e-9)).all()
+            is_smooth = np.abs(v[2] - v[0]) < 1e-3  # not at a corner of straight lines
+            slope = (p[2] - p[0]) / (2.0 * small)
+            # differences: rounding 2e-16 / small, and the velocity's own change over `small`
+            np.testing.assert_allclose(slope[is_smooth], v[1][is_smooth], rtol=0, atol=1e-3)
+            assert np.isfinite(a).all()
+        now += step
+    assert 30 < taken < 140
+    assert it.accepted == taken
+    assert it.accepted + sum(it.refused.values()) == 150
+
+
+numbers = st.floats(width=64) | st.floats(-2.0, 2.0) | st.sampled_from([0.0, 1e-300, 1e300, 5e-324])
+rows = st.lists(st.lists(numbers, max_size=3), max_size=4)
+
+
+def same_shape(draw, points, joints):
+    return draw(
+        st.just([]) | st.lists(st.lists(numbers, min_size=joints, max_size=joints), min_size=points, max_size=points)
+    )
+
+
+@st.composite
+def messages(draw):
+    """Some of any shape, some whose shape is right."""
+    if draw(st.booleans()):
+        return (
+            draw(st.lists(st.sampled_from(["a", "b", "free", "passive", "x"]), max_size=3)),
+            draw(st.lists(numbers, max_size=4)),
+            *(draw(rows) for _ in range(4)),
+        )
+    names = draw(st.lists(st.sampled_from(["a", "b", "free"]), min_size=1, max_size=3, unique=True))
+    times = sorted(draw(st.lists(st.floats(0.0, 1e300), min_size=1, max_size=4, unique=True)))
+    return names, times, *(same_shape(draw, len(times), len(names)) for _ in range(4))
+
+
+@given(messages(), messages(), st.none() | numbers, st.floats(-1e10, 1e10), st.floats(-1e10, 1e10))
+def test_whatever_messages_hold_the_follower_judges_and_never_says_what_is_not_finite(one, two, start, now, later):
+    it = follower()
+    for message in (one, two):
+        it.accept(*message, start=start, now=now, present=REST)
+    assert it.accepted + sum(it.refused.values()) == 2
+    it.shift(later)
+    for t in (now, now + 0.5, later, now + later, now + later + 1e-3, now + later + 2.0):
+        point = it.sample(t)
+        if point is not None:
+            assert np.isfinite(np.array(point[1:])).all()

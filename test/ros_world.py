@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ROS 2 world for one test: a DDS domain that nobody else on this machine uses, nodes, and processes.
+
+Tests get it as the fixture `ros` (test/nodes/conftest.py):
+
+    states = ros.collect(JointState, "joint_states")
+    ros.add(SomeNode(context=ros.context))
+    ros.wait(lambda: states, what="the first joint state")
+    answer = ros.call(Trigger, "some_node/reset")
+
+    process = ros.start(sys.executable, "-m", "some.node")      # on the same domain
+    assert process.stop() == 0, process.output
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+
+from ada_dynamics.nodes.kit.environment import child_environment
+
+T = TypeVar("T")
+
+DOMAINS = range(1, 101)  # all ports of these domains lie below those that Linux hands out by itself
+POLL = 0.005  # [s]
+_OTHER_NETWORKS = ("ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_NAMESPACE")
+_LATER = itertools.count(os.getpid())  # so that one process, and several at once, do not reuse a domain at once
+
+
+@contextlib.contextmanager
+def own_domain() -> Iterator[int]:
+    """A domain id that no other process holds through this function; a killed process gives it back too."""
+    folder = Path(tempfile.gettempdir())
+    first = next(_LATER)
+    for i in range(len(DOMAINS)):
+        domain = DOMAINS[(first + i) % len(DOMAINS)]
+        lock = _open_lock(folder / f"ada_dynamics_test_domain_{domain}.lock")
+        if lock is None:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            continue
+        try:
+            yield domain
+        finally:
+            _sweep(domain)
+            os.close(lock)
+        return
+    pytest.fail(
+        f"all DDS domains {DOMAINS[0]} to {DOMAINS[-1]} are in use; see {folder}/ada_dynamics_test_domain_*.lock"
+    )
+
+
+def _open_lock(path: Path) -> int | None:
+    # In a shared folder, opening the file of another user with O_CREAT is refused (fs.protected_regular).
+    for flags in (os.O_CREAT, 0):
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o644)
+    return None
+
+
+def _sweep(domain: int) -> None:
+    """Remove the mailboxes in shared memory that killed processes have left behind, lest the next ones find them."""
+    first = 7400 + 250 * domain  # RTPS 2.2, 9.6.1.1: the domain's ports
+    for path in Path("/dev/shm").glob("*fast*_port*"):
+        number = re.search(r"_port(\d+)", path.name)
+        if number and first <= int(number[1]) < first + 250:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def world_environment(domain: int, log_folder: Path) -> dict[str, str]:
+    """Environment of processes in the world: its domain, this machine only, and no trace of other settings."""
+    environment = {key: value for key, value in child_environment().items() if key not in _OTHER_NETWORKS}
+    environment["ROS_DOMAIN_ID"] = str(domain)
+    environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment["ROS_LOG_DIR"] = str(log_folder)
+    environment["PYTHONUNBUFFERED"] = "1"
+    return environment
+
+
+class Process:
+    """A process of a test, with its output (stdout and stderr together); the test's end kills it and its children."""
+
+    def __init__(self, command: tuple[str, ...], environment: Mapping[str, str], cwd: Path | None = None) -> None:
+        self.command = command
+        # A job in the background of a script ignores SIGINT, and so would all its children: `env` gives it back.
+        self._popen = subprocess.Popen(
+            ["env", "--default-signal=INT,TERM,HUP,QUIT", *command],
+            env=dict(environment),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._chunks: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        pipe = self._popen.stdout
+        assert pipe is not None
+        with pipe:
+            while chunk := os.read(pipe.fileno(), 65536):
+                self._chunks.append(chunk)
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def output(self) -> str:
+        """What it has written so far."""
+        return b"".join(self._chunks).decode(errors="replace")
+
+    @property
+    def is_running(self) -> bool:
+        return self._popen.poll() is None
+
+    def signal(self, number: int = signal.SIGINT) -> None:
+        """Send a signal to the process, not to its children."""
+        self._popen.send_signal(number)
+
+    def wait(self, timeout: float = 10.0) -> int:
+        """Its exit code (-n: ended by signal n), with all of its output read."""
+        try:
+            code = self._popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"waited {timeout:g} s for the end of {' '.join(self.command)}; it wrote:\n{self.output}")
+        self._reader.join(1.0)  # a child of it may keep the pipe open
+        return code
+
+    def stop(self, timeout: float = 10.0) -> int:
+        """What Ctrl-C does; the exit code."""
+        if self.is_running:
+            self.signal(signal.SIGINT)
+        return self.wait(timeout)
+
+    def kill(self) -> int:
+        """Kill it, and whatever it started in its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        return self.wait()
+
+
+class RosWorld:
+    """Nodes of this process and processes beside it on a DDS domain of their own.
+
+    Attributes:
+        domain: the domain's id.
+        environment: of processes that shall be in this world.
+        context: to give to nodes that the test makes.
+        executor: spins all nodes of the world in one thread.
+        failures: exceptions that callbacks raised; `wait` and the end of the test show them, unless a test clears them.
+    """
+
+    def __init__(self, domain: int, environment: Mapping[str, str]) -> None:
+        self.domain = domain
+        self.environment = dict(environment)
+        self.context = Context()
+        rclpy.init(args=[], context=self.context, domain_id=domain)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.failures: list[BaseException] = []
+        self._nodes: list[Node] = []
+        self._processes: list[Process] = []
+        self._clients: dict[tuple[type, str], Any] = {}
+        self._tester: Node | None = None
+        self._is_closing = False
+        self._is_pause_wanted = False
+        self._spinning = threading.RLock()  # a callback may remove a node
+        self._thread = threading.Thread(target=self._spin, name="ros_world", daemon=True)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        while not self._is_closing:
+            try:
+                with self._spinning:
+                    self.executor.spin_once()
+            except (ExternalShutdownException, ShutdownException):
+                return
+            except Exception as failure:
+                if self.context.ok():
+                    self.failures.append(failure)
+            while self._is_pause_wanted and not self._is_closing:
+                time.sleep(POLL)
+
+    @contextlib.contextmanager
+    def _paused(self) -> Iterator[None]:
+        """No callback runs: rclpy stumbles over what is destroyed while it gathers what to wait for."""
+        self._is_pause_wanted = True
+        try:
+            self.executor.create_task(_nothing)  # so that it returns from its wait
+            if not self._spinning.acquire(timeout=10.0):
+                pytest.fail("the executor of the test's nodes does not pause: a callback blocks")
+            try:
+                yield
+            finally:
+                self._spinning.release()
+        finally:
+            self._is_pause_wanted = False
+
+    # nodes
+
+    def node(self, name: str = "tester", **options: Any) -> Node:
+        """A new node of this world, already spinning."""
+        return self.add(Node(name, context=self.context, **options))
+
+    def add(self, node: Any) -> Any:
+        """Spin a node that was made with `context=ros.context`; it is closed and destroyed at the end of the test."""
+        self._nodes.append(node)
+        self.executor.add_node(node)
+        return node
+
+    def remove(self, node: Any) -> None:
+        """Close and destroy a node before the end of the test."""
+        self._nodes.remove(node)
+        try:
+            with self._paused():
+                self.executor.remove_node(node)
+                close = getattr(node, "close", None)
+                if close is not None:
+                    close()
+        finally:
+            with self._paused():
+                node.destroy_node()
+
+    @property
+    def tester(self) -> Node:
+        """The node behind `collect`, `publisher` and `call`."""
+        if self._tester is None:
+            self._tester = self.node("tester")
+        return self._tester
+
+    # topics and services
+
+    def collect(self, kind: Any, topic: str, qos: Any = 10, **options: Any) -> list[Any]:
+        """Subscribe; the list grows with each message."""
+        messages: list[Any] = []
+        self.tester.create_subscription(kind, topic, messages.append, qos, **options)
+        return messages
+
+    def publisher(self, kind: Any, topic: str, qos: Any = 10) -> Any:
+        return self.tester.create_publisher(kind, topic, qos)
+
+    def matched(self, publisher: Any, count: int = 1, timeout: float = 10.0) -> Any:
+        """Wait until so many subscribers are connected; returns the publisher."""
+        what = f"{count} subscriber(s) of {publisher.topic_name}"
+        self.wait(lambda: publisher.get_subscription_count() >= count, timeout, what)
+        return publisher
+
+    def call(self, kind: Any, service: str, request: Any = None, timeout: float = 10.0) -> Any:
+        """Call a service, waiting for it to appear first."""
+        client = self._clients.get((kind, service))
+        if client is None:
+            client = self._clients[kind, service] = self.tester.create_client(kind, service)
+        self.wait(client.service_is_ready, timeout, f"service {service}")
+        future = client.call_async(kind.Request() if request is None else request)
+        self.wait(future.done, timeout, f"an answer of service {service}")
+        return future.result()
+
+    def wait(self, condition: Callable[[], T], timeout: float = 10.0, what: str = "a condition") -> T:
+        """Wait until the condition is truthy, and return what it returned; fail with `what` when time is up."""
+        end = time.monotonic() + timeout
+        while not (found := condition()):
+            if self.failures:
+                failure = self.failures.pop(0)
+                raise AssertionError(f"a callback failed while waiting for {what}: {failure!r}") from failure
+            if time.monotonic() > end:
+                pytest.fail(f"waited {timeout:g} s for {what}, in vain.{self._outputs()}")
+            time.sleep(POLL)
+        return found
+
+    def _outputs(self) -> str:
+        return "".join(f"\n--- {' '.join(p.command)[:200]}\n{p.output[-3000:]}" for p in self._processes)
+
+    # processes
+
+    def start(self, *command: Any, environment: Mapping[str, str] | None = None, cwd: Path | None = None) -> Process:
+        """Start a process of this world.
+
+        Args:
+            command: the program and its arguments.
+            environment: variables beside those of the world.
+            cwd: its folder.
+        """
+        process = Process(tuple(map(str, command)), {**self.environment, **(environment or {})}, cwd)
+        self._processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """End everything, in the order in which nothing gets in the way of something else."""
+        with contextlib.ExitStack() as last:  # each step runs even if one before it fails
+            last.callback(self.context.try_shutdown)
+            last.callback(self._end_executor)
+            for node in list(self._nodes):
+                last.callback(self.remove, node)
+            for process in self._processes:
+                last.callback(process.kill)
+        if self.failures:
+            raise AssertionError(f"a callback failed: {self.failures[0]!r}") from self.failures[0]
+
+    def _end_executor(self) -> None:
+        self._is_closing = True
+        self.executor.create_task(_nothing)
+        self._thread.join(10.0)
+        assert not self._thread.is_alive(), "the executor of the test's nodes does not end: a callback blocks"
+        self.executor.shutdown(5.0)
+
+
+def _nothing() -> None:
+    """What the executor is given to do so that it looks around."""

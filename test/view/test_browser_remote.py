@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a robot that moves elsewhere, seen from the server; the plant here is a stand-in without ROS."""
+
+import time
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model import Builder
+from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.model.writers import render
+from ada_dynamics.view.browser import command_sliders, remote, remote_robot
+from ada_dynamics.view.browser.page import Page, nearest_free
+from ada_dynamics.view.browser.plant import JointWrench
+from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
+from ada_dynamics.view.browser.scene import Pull
+from ada_dynamics.view.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+
+def described(model):
+    return render(model, "loop_joint").texts[".urdf"]
+
+
+class StandIn:
+    """A plant that keeps what it is asked for, and answers with what the test wants."""
+
+    name = "plant"
+    waits_for = "Waiting for it."
+
+    def __init__(self, text=None):
+        self.text, self.seen, self.known, self.problem = text, None, {}, None
+        self.asked, self.pushed, self.commanded, self.posed, self.loads = [], [], [], [], {}
+
+    def sends(self, t, q, v=None):
+        q = np.asarray(q, dtype=float)
+        self.seen = SeenState(time.monotonic(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
+
+    def description(self):
+        return self.text
+
+    def newest(self):
+        return self.seen
+
+    def rate(self):
+        return 250.0
+
+    def parameters(self):
+        return self.known
+
+    def wrenches(self):
+        return self.loads
+
+    def watch_wrenches(self, is_on):
+        self.asked.append(("watch", is_on))
+
+    def pause(self, is_paused, then):
+        self.asked.append(("pause", is_paused))
+        then(self.problem)
+
+    def step(self, then):
+        self.asked.append("step")
+        then(self.problem)
+
+    def reset(self, then):
+        self.asked.append("reset")
+        then(self.problem)
+
+    def set_speed(self, factor, then):
+        self.asked.append(("speed", factor))
+        then(self.problem)
+
+    def push(self, link, wrench):
+        if self.problem:
+            raise ada.InputError(self.problem)
+        self.pushed.append((link, np.asarray(wrench)))
+
+    def command(self, positions):
+        if self.problem and positions:
+            raise ada.InputError(self.problem)
+        self.commanded.append(positions)
+
+    def set_state(self, positions):
+        self.posed.append(positions)
+
+
+@pytest.fixture(autouse=True)
+def _no_long_waits(monkeypatch):
+    monkeypatch.setattr(remote, "_WAITED", 0.1)
+
+
+@pytest.fixture
+def page():
+    with Page("test", port=0) as shown:
+        shown.said = []
+        shown.say = shown.said.append
+        yield shown
+
+
+@pytest.fixture(scope="module")
+def pendulum():
+    b = Builder("pendulum")
+    b.link("base")
+    b.link("bob", mass=2.0, com=(0, 0, -1.0), inertia=np.diag([0.1, 0.1, 0.01]))
+    b.joint("swing", "continuous", "base", "bob", axis=(0, 1, 0))
+    return b.build()
+
+
+def until(page, shown, holds, what):
+    deadline = time.monotonic() + 20.0
+    while not holds():
+        assert time.monotonic() < deadline, f"waited 20 s until {what}"
+        page.act()
+        shown.tick()
+        page._ended.wait(0.005)
+
+
+def robot_of(page, plant, **options):
+    """A page that shows the plant's robot."""
+    shown = RemotePage(page, plant, **options)
+    until(page, shown, lambda: shown.robot is not None, "the robot is shown")
+    return shown
+
+
+# --- what is seen ---------------------------------------------------------------------------------------------------
+def test_joints_by_name_are_the_coordinates_of_a_model_in_any_order_and_mimics_are_left_out():
+    model = ada.load("pa10")
+    positions = {name: 0.1 * i for i, name in enumerate(reversed(model.joint_names), start=1)}
+    pose = pose_of(model, SeenJoints(0.0, 0.0, {**positions, "stranger": 1.0}, positions, {}), model.neutral())
+    np.testing.assert_allclose(pose.q, 0.1 * np.arange(7, 0, -1))
+    np.testing.assert_allclose(pose.v, 0.1 * np.arange(7, 0, -1))
+    assert (pose.missing, pose.foreign) == ((), ("stranger",))
+
+
+def test_joints_that_are_not_seen_stay_and_are_named():
+    model = ada.load("pa10")
+    before = np.full(7, 0.5)
+    pose = pose_of(model, SeenJoints(0.0, 0.0, {"s1": 1.0}, {}, {}), before)
+    np.testing.assert_array_equal(pose.q, [1.0, *before[1:]])
+    assert pose.v is None
+    assert pose.missing == tuple(model.joint_names[1:])
+
+
+def test_a_free_base_is_where_its_transform_is():
+    model = ada.load("pa10", base="floating")
+    q, _ = model.random_state(np.random.default_rng(1))
+    frame = ada.Dynamics(model).pose(model.root, q)
+    joints = {name: float(q[model.q_index(name).start]) for name in model.joint_names if model.joints[name].nq == 1}
+    pose = pose_of(model, SeenJoints(0.0, 0.0, joints, {}, {model.root: frame}), model.neutral())
+    assert np.abs(model.difference(pose.q, q)).max() < 1e-12
+    assert pose.missing == ()
+
+
+def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
+    motion = SeenMotion()
+    for i in range(30):
+        motion.look(SeenState(0.05 * i, 0.025 * i, np.zeros(1), np.zeros(1)))
+    assert motion.is_going_on
+    assert motion.factor == pytest.approx(0.5, rel=1e-9)
+    last = 0.025 * 29
+    for i in range(30, 40):
+        motion.look(SeenState(0.05 * i, last, np.zeros(1), np.zeros(1)))
+    assert not motion.is_going_on
+    for i in range(40, 50):
+        motion.look(SeenState(0.05 * i, last + 1e-3, np.zeros(1), np.zeros(1)))
+        assert not motion.is_going_on  # one step
+    motion.look(SeenState(3.0, 0.0, np.zeros(1), np.zeros(1)))  # a new start
+    assert motion.factor == 0.0
+
+
+# --- models ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+def test_the_base_is_that_of_the_state(base):
+    model = ada.load("pa10", base=base)
+    made = dynamics_of(Wanted(described(model), "auto", (model.nq, model.nv), frozenset(), None)).model
+    assert made.joint_names == model.joint_names
+    assert (made.nq, made.nv) == (model.nq, model.nv)
+
+
+def test_a_root_that_is_seen_to_move_floats_and_gravity_is_the_plants():
+    text = described(ada.load("pa10"))
+    still = dynamics_of(Wanted(text, "auto", None, frozenset({"upper_arm"}), None)).model
+    moving = dynamics_of(Wanted(text, "auto", None, frozenset({still.root}), (0.0, 0.0, -1.62))).model
+    assert (still.nq, moving.nq) == (7, 14)
+    assert tuple(moving.gravity) == (0.0, 0.0, -1.62)
+
+
+def test_a_state_of_another_robot_is_refused_with_both_sizes():
+    text = described(ada.load("pa10"))
+    with pytest.raises(ada.ModelError, match=r"\(4, 4\) .*fixed: \(7, 7\), floating: \(14, 13\)"):
+        dynamics_of(Wanted(text, "auto", (4, 4), frozenset(), None))
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_it(page, pendulum):
+    plant = StandIn()
+    shown = RemotePage(page, plant)
+    shown.tick()
+    assert shown._waiting.content == "Waiting for it."
+    plant.text = described(pendulum)
+    plant.sends(1.0, [0.5], [2.0])
+    until(page, shown, lambda: shown.robot is not None, "the robot is shown")
+    plant.sends(1.5, [0.7], [2.0])
+    until(page, shown, lambda: shown.robot.t == 1.5, "it moves")
+    np.testing.assert_allclose(shown.robot.scene.centre_of("bob"), [-np.sin(0.7), 0, -np.cos(0.7)], atol=1e-12)
+    # kinetic: (2 kg m² + 0.1 kg m²) (2 rad/s)² / 2; potential of the centre of mass, which is zero at height 0
+    energy = 0.5 * 2.1 * 4.0 - 2.0 * 9.81 * np.cos(0.7)
+    assert f"t = **1.500** s, paused, energy {energy:.6g} J" in shown.robot.status.content
+
+
+def test_a_robot_without_a_state_is_shown_and_said_to_have_none(page, pendulum):
+    shown = robot_of(page, StandIn(described(pendulum)))
+    assert "has sent no state yet" in shown.robot.status.content
+
+
+def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pendulum, monkeypatch):
+    monkeypatch.setattr(remote_robot, "LOST", 0.1)
+    plant = StandIn(described(pendulum))
+    plant.sends(1.0, [0.5])
+    shown = robot_of(page, plant)
+    until(page, shown, lambda: page.said, "the page says something")
+    assert page.said == ["plant is gone; waiting for it to come back."]
+    until(page, shown, lambda: "has sent nothing for" in shown.robot.status.content, "the status line says so")
+    assert "stopped" in shown.robot.status.content
+    robot = shown.robot
+    plant.sends(0.0, [0.1])
+    until(page, shown, lambda: len(page.said) > 1, "it is back")
+    assert page.said[1] == "plant is back."
+    assert shown.robot is robot  # the same robot, not made anew
+    assert shown.robot.t == 0.0
+
+
+def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, pendulum):
+    plant = StandIn(described(pendulum))
+    plant.sends(1.0, [0.5])
+    shown = robot_of(page, plant)
+    plant.text = described(ada.load("four_bar"))
+    q = ada.assemble(ada.load("four_bar"), start_of_mechanism("four_bar"))
+    until(
+        page, shown, lambda: plant.sends(0.0, q) or (shown.robot and shown.robot.model.loops), "the other one is shown"
+    )
+    assert shown.robot.scene.gap < 1e-9
+    plant.text = "<robot name='broken'><link name='a'/><link name='b'/></robot>"
+    until(page, shown, lambda: plant.sends(0.0, q) or shown.problem, "the page complains")
+    assert shown.robot is None
+    assert "cannot be shown" in shown._waiting.content
+    plant.text = described(pendulum)
+    until(page, shown, lambda: plant.sends(0.0, [0.3]) or shown.robot, "the first one is back")
+    assert shown.robot.model.joint_names == ["swing"]
+
+
+def test_a_late_change_of_gravity_makes_the_model_anew(page, pendulum):
+    plant = StandIn(described(pendulum))
+    plant.sends(0.0, [0.5])
+    shown = robot_of(page, plant)
+    plant.known = {"gravity": [0.0, 0.0, -1.62], "real_time_factor": 0.25}
+    until(page, shown, lambda: shown.robot and shown.robot.model.gravity[2] == -1.62, "the moon's gravity")
+    assert shown.robot.speed.value == "0.25"
+
+
+def test_a_state_that_is_no_pose_is_said_and_the_page_goes_on(page):
+    model = ada.load("pa10", base="floating")
+    plant = StandIn(described(model))
+    plant.sends(0.0, model.neutral(), np.zeros(model.nv))
+    shown = robot_of(page, plant)
+    q = model.neutral()
+    q[3:7] = 0.0
+    plant.sends(1.0, q, np.zeros(model.nv))
+    until(page, shown, lambda: "cannot be drawn" in shown.robot.status.content, "the page says so")
+    plant.sends(2.0, model.neutral(), np.zeros(model.nv))
+    until(page, shown, lambda: "t = **2.000**" in shown.robot.status.content, "it goes on")
+
+
+def test_buttons_ask_the_plant_and_its_refusals_are_said(page, pendulum):
+    plant = StandIn(described(pendulum))
+    plant.sends(0.0, [0.5])
+    robot = robot_of(page, plant).robot
+    robot.one_step()
+    robot.reset()
+    robot.speed.value = "2"
+    robot._set_speed()
+    assert plant.asked == ["step", "reset", ("speed", 2.0)]
+    robot.toggle()
+    assert plant.asked[-1] == ("pause", False)
+    assert robot.is_playing
+    robot.one_step()  # of a robot that moves: pause first
+    assert plant.asked[-2:] == [("pause", True), "step"]
+    assert not robot.is_playing
+    plant.problem = "it is frozen"
+    robot.one_step()
+    robot.toggle()
+    assert page.said == ["it is frozen"] * 2
+    assert not robot.is_playing
+
+
+def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(page, pendulum):
+    plant = StandIn(described(pendulum))
+    plant.sends(0.0, [0.5])
+    robot = robot_of(page, plant).robot
+    robot.strength.value = 10.0
+    robot.push()
+    link, wrench = plant.pushed[0]
+    # 10 N along the world's x at 1 m below the origin, in axes turned by 0.5 rad about y
+    expected = [10 * np.cos(0.5), 0, 10 * np.sin(0.5), 0, -10 * np.cos(0.5), 0]
+    assert link == "bob"
+    np.testing.assert_allclose(wrench, expected, atol=1e-12)
+    robot._set_pull(Pull("bob", "update", np.zeros(3), np.ones(3)))
+    robot.tick(plant.seen)
+    assert np.any(plant.pushed[-1][1])
+    robot._set_pull(Pull("bob", "end", np.zeros(3), np.ones(3)))
+    np.testing.assert_array_equal(plant.pushed[-1][1], np.zeros(6))
+    count = len(plant.pushed)
+    robot.tick(plant.seen)
+    assert len(plant.pushed) == count
+    plant.problem = "nobody listens"
+    robot.push()
+    assert page.said == ["nobody listens"]
+
+
+def test_forces_of_joints_are_drawn_in_the_world_while_they_are_wanted(page, pendulum):
+    plant = StandIn(described(pendulum))
+    plant.sends(0.0, [0.5])
+    plant.loads = {"swing": JointWrench("bob", np.array([0, 0, 5.0]), np.zeros(3))}
+    robot = robot_of(page, plant).robot
+    assert robot._arrows() == []
+    robot.forces.value = True
+    robot._watch_forces()
+    assert plant.asked == [("watch", True)]
+    (arrow,) = robot._arrows()
+    np.testing.assert_allclose(arrow.force, [5 * np.sin(0.5), 0, 5 * np.cos(0.5)])
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(command_sliders.time, "monotonic", lambda: clock[0])
+    model, plant = ada.load("pa10"), StandIn()
+    sliders = command_sliders.CommandSliders(page, model, plant)
+    q = np.linspace(-0.3, 0.3, 7)
+    sliders.tick(q)
+    assert plant.commanded == []  # not before the box is ticked
+    np.testing.assert_allclose(np.radians([s.value for s in sliders.sliders]), q, atol=1e-6)
+    assert all(s.disabled for s in sliders.sliders)
+    sliders.switch(True)
+    assert not any(s.disabled for s in sliders.sliders)
+    clock[0] += 0.01
+    sliders.tick(q)
+    np.testing.assert_allclose(list(plant.commanded[0].values()), q, atol=1e-6)
+    assert tuple(plant.commanded[0]) == tuple(model.actuated)
+    clock[0] += 0.01
+    sliders.tick(q)
+    assert len(plant.commanded) == 1  # 20 of them a second
+    sliders.sliders[0].value = 90.0
+    speed = min(model.joints["s1"].limits.velocity, command_sliders.TURN)
+    for k in range(1, 40):
+        clock[0] += 0.05
+        sliders.tick(q)
+        assert plant.commanded[-1]["s1"] <= q[0] + speed * (0.05 * k + 0.01) + 1e-6
+        assert plant.commanded[-1]["s1"] <= q[0] + command_sliders.LEAD  # the joint does not move: no wind-up
+    assert plant.commanded[-1]["s1"] == pytest.approx(q[0] + command_sliders.LEAD)
+    sliders.switch(False)
+    assert plant.commanded[-1] is None
+
+
+def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page, monkeypatch):
+    monkeypatch.setattr(remote_robot, "LOST", 0.1)
+    model = ada.load("pa10")
+    plant = StandIn(described(model))
+    plant.sends(0.0, model.neutral())
+    shown = robot_of(page, plant)
+    commands = shown.robot.commands
+    commands.switch(True)
+    until(page, shown, lambda: not commands.is_on, "the state is lost")
+    assert page.said[-1] == "joint commands are off: plant sends no state"
+    assert not commands.box.value
+    plant.problem = "nobody listens"
+    commands.switch(True)
+    commands.tick(model.neutral())
+    assert page.said[-1] == "joint commands are off: nobody listens"
+    assert not commands.is_on
+
+
+def test_pose_sliders_keep_loops_closed_and_send_all_joints(page, monkeypatch):
+    monkeypatch.setattr(remote_robot, "_FOLLOWED", 0.1)
+    model = ada.load("four_bar")
+    plant = StandIn(described(model))
+    q = ada.assemble(model, start_of_mechanism("four_bar"))
+    plant.sends(0.0, q)
+    shown = robot_of(page, plant, pose_sliders=True)
+    group = shown.robot.pose_sliders
+    assert shown.robot.commands is None
+    knob, slider = group.sliders[0]
+    slider.value = 110.0
+    group.move(knob)
+    sent = np.array([plant.posed[-1][name] for name in model.joint_names])
+    assert np.degrees(sent[0]) == pytest.approx(110.0)
+    np.testing.assert_allclose(sent[1:], [0.5 * np.pi - sent[0], 0.5 * np.pi + sent[0]], atol=1e-10)  # a parallelogram
+    plant.sends(0.0, q)  # the robot did not follow: the sliders follow the robot
+    until(page, shown, lambda: abs(slider.value - np.degrees(q[0])) < 1e-4, "the slider is back")
+
+
+# --- ports ----------------------------------------------------------------------------------------------------------
+def test_the_next_free_port_is_taken_when_one_is_in_use(page):
+    found = nearest_free("127.0.0.1", page.port)
+    assert page.port < found
+    assert nearest_free("127.0.0.1", 0) == 0
+    with Page("beside", port=found) as other:
+        assert other.port == found
