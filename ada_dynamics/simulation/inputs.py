@@ -98,6 +98,11 @@ class Inputs:
         self._pushes.append(Push(link, where, given, until))
 
     # --- over time ----------------------------------------------------------------------------------------------
+    @property
+    def is_steady(self) -> bool:
+        """Whether u stays as it is until somebody changes it from outside."""
+        return self._sampler is None and not self._profiles and not self._pushes
+
     def at(self, t: float, q: Array, v: Array) -> Array:
         """u from t on; the controller is called where its time has come."""
         if self._sampler is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):

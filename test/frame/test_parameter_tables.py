@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page on ROS 2 has the parameters as they are, and every topic and service of the dynamics node."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def tables():
+    spec = importlib.util.spec_from_file_location("parameter_tables", REPOSITORY / "docs/parameter_tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_parameters_are_up_to_date():
+    made = tables()
+    text = made.PAGE.read_text(encoding="utf-8")
+    assert made.renewed(text) == text, "run: python docs/parameter_tables.py"
+    for node in made.TABLES:
+        assert text.count(f"<!-- parameters: {node} -->\n|") == 1
+
+
+def test_every_topic_and_service_of_the_dynamics_node_is_on_the_page():
+    text = (REPOSITORY / "docs/ros2.md").read_text(encoding="utf-8")
+    nodes = REPOSITORY / "ada_dynamics/nodes"
+    files = ("state_publishers.py", "command_inputs.py", "plant_services.py", "kit/diagnostics.py")
+    code = "\n".join((nodes / name).read_text(encoding="utf-8") for name in files)
+    calls = re.findall(r"create_(?:publisher|subscription|service)\(\w+, f?\"([^\"{]+)", code)
+    assert len(calls) >= 12
+    for name in calls:
+        assert name.rstrip("/") in text, f"{name} is not on the page"
