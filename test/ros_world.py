@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 DOMAINS = range(1, 101)  # all ports of these domains lie below those that Linux hands out by itself
 POLL = 0.005  # [s]
+PATIENCE = 30.0  # [s]; on a busy machine everything takes long, and only a failure waits for all of it
 _OTHER_NETWORKS = ("ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_NAMESPACE")
 _LATER = itertools.count(os.getpid())  # so that one process, and several at once, do not reuse a domain at once
 
@@ -141,7 +142,7 @@ class Process:
         """Send a signal to the process, not to its children."""
         self._popen.send_signal(number)
 
-    def wait(self, timeout: float = 10.0) -> int:
+    def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code (-n: ended by signal n), with all of its output read."""
         try:
             code = self._popen.wait(timeout)
@@ -150,7 +151,7 @@ class Process:
         self._reader.join(1.0)  # a child of it may keep the pipe open
         return code
 
-    def stop(self, timeout: float = 10.0) -> int:
+    def stop(self, timeout: float = PATIENCE) -> int:
         """What Ctrl-C does; the exit code."""
         if self.is_running:
             self.signal(signal.SIGINT)
@@ -262,13 +263,13 @@ class RosWorld:
     def publisher(self, kind: Any, topic: str, qos: Any = 10) -> Any:
         return self.tester.create_publisher(kind, topic, qos)
 
-    def matched(self, publisher: Any, count: int = 1, timeout: float = 10.0) -> Any:
+    def matched(self, publisher: Any, count: int = 1, timeout: float = PATIENCE) -> Any:
         """Wait until so many subscribers are connected; returns the publisher."""
         what = f"{count} subscriber(s) of {publisher.topic_name}"
         self.wait(lambda: publisher.get_subscription_count() >= count, timeout, what)
         return publisher
 
-    def call(self, kind: Any, service: str, request: Any = None, timeout: float = 10.0) -> Any:
+    def call(self, kind: Any, service: str, request: Any = None, timeout: float = PATIENCE) -> Any:
         """Call a service, waiting for it to appear first."""
         client = self._clients.get((kind, service))
         if client is None:
@@ -278,7 +279,7 @@ class RosWorld:
         self.wait(future.done, timeout, f"an answer of service {service}")
         return future.result()
 
-    def wait(self, condition: Callable[[], T], timeout: float = 10.0, what: str = "a condition") -> T:
+    def wait(self, condition: Callable[[], T], timeout: float = PATIENCE, what: str = "a condition") -> T:
         """Wait until the condition is truthy, and return what it returned; fail with `what` when time is up."""
         end = time.monotonic() + timeout
         while not (found := condition()):

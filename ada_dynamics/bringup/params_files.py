@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's file of parameters: whether it speaks of any node that is started, before it is silently passed over."""
+"""A user's file of parameters: whether it speaks of nodes that there are, or would be passed over in silence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK = "ros__parameters"
 
 
 def check_params_file(path: Path, nodes: Sequence[str]) -> None:
-    """Check that a file is one of parameters, and that each of its blocks is for a node that is started.
+    """Check that a file is one of parameters, and that each of its blocks is for one of our nodes.
 
     Without PyYAML nothing is checked here; the nodes read the file themselves.
 
@@ -24,7 +24,7 @@ def check_params_file(path: Path, nodes: Sequence[str]) -> None:
         nodes: names of the nodes, with their namespace.
 
     Raises:
-        InputError: it is no such file, or no node of a block's name is started: ROS 2 would say nothing.
+        InputError: it is no such file, or there is no node of a block's name: ROS 2 would say nothing.
     """
     try:
         yaml: Any = importlib.import_module("yaml")
@@ -40,7 +40,7 @@ def check_params_file(path: Path, nodes: Sequence[str]) -> None:
     for key in keys:
         if not any(_matches(key, node) for node in nodes):
             raise InputError(
-                f"params_file {path}: {key!r} is the name of no node that is started, which are {', '.join(nodes)}. "
+                f"params_file {path}: {key!r} is the name of no node here; there may be {', '.join(nodes)}. "
                 "Write a node's whole name, or one with wildcards such as /**/dynamics_node."
             )
 

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurations of RViz 2, made from `pictures`: robot, frames, wrenches at joints, markers.
 
-`python -m ada_dynamics.bringup.rviz` writes config/*.rviz anew; that needs PyYAML.
+`python -m ada_dynamics.bringup.files` writes config/*.rviz anew; that needs PyYAML.
 """
 
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import Any
 
-from ada_dynamics import resources
-from ada_dynamics.bringup.pictures import PICTURES, Picture
+from ada_dynamics.bringup.pictures import Picture
 from ada_dynamics.errors import AdaError
 
 Tree = dict[str, Any]
@@ -35,22 +33,8 @@ def render(picture: Picture) -> str:
         yaml: Any = importlib.import_module("yaml")
     except ImportError:
         raise AdaError("writing RViz configurations needs PyYAML: pip install 'ada_dynamics[yaml]'") from None
-    head = "# Made by `python -m ada_dynamics.bringup.rviz`; change ada_dynamics/bringup/pictures.py or rviz.py.\n"
+    head = "# Made by `python -m ada_dynamics.bringup.files`; change ada_dynamics/bringup/pictures.py or rviz.py.\n"
     return head + str(yaml.safe_dump(_configuration(picture), sort_keys=False, default_flow_style=False))
-
-
-def write_files(folder: Path) -> list[Path]:
-    """Write all configurations.
-
-    Args:
-        folder: where to.
-    """
-    written = []
-    for picture in PICTURES.values():
-        path = folder / picture.file
-        path.write_text(render(picture), encoding="utf-8")
-        written.append(path)
-    return written
 
 
 def _configuration(picture: Picture) -> Tree:
@@ -156,8 +140,3 @@ def _eye(picture: Picture) -> Tree:
         "Target Frame": "<Fixed Frame>",
         "Value": "Orbit (rviz)",
     }
-
-
-if __name__ == "__main__":
-    for made in write_files(resources.find("config", "README.md").parent):
-        print(made)

@@ -17,6 +17,7 @@ from ada_dynamics.errors import unknown_name
 
 PLANT = "dynamics_node"  # the robot's node, and the first part of the names of its own topics
 WORLD, ODOM = "world", "odom"
+_OUR_NODES = (PLANT, "view_node", "oracle_node")  # those that a setup may start
 
 Parameters = Mapping[str, Parameter]
 
@@ -67,7 +68,9 @@ def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: M
     machine = machine or Machine.this()
     processes = [_plant(setup, checked)]
     if checked.flag("oracle"):
-        processes.append(_node("oracle_node", {}, checked, optional=True))
+        # A first start compiles: the robot's description may take longer than the oracle waits by itself.
+        patient = {"description_timeout": Parameter(0.0)}
+        processes.append(_node("oracle_node", patient, checked, optional=True))
     if _is_wanted(checked["view"], machine.has_viser):
         processes.append(_view(setup, checked))
     notes = []
@@ -77,7 +80,7 @@ def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: M
         else:
             notes.append("rviz:=true, but rviz2 is not on the PATH: going on without it (view:=true shows the robot)")
     if checked["params_file"]:
-        check_params_file(Path(checked["params_file"]), [one.full_name for one in processes])
+        check_params_file(Path(checked["params_file"]), [f"{checked['namespace']}/{name}" for name in _OUR_NODES])
     return Plan(setup.name, dict(checked), tuple(processes), tuple(notes))
 
 

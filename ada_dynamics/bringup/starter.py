@@ -59,6 +59,7 @@ class Child:
             environment: of the child.
         """
         self.process = process
+        self.has_begun = False
         self.address = ""  # that it printed, such as the browser view's
         self._console = console
         self._popen = subprocess.Popen(
@@ -88,6 +89,7 @@ class Child:
         """Let it begin; until then it only imports what it needs."""
         stream = self._popen.stdin
         assert stream is not None
+        self.has_begun = True
         with suppress(OSError):  # it has ended already
             stream.write("\n")
             stream.close()
@@ -213,7 +215,8 @@ class Starter:
             names = ", ".join(child.process.name for child in running)
             self._console.say(f"still running: {names}; sending {number.name}")
         for child in running:
-            child.send(number)
+            # Before it has begun there is nothing to be put in order, and Python itself may not be ready for a SIGINT.
+            child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
         asked = self._asked
         deadline = time.monotonic() + seconds
         # Another Ctrl-C while they end: no more patience.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -31,6 +32,7 @@ from ada_dynamics.simulation.servos import motor_joints
 
 NAME = "dynamics_node"
 SERVO = "servo"  # prefix of the gains of joints
+ACTING_GRAVITY = "model.gravity"  # read-only: the robot's own, where the parameter gravity is empty
 
 
 class DynamicsNode(Node):
@@ -109,6 +111,8 @@ class DynamicsNode(Node):
         gains = {name: Parameters(self, ServoGains, prefix=f"{SERVO}.{name}").value for name in motor_joints(model)}
         own = {name: (gain.stiffness, gain.damping) for name, gain in gains.items() if gain != ServoGains()}
         refuse_unknown_overrides(self)
+        about = ParameterDescriptor(description="gravity vector that acts, in the world [m/s^2]", read_only=True)
+        self.declare_parameter(ACTING_GRAVITY, list(model.gravity), about)
         plant = Plant(simulation_of(model, settings, own), idle=settings.idle, timeout=settings.command_timeout)
         plant.warm_up()
         self.loop = PlantLoop(

@@ -38,6 +38,7 @@ class DynamicsSettings:
     contact: str = setting(
         AUTO, "ground at height 0; auto: under floating robots with weight", choices=(AUTO, "on", "off"), read_only=True
     )
+    joint_stops: bool = setting(True, "soft stops at the position limits of the joints", read_only=True)
     description_timeout: float = setting(
         10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
     )

@@ -40,17 +40,12 @@ class PlantRecording:
         frames = frames_of(sim.contact)
         # a Dynamics of its own: that of the plant belongs to the physics thread
         dynamics = Dynamics(model, pose=sim.q if model.loops else None)
-        info = {
-            "integrator": sim.method.name,
-            "step": sim.step_length,
-            "algorithm": plant.dynamics.options["algorithm"],
-        }
         self._recorder = McapRecorder(
             self._path,
             model,
             contacts=tuple(frames),
             contact_frames=frames,
-            info=info,
+            info=sim.info(),
             dynamics=dynamics,
         )
         self._unknown = np.full(model.nv, np.nan)  # accelerations: a row of a log may leave them out

@@ -16,7 +16,7 @@ from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.dynamics_settings import AUTO, DynamicsSettings
-from ada_dynamics.simulation import Contact, JointServos, Simulation, defaults
+from ada_dynamics.simulation import Contact, JointServos, JointStops, Simulation, defaults
 
 Array = NDArray[np.float64]
 
@@ -113,6 +113,8 @@ def simulation_of(
     if integrator == AUTO:
         integrator = defaults.integrator_for(contact, stiff=defaults.floats(model))
     q, v = initial_state(model, settings)
+    step = 1.0 / settings.physics_rate
+    stops = JointStops.for_model(model, step, q=q) if settings.joint_stops else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
         return Simulation(
@@ -120,8 +122,9 @@ def simulation_of(
             q,
             v,
             integrator=integrator,
-            step=1.0 / settings.physics_rate,
+            step=step,
             contact=contact,
+            stops=stops if stops and stops.joints else None,
             algorithm=algorithm_for(model, settings.algorithm),
             pushable=True,
             servos=JointServos(bandwidth=settings.servo_bandwidth, joints=dict(gains or {})),

@@ -261,9 +261,9 @@ class _Entities:
         twist = _vectors(request.state.twist) if getattr(request, "set_twist", True) else None
         if pose is None and twist is None:
             raise AdaError("neither set_pose nor set_twist is true; accelerations follow from the dynamics.")
-        plant, latest = self._loop.plant, self._loop.latest
+        plant, present = self._loop.plant, self._now()
         try:
-            q, v = self._root.moved(latest.q, latest.v, pose, twist)
+            q, v = self._root.moved(present.q, present.v, pose, twist)
         except PoseError as problem:
             raise _Refusal(SetEntityState.Response.INVALID_POSE, str(problem)) from problem
         done(self._loop.change(lambda: plant.reset(q, v)))
@@ -286,8 +286,14 @@ class _Entities:
         categories = {one.category for one in filters.categories}
         return [self._name] if fits and (not categories or EntityCategory.CATEGORY_ROBOT in categories) else []
 
+    def _now(self) -> Snapshot:
+        """The state at this step; the newest one that was told may be some steps older."""
+        plant = self._loop.plant
+        snapshot: Snapshot = done(self._loop.post(lambda: plant.snapshot(loads=False)))
+        return snapshot
+
     def _present(self) -> Any:
-        snapshot = self._loop.latest
+        snapshot = self._now()
         pose, twist = self._root.state(snapshot.q, snapshot.v)
         state = EntityState()
         state.header.stamp = Time(nanoseconds=self._stamp(snapshot)).to_msg()

@@ -75,7 +75,7 @@ class StatePublishers:
         # The executor has kernels of its own: those of the physics thread are its own, too.
         # Friction comes on top (`passive_efforts`), as in the simulation.
         self._dynamics = Dynamics(frictionless(model), pose=plant.simulation.q if model.loops else None)
-        self._efforts = passive_efforts(model)
+        self._efforts = passive_efforts(model, plant.simulation.stops)
         self._frames = frames_of(plant.simulation.contact)
         self._last_stamp = -1
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)

@@ -24,7 +24,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.catalogue import CATALOGUE
 from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_dynamics.nodes.state_message import read_state
 from ada_dynamics.nodes.view_requests import PlantRequests, Post
@@ -43,7 +42,7 @@ _ROUND = 0.25  # [s] between looks at who is there
 _LEARNED = 2.0  # [s] between looks at the plant's parameters
 _FRESH = 1.0  # [s] that an exact state counts more than joint states
 _RATED = 1.0  # [s] over which messages are counted
-_PARAMETERS = ("gravity", "real_time_factor", "robot")
+_PARAMETERS = ("model.gravity", "real_time_factor")
 _WRENCH = "geometry_msgs/msg/WrenchStamped"
 _NS = 1e-9  # [s]
 
@@ -93,6 +92,7 @@ class ViewLink:
         self._count = 0
         self._rate = 0.0
         self._rated = (time.monotonic(), 0)
+        self._known: dict[str, Any] = {}  # parameters of the plant
         self._parameters: Mapping[str, object] = {}
         self._learned_at = -math.inf
         self._wrenches: dict[str, JointWrench] = {}
@@ -149,7 +149,8 @@ class ViewLink:
         self._count_messages(now)
         if now - self._learned_at > _LEARNED:
             self._learned_at = now
-            self._requests.get_parameters(_PARAMETERS, self._learn)
+            for name in _PARAMETERS:
+                self._requests.get_parameter(name, partial(self._learn, name))
         has_state = self._raw is not None and now - self._raw.at < _FRESH
         if has_state and self._fallback:
             for subscription in self._fallback:
@@ -167,13 +168,10 @@ class ViewLink:
             self._rate = (self._count - count) / (now - begin)
             self._rated = now, self._count
 
-    def _learn(self, parameters: Mapping[str, object]) -> None:
-        known = dict(parameters)
-        robot = known.pop("robot", None)
-        given = known.pop("gravity", None)
-        gravity = [] if given is None else np.asarray(given, dtype=np.float64).tolist()
-        if not gravity and robot in CATALOGUE:
-            gravity = list(CATALOGUE[str(robot)].gravity or ())
+    def _learn(self, name: str, value: Any) -> None:
+        self._known[name] = value
+        known = {"real_time_factor": self._known.get("real_time_factor")}
+        gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
         self._parameters = {**known, "gravity": gravity} if gravity else known
 
     def _look_for_wrenches(self) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rcl_interfaces.srv import GetParameters, SetParameters
@@ -73,21 +73,24 @@ class PlantRequests:
         message = Parameter(name, value=value).to_parameter_msg()
         self._ask(self._set, SetParameters.Request(parameters=[message]), _first_reason, then)
 
-    def get_parameters(self, names: tuple[str, ...], then: Callable[[Mapping[str, object]], None]) -> None:
-        """Learn parameters, if the node is there and knows them.
+    def get_parameter(self, name: str, then: Callable[[object], None]) -> None:
+        """Learn a parameter, if the node is there and knows it.
+
+        One at a time: a node that does not know one of several names answers for none of them.
 
         Args:
-            names: of the parameters.
-            then: given the values of those that are set, on the thread that spins the node.
+            name: of the parameter.
+            then: given its value, on the thread that spins the node.
         """
-        if not self._get.service_is_ready() or any(p.client is self._get for p in list(self._pending.values())):
+        if not self._get.service_is_ready():
             return
 
         def read(response: Any) -> None:
-            found = map(parameter_value_to_python, response.values)
-            then({name: value for name, value in zip(names, found, strict=False) if value is not None})
+            found = [parameter_value_to_python(value) for value in response.values]
+            if found and found[0] is not None:
+                then(found[0])
 
-        self._ask(self._get, GetParameters.Request(names=list(names)), read, lambda problem: None)
+        self._ask(self._get, GetParameters.Request(names=[name]), read, lambda problem: None)
 
     def forget_old(self) -> None:
         """Give up what nobody has answered; to be called now and then by the thread that spins the node."""

@@ -66,6 +66,8 @@ class Simulation:
     Attributes:
         model: the robot.
         dynamics: its dynamics.
+        contact: with the ground and between links, or None.
+        stops: of its joints, or None.
         t: present time [s].
         q: present positions.
         v: present velocities.
@@ -152,7 +154,7 @@ class Simulation:
         self._inputs = Inputs(self._system, self.external, sampler, tau, self._servos)
         self.events = tuple(events)
         self._law = None if law is None else law.kernel(self.model)
-        self._stops, self._friction_speed = stops, friction_speed
+        self.stops, self._friction_speed = stops, friction_speed
         warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, self._servos, q0)
         self._start = q0, v0
         self._steady_input: Array | None = None
@@ -278,7 +280,7 @@ class Simulation:
             recorders=recorders,
             keep=keep,
             contact_frames=frames_of(self.contact),
-            info=self._info(),
+            info=self.info(),
             dynamics=self.dynamics if self.dynamics.model is self.model else None,
         )
         shown: Reporter = reporter(progress, f"simulating {self.model.name}", duration, "s")
@@ -353,10 +355,10 @@ class Simulation:
         from ada_dynamics.simulation.record.recorder import McapRecorder
 
         frames = frames_of(self.contact)
-        return McapRecorder(path, self.model, contact_frames=frames, info=self._info(), dynamics=self.dynamics)
+        return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
 
-    def _info(self) -> dict[str, Any]:
-        """How the motion is made."""
+    def info(self) -> dict[str, Any]:
+        """How the motion is made, for logs and recordings."""
         info: dict[str, Any] = {
             "integrator": self.method.name,
             "step": self.step_length,
@@ -366,8 +368,8 @@ class Simulation:
         }
         if any(joint.friction for joint in self.model.joints.values()):
             info["friction_speed"] = self._friction_speed
-        if self._stops is not None:
-            info["stops"] = asdict(self._stops)
+        if self.stops is not None:
+            info["stops"] = asdict(self.stops)
         if self.method.is_adaptive:
             info["tolerance"] = self._stepper.tolerance
         return info

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan
+from ada_dynamics import resources
+from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
 from ada_dynamics.bringup.arguments import assignments
 from ada_dynamics.bringup.console import Console
 from ada_dynamics.bringup.processes import params_text
@@ -24,7 +25,8 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import CATALOGUE, start_of
 from ada_dynamics.model.load import load
 from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.kit.settings import checked
+from ada_dynamics.nodes.kit.settings import checked, fields_of
+from ada_dynamics.nodes.oracle_settings import OracleSettings
 from ada_dynamics.nodes.view_settings import ViewSettings
 from ada_dynamics.simulation import Simulation
 
@@ -58,11 +60,12 @@ def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
             checked(DynamicsSettings, what.robot)
             assert node.name == "dynamics_node"
             assert not node.optional
-            view = what.process("view_node")
-            if view is not None:
-                parameters = {**view.parameters, **view.given}
-                parameters.pop("use_sim_time")
-                checked(ViewSettings, parameters)
+            for executable, settings in (("view_node", ViewSettings), ("oracle_node", OracleSettings)):
+                process = what.process(executable)
+                if process is not None:
+                    parameters = {**process.parameters, **process.given}
+                    parameters.pop("use_sim_time")
+                    checked(settings, parameters)
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
@@ -75,6 +78,13 @@ def test_shorthands_name_setups_and_their_arguments(setup):
 def test_no_shorthand_is_a_setup_or_another_ones_shorthand():
     names = [*SETUPS, *(name for setup in SETUPS.values() for name in setup.shorthands)]
     assert len(set(names)) == len(names)
+
+
+def test_the_documentation_names_all_setups_and_arguments():
+    text = (Path(__file__).parents[2] / "docs/launch.md").read_text(encoding="utf-8")
+    for setup in SETUPS.values():
+        assert f"| `{setup.name}` |" in text
+        assert all(f"`{argument.name}`" in text for argument in setup.arguments)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +247,7 @@ def test_a_file_may_name_a_node_in_its_namespace(tmp_path, key):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("dynamic_node: {ros__parameters: {a: 1}}", "'/dynamic_node' is the name of no node"),
+        ("dynamic_node: {ros__parameters: {a: 1}}", "'/dynamic_node' is the name of no node here"),
         ("/left/dynamics_node: {ros__parameters: {a: 1}}", "/dynamics_node"),
         ("physics_rate: 500.0", "must look like"),
         ("", "must look like"),
@@ -261,6 +271,25 @@ def test_a_file_of_parameters_says_what_it_was_given():
     read = block["ros__parameters"]
     read["c"] = float(read["c"])  # YAML 1.1 takes 1e-06 for a text, ROS's own parser does not
     assert read == {name: value for name, value in values.items() if name != "none"}
+
+
+def test_the_file_to_start_from_is_up_to_date():
+    text = resources.find("config", template.NAME).read_text(encoding="utf-8")
+    assert text == template.render(), f"run `{template.MADE_BY}`"
+
+
+def test_the_file_to_start_from_fits_the_nodes_as_it_is_and_with_all_its_lines():
+    yaml = pytest.importorskip("yaml")
+    path = resources.find("config", template.NAME)
+    for machine in (FULL, BARE):  # whether all of its nodes are started, or not
+        plan("pa10_sim", {"params_file": str(path), "namespace": "left"}, machine)
+    text = path.read_text(encoding="utf-8")
+    full = re.sub(r"(?m)^    # ", "    ", text).replace(": 1e-06", ": 0.000001")  # which YAML 1.1 takes for a text
+    for content in (yaml.safe_load(text), yaml.safe_load(full)):
+        for settings, block in zip((DynamicsSettings, ViewSettings, OracleSettings), content.values(), strict=True):
+            values = {name: value for name, value in block["ros__parameters"].items() if "JOINT" not in name}
+            assert checked(settings, values) == settings()
+    assert set(values) == {one.name for one in fields_of(OracleSettings)}
 
 
 # --- the starter ------------------------------------------------------------------------------------------------

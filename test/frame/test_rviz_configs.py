@@ -129,7 +129,7 @@ def test_rviz_takes_the_configuration(name):
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
 def test_the_file_is_up_to_date(picture):
     text = resources.find("config", picture.file).read_text(encoding="utf-8")
-    assert text == render(picture), "run `python -m ada_dynamics.bringup.rviz`"
+    assert text == render(picture), "run `python -m ada_dynamics.bringup.files`"
 
 
 def test_there_is_no_configuration_but_those_that_are_made():

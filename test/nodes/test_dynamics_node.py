@@ -11,7 +11,7 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.srv import SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -24,7 +24,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.nodes.dynamics_node import DynamicsNode
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.simulation import JointServos, Simulation
+from ada_dynamics.simulation import JointServos, JointStops, Simulation
 
 pytestmark = pytest.mark.ros
 NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
@@ -72,7 +72,8 @@ def test_the_streamed_state_is_that_of_the_simulation_bit_for_bit(ros):
     model = ada.load("pa10")
     start = np.array(states[0].data[1:8]) if states[0].data[0] == 0.0 else None
     node_start = ada.Simulation(model, [0, math.pi / 4, 0, 0, 0, 0, 0]).q
-    sim = Simulation(model, node_start, algorithm="ada", pushable=True, servos=JointServos())
+    stops = JointStops.for_model(model, 1e-3, q=node_start)
+    sim = Simulation(model, node_start, algorithm="ada", pushable=True, servos=JointServos(), stops=stops)
     assert start is None or np.array_equal(start, sim.q)
     by_time = {round(1000 * m.data[0]): np.array(m.data) for m in states}
     for k in range(1, 51):
@@ -321,6 +322,13 @@ def test_parameters_are_checked_at_run_time(ros):
 def test_a_node_that_cannot_be_is_refused_at_its_start(ros, parameters, words):
     with pytest.raises((InputError, ada.ModelError), match=words):
         made(ros, **parameters)
+
+
+def test_the_gravity_of_the_robot_can_be_read(ros):
+    made(ros, robot="floating_rod")
+    answer = ros.call(GetParameters, "dynamics_node/get_parameters", GetParameters.Request(names=["model.gravity"]))
+    assert list(answer.values[0].double_array_value) == [0.0, 0.0, 0.0]
+    assert not set_parameter(ros, "model.gravity", [0.0, 0.0, 1.0]).successful
 
 
 def test_servo_gains_are_parameters_of_each_joint(ros):

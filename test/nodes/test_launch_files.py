@@ -132,7 +132,8 @@ def test_arguments_that_were_given_win_over_the_file_of_parameters_and_the_other
     file.write_text(f"dynamics_node: {{ros__parameters: {text}}}")
     process = start_launch("pa10_sim", "view:=false", "rviz:=false", f"params_file:={file}", "idle:=release")
     states = ros.collect(JointState, "joint_states")
-    ros.wait(lambda: states, 60, "joint states")
+    ros.wait(lambda: states or not process.is_running, 60, "joint states")
+    assert process.is_running, process.output
     names = ["idle", "real_time_factor", "physics_rate", "use_sim_time", "wrenches"]
     answer = ros.call(GetParameters, "/dynamics_node/get_parameters", GetParameters.Request(names=names))
     idle, factor, rate, sim_time, wrenches = answer.values

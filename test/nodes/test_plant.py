@@ -12,7 +12,7 @@ from ada_dynamics.nodes.kit.settings import checked
 from ada_dynamics.nodes.plant import Mode, OfferedTrajectory, Plant
 from ada_dynamics.nodes.plant_loop import PlantLoop
 from ada_dynamics.nodes.robot_source import initial_state, load_robot, simulation_of, state_with
-from ada_dynamics.simulation import JointServos, Simulation
+from ada_dynamics.simulation import JointServos, JointStops, Simulation
 
 
 def settings(**values):
@@ -35,9 +35,10 @@ def test_motors_without_a_command_hold_their_joints():
 
 def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
     arm = plant(idle="release")
-    model = ada.load("pa10")
-    same = Simulation(model, arm.simulation.q, pushable=True, servos=JointServos())
-    bare = Simulation(model, arm.simulation.q)
+    model, start = ada.load("pa10"), arm.simulation.q
+    stops = JointStops.for_model(model, 1e-3, q=start)
+    same = Simulation(model, start, pushable=True, servos=JointServos(), stops=stops)
+    bare = Simulation(model, start, stops=stops)
     for steps in (1, 7, 500):
         for sim in (arm, same, bare):
             (sim.advance if sim is arm else sim.step)(steps)

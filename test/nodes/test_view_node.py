@@ -38,9 +38,10 @@ VIEW = (sys.executable, "-m", "ada_dynamics.nodes.view_node", "--ros-args", "-p"
 class StandIn(Node):
     """Real messages and services of a plant, without physics: it sends whatever it was told last, 50 times a second."""
 
-    def __init__(self, context, name="dynamics_node", sends_state=True):
-        super().__init__(name, context=context)
-        self.declare_parameter("gravity", [0.0, 0.0, -9.81])
+    def __init__(self, context, sends_state=True, **parameters):
+        super().__init__("dynamics_node", context=context)
+        for parameter, value in parameters.items():
+            self.declare_parameter(parameter, value)
         self.declare_parameter("real_time_factor", 1.0)
         self.add_on_set_parameters_callback(self._judge)
         self.asked, self.pushed, self.commanded, self.posed = [], [], [], []
@@ -230,6 +231,21 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     assert node.failure is None
 
 
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"model.gravity": [0.0, 0.0, -1.62]}, (0.0, 0.0, -1.62)),  # a URDF cannot say it
+        ({}, (0.0, 0.0, -9.81)),
+    ],
+)
+def test_energies_are_those_in_the_gravity_of_the_plant(ros, view, parameters, expected):
+    plant = ros.add(StandIn(ros.context, **parameters))
+    plant.describe(ada.load("pa10"))
+    node = view()
+    ros.wait(lambda: "real_time_factor" in node.link.parameters(), what="the plant's parameters")
+    ros.wait(lambda: node.shown.robot and tuple(node.shown.robot.model.gravity) == expected, what="its gravity")
+
+
 # --- what is asked for ----------------------------------------------------------------------------------------------
 def test_buttons_call_the_services_and_refusals_are_said(ros, view):
     plant = ros.add(StandIn(ros.context))
@@ -392,6 +408,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkey
     ros.wait(lambda: node.shown.robot and node.shown.robot.is_playing, 30.0, "the robot, which moves")
     robot = node.shown.robot
     ros.wait(lambda: 0.5 < robot.motion.factor < 1.5, what="its pace")
+    ros.wait(lambda: node.link.parameters().get("real_time_factor") == 1.0, what="its parameters")
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause")
     ros.wait(lambda: len(states) > 2 and states[-1].data[0] == states[-2].data[0] == robot.t, what="the last state")

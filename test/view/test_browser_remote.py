@@ -203,7 +203,7 @@ def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_
     plant.sends(1.0, [0.5], [2.0])
     until(page, shown, lambda: shown.robot is not None, "the robot is shown")
     plant.sends(1.5, [0.7], [2.0])
-    until(page, shown, lambda: shown.robot.t == 1.5, "it moves")
+    until(page, shown, lambda: "t = **1.500**" in shown.robot.status.content, "it moves")
     np.testing.assert_allclose(shown.robot.scene.centre_of("bob"), [-np.sin(0.7), 0, -np.cos(0.7)], atol=1e-12)
     # kinetic: (2 kg m² + 0.1 kg m²) (2 rad/s)² / 2; potential of the centre of mass, which is zero at height 0
     energy = 0.5 * 2.1 * 4.0 - 2.0 * 9.81 * np.cos(0.7)

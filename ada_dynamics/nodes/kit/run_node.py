@@ -37,7 +37,7 @@ FAILED = 1
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 3  # signals after which the process ends where it stands; a launch file and its terminal send two
-_LOOK = 0.2  # [s] between looks at the node's attribute `failure`
+_LOOK = 0.05  # [s] between looks at signals, and at the node's attribute `failure`
 _LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end
 
 
@@ -105,6 +105,7 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     problems: list[Exception] = []
+    ending = threading.Event()
 
     def spin() -> None:
         try:
@@ -113,17 +114,17 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
             pass
         except Exception as problem:
             # at the end rclpy may stumble over the shutdown of its own context, or of the executor that it runs in
-            if rclpy.ok() and not signals.stop.is_set():
+            if rclpy.ok() and not ending.is_set():
                 problems.append(problem)
         finally:
-            signals.stop.set()
+            ending.set()
 
     thread = threading.Thread(target=spin, name="executor", daemon=True)
     signals.begin()
     thread.start()
-    while not signals.stop.wait(_LOOK) and _reported(node) is None:
+    while not signals.count and _reported(node) is None and not ending.wait(_LOOK):
         pass
-    signals.stop.set()
+    ending.set()
     executor.shutdown(_LAST_CALLBACK)
     thread.join(_LAST_CALLBACK)
     try:
@@ -153,13 +154,12 @@ class _Signals:
     """What SIGINT, SIGTERM and SIGHUP mean: leave off making the node; then stop; then, if repeated, the hard end."""
 
     def __init__(self) -> None:
-        self.stop = threading.Event()
+        self.count = 0  # of signals; a handler must not touch a lock, which the thread it interrupts may hold
         self._is_making = True
-        self._count = 0
         self._before: dict[signal.Signals, Any] = {}
 
     def begin(self) -> None:
-        """From here on a signal sets `stop`."""
+        """From here on a signal only counts."""
         self._is_making = False
 
     def __enter__(self) -> _Signals:
@@ -174,12 +174,11 @@ class _Signals:
             signal.signal(number, handler)
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
-        self._count += 1
-        if self._count >= _PATIENCE:
+        self.count += 1
+        if self.count >= _PATIENCE:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-        self.stop.set()
-        if self._is_making and self._count == 1:
+        if self._is_making and self.count == 1:
             raise _Stopped
 
 

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 LOST = 1.5  # [s] without a state, after which the plant counts as gone
 _BELIEVED = 1.0  # [s] that an answer of the plant counts more than what is seen of its time
-_IDLE = 0.25  # [s] between drawings of a robot that stands still
+_IDLE = 0.25  # [s] between drawings of a robot that stands still, or that nobody looks at
 _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot
 
 
@@ -96,7 +96,7 @@ class RemoteRobotPage(MotionPage):
             self.commands.tick(self.q)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
             self.pose_sliders.posing.q = self.q.copy()
-        if is_new or now - self._drawn_at > _IDLE:
+        if (is_new and self.page.server.get_clients()) or now - self._drawn_at > _IDLE:
             self.show()
 
     def _read(self, model: Model, seen: Seen) -> bool:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of parameters to start from: every parameter of the nodes with its default, range and meaning."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+from ada_dynamics.nodes.dynamics_settings import DynamicsSettings, ServoGains
+from ada_dynamics.nodes.kit.settings import Setting, fields_of
+from ada_dynamics.nodes.oracle_settings import OracleSettings
+from ada_dynamics.nodes.view_settings import ViewSettings
+
+NAME = "parameters.yaml"
+MADE_BY = "python -m ada_dynamics.bringup.files"
+
+_HEAD = f"""\
+# Every parameter of the nodes, with its default; made by `{MADE_BY}`.
+# Copy this file, remove the single # in front of what you want to change, and give the copy to a launch file, or to
+# `ada up`:
+#   ros2 launch ada_dynamics pa10_sim.launch.py params_file:=my.yaml
+# What it says wins over the setup's own values, and arguments that are given win over it. The names of the nodes fit in
+# any namespace. JOINT stands for the name of a joint.
+"""
+# A block must hold something: the first parameter named here is not commented out.
+_NODES = (
+    ("dynamics_node", DynamicsSettings, "publish_rate"),
+    ("view_node", ViewSettings, "host"),
+    ("oracle_node", OracleSettings, "rate"),
+)
+
+
+def render() -> str:
+    """The text of the file."""
+    blocks = [_HEAD]
+    for node, settings, shown in _NODES:
+        lines = [f"/**/{node}:", "  ros__parameters:"]
+        for one in fields_of(settings):
+            lines += _lines(one, one.name, is_shown=one.name == shown)
+        if settings is DynamicsSettings:
+            for one in fields_of(ServoGains):
+                lines += _lines(one, f"servo.JOINT.{one.name}", is_shown=False)
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _lines(one: Setting, name: str, *, is_shown: bool) -> list[str]:
+    default = list(one.default) if isinstance(one.default, tuple) else one.default
+    fixed = "; fixed after the start" if one.read_only else ""
+    words = f"{one.description} ({one.allowed}{fixed})"
+    comment = textwrap.wrap(words, 112, initial_indent="    ## ", subsequent_indent="    ## ")
+    return [*comment, f"    {'' if is_shown else '# '}{name}: {json.dumps(default)}"]

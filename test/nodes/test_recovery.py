@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The set of nodes over time: they start, stop and are killed in any order, and the others go on as if nothing was."""
+
+import os
+import random
+import signal
+import sys
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+pytest.importorskip("viser", reason="the view node needs it")
+pytest.importorskip("pinocchio", reason="the oracle node needs it")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+import ada_dynamics as ada
+from ada_dynamics.nodes.kit import qos
+
+pytestmark = pytest.mark.ros
+
+START = [0.2, 0.7, -0.3, 0.5, 0.4, -0.6, 0.1]  # [rad], unlike anything that a node would take by itself
+HELD = 0.02  # [rad] that the servos may let a joint sag
+PATIENCE = 60.0  # [s] for a process to be there on a busy machine
+VIEW = "view: http://127.0.0.1:"
+OPTIONS = {
+    "dynamics_node": ("robot:=pa10", f"initial_positions:={START}"),
+    "oracle_node": ("description_timeout:=0.0",),
+    "view_node": ("open_browser:=false", "port:=0"),
+}
+LISTENER = """
+import rclpy
+from sensor_msgs.msg import JointState
+
+count = 0
+def take(message):
+    global count
+    count += 1
+    if count % 50 == 0:
+        print("heard", count, flush=True)
+
+rclpy.init()
+node = rclpy.create_node("listener")
+node.create_subscription(JointState, "joint_states", take, 10)
+rclpy.spin(node)
+"""
+
+
+class NodeSet:
+    """Processes of the nodes, what they say, and what they leave behind.
+
+    Attributes:
+        running: by name.
+        states: joint states since the dynamics node was started last.
+        reports: of all nodes.
+    """
+
+    def __init__(self, ros):
+        self.ros = ros
+        self.running = {}
+        self.states = ros.collect(JointState, "joint_states")
+        self.wholes = ros.collect(Float64MultiArray, "dynamics_node/state")
+        self.reports = ros.collect(DiagnosticArray, "/diagnostics")
+        self._shared = {}  # by name, files in shared memory
+
+    def start(self, name, *more):
+        """Start a node, and wait until it says something; its first messages must be right."""
+        options = [word for option in (*OPTIONS[name], *more) for word in ("-p", option)]
+        self.clear()
+        began = time.time()
+        process = self.ros.start(sys.executable, "-m", f"ada_dynamics.nodes.{name}", "--ros-args", *options)
+        self.running[name] = process
+        if name == "dynamics_node":
+            self._await(process, lambda: self.states and self.wholes, "the first states")
+            self._check_first(began)
+        elif name == "oracle_node":
+            self._await(process, lambda: self.reported("oracle_node"), "the oracle's first report")
+        else:
+            self._await(process, lambda: VIEW in process.output, "the address of the page")
+        self._shared[name] = shared_memory(process.pid)
+        return process
+
+    def _await(self, process, condition, what):
+        self.ros.wait(lambda: condition() or not process.is_running, PATIENCE, what)
+        assert process.is_running, process.output
+
+    def clear(self):
+        """Forget what was heard."""
+        for heard in (self.states, self.wholes, self.reports):
+            heard.clear()
+
+    def _check_first(self, began):
+        first = self.states[0]
+        stamp = first.header.stamp.sec + 1e-9 * first.header.stamp.nanosec
+        assert stamp >= began, "of this run, not of the one before"
+        assert list(first.name) == ada.load("pa10").joint_names
+        assert np.allclose(first.position, START, atol=HELD, rtol=0.0), "it begins where it starts"
+        assert 0.0 <= self.wholes[0].data[0] <= time.time() - began, "and its time begins at zero"
+
+    def stop(self, name, number=signal.SIGINT):
+        """End a node as one should; nothing of it must be left."""
+        process = self.running.pop(name)
+        process.signal(number)
+        assert process.wait(PATIENCE) == 0, process.output
+        assert "Traceback" not in process.output, process.output
+        assert not session_of(process.pid), "a process that it started has outlived it"
+        self._await_silence(name)
+        left = {path for path in self._shared.pop(name) if path.exists()} - shared_memory(os.getpid())
+        assert not {path for path in left if "port" not in path.name}, "ports belong to the domain, not to one process"
+
+    def kill(self, name):
+        """End a node by force."""
+        assert self.running.pop(name).kill() == -signal.SIGKILL
+
+    def _await_silence(self, name):
+        if name == "dynamics_node":  # its last messages have passed when its publisher is gone
+            self.ros.wait(lambda: not self.ros.tester.count_publishers("joint_states"), PATIENCE, "the publisher gone")
+
+    def reported(self, name):
+        """The newest report of a node on its first subject, {} while there is none."""
+        for array in reversed(list(self.reports)):
+            for status in array.status:
+                if status.name.startswith(f"{name}: "):
+                    return {**{v.key: v.value for v in status.values}, "level": status.level[0]}
+        return {}
+
+    def await_agreement(self, what):
+        """The oracle has compared newer states than so far."""
+        self.reports.clear()
+        self.ros.wait(lambda: self.reported("oracle_node").get("level") == 0, PATIENCE, what)
+
+    def await_states(self, count=50):
+        """So many more joint states."""
+        self.states.clear()
+        self.ros.wait(lambda: len(self.states) >= count, PATIENCE, f"{count} more joint states")
+
+    def page(self):
+        """What the view node serves."""
+        port = int(self.running["view_node"].output.split(VIEW)[1].split()[0])
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=PATIENCE) as page:
+            return page.status
+
+
+@pytest.fixture
+def nodes(ros):
+    return NodeSet(ros)
+
+
+def session_of(pid):
+    """Processes of a session, by /proc: those that its first process has started, however deep."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[3]) == pid:
+            found.append(int(path.parent.name))
+    return found
+
+
+def shared_memory(pid):
+    """Files in shared memory that a process has mapped."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {Path(line[line.index("/dev/shm/") :]) for line in lines if "/dev/shm/" in line and "deleted" not in line}
+
+
+def resources():
+    """Of this process: open files by kind, and files in shared memory."""
+    kinds = Counter()
+    for path in Path("/proc/self/fd").iterdir():
+        try:
+            kinds[path.readlink().as_posix().split(":")[0]] += 1
+        except OSError:  # the one of this very loop
+            continue
+    return kinds, shared_memory(os.getpid())
+
+
+def take_turns(nodes, rng, turns):
+    """So many starts, stops and restarts in random order, and all nodes stopped afterwards."""
+    done = Counter()
+    for _ in range(turns):
+        name = rng.choice(list(OPTIONS))
+        act = "start" if name not in nodes.running else rng.choice(["stop", "restart"])
+        done[act, name] += 1
+        if act != "start":
+            nodes.stop(name, rng.choice([signal.SIGINT, signal.SIGTERM]))
+        if act != "stop":
+            nodes.start(name)
+    for name in rng.sample(sorted(nodes.running), len(nodes.running)):
+        nodes.stop(name)
+    return done
+
+
+def check_turns(nodes, seed, turns):
+    rng = random.Random(seed)
+    for name in OPTIONS:  # what is opened once and for all
+        nodes.start(name)
+    for name in OPTIONS:
+        nodes.stop(name)
+    files, shared = resources()
+    done = take_turns(nodes, rng, turns)
+    assert sum(done.values()) == turns
+    files_after, shared_after = resources()
+    assert sum(files_after.values()) <= sum(files.values()), f"{files_after - files} were left open"
+    assert len(shared_after) <= len(shared), f"{shared_after - shared} are still mapped"
+
+
+@pytest.mark.slow
+def test_nodes_start_and_stop_in_any_order_without_a_trace_and_begin_where_they_should(nodes):
+    check_turns(nodes, seed=5, turns=6)
+
+
+@pytest.mark.soak
+def test_fifty_starts_and_stops_in_any_order_leave_no_trace(nodes):
+    check_turns(nodes, seed=50, turns=50)
+
+
+@pytest.mark.slow
+def test_when_a_node_is_killed_the_others_go_on_and_take_it_up_again(nodes):
+    for name in OPTIONS:
+        nodes.start(name)
+    nodes.await_agreement("the first comparison")
+    nodes.kill("oracle_node")
+    nodes.await_states()
+    nodes.kill("view_node")
+    nodes.await_states()
+    for name in ("oracle_node", "view_node"):
+        nodes.start(name)
+    nodes.await_agreement("the new oracle's comparison")
+    nodes.kill("dynamics_node")
+    nodes.ros.wait(lambda: nodes.reported("oracle_node").get("level") == 3, PATIENCE, "silence to be reported as stale")
+    assert nodes.page() == 200
+    compared = int(nodes.reported("oracle_node")["compared"])
+    nodes.start("dynamics_node")
+    nodes.await_agreement("a comparison after the restart")
+    assert int(nodes.reported("oracle_node")["compared"]) > compared, "by the oracle that was there before"
+    nodes.await_states()
+    assert nodes.page() == 200
+    for name in OPTIONS:
+        nodes.stop(name)
+
+
+def test_a_robot_that_starts_anew_obeys_no_command_from_before(ros, nodes):
+    nodes.start("dynamics_node")
+    # The worst of publishers: it keeps its last command for those who come later.
+    commands = ros.publisher(JointState, "joint_commands", qos.LATCHED)
+    ros.matched(commands)
+    old = JointState(name=["s1"], position=[START[0] + 0.5])
+    old.header.stamp = ros.tester.get_clock().now().to_msg()
+    commands.publish(old)
+    ros.wait(lambda: abs(nodes.states[-1].position[0] - old.position[0]) < HELD, PATIENCE, "s1 where it was told to be")
+    nodes.kill("dynamics_node")
+    nodes.start("dynamics_node", "max_command_age:=0.1")
+    nodes.await_states(100)
+    assert all(abs(state.position[0] - START[0]) < HELD for state in nodes.states)
+
+    def is_refused():
+        commands.publish(old)  # by someone who missed that the world has changed
+        return any(
+            value.key == "refused: old" for array in list(nodes.reports) for s in array.status for value in s.values
+        )
+
+    ros.wait(is_refused, PATIENCE, "the refusal of an old command")
+    assert all(abs(state.position[0] - START[0]) < HELD for state in list(nodes.states))
+
+    def is_obeyed():
+        new = JointState(name=["s1"], position=list(old.position))
+        new.header.stamp = ros.tester.get_clock().now().to_msg()
+        commands.publish(new)
+        return abs(nodes.states[-1].position[0] - old.position[0]) < HELD
+
+    ros.wait(is_obeyed, PATIENCE, "obedience to a new command")
+    way = np.array([state.position[0] for state in list(nodes.states)])
+    assert np.abs(np.diff(way)).max() < 0.1, "on a way without a jump"
+    nodes.stop("dynamics_node")
+
+
+def test_a_subscriber_that_stands_still_does_not_hold_up_the_physics(ros, nodes):
+    nodes.start("dynamics_node", "physics_rate:=250.0")
+    listener = ros.start(sys.executable, "-c", LISTENER)
+    ros.wait(lambda: "heard 50" in listener.output, PATIENCE, "the listener")
+
+    def pace():
+        """Simulated time for each second that passes, over some time."""
+        began, first = time.monotonic(), nodes.wholes[-1].data[0]
+        ros.wait(lambda: time.monotonic() - began > 2.0, what="2 s")
+        return (nodes.wholes[-1].data[0] - first) / (time.monotonic() - began)
+
+    before = pace()
+    listener.signal(signal.SIGSTOP)
+    heard = listener.output
+    during = pace()
+    assert listener.output == heard, "it stood still"
+    # A writer that waits for its reader would be held up by 0.1 s at each of 250 messages a second.
+    assert during > 0.5 * before
+    count = listener.output.count("heard")
+    listener.signal(signal.SIGCONT)
+    ros.wait(lambda: listener.output.count("heard") > count + 1, PATIENCE, "the listener to go on")
+    nodes.stop("dynamics_node")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root link as one body: where it is said to be, where it is put, and what is refused."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.root_body import FARTHEST, PoseError, RootBody
+
+# A quarter turn about z: x goes to y.
+TURNED = [1.0, -2.0, 0.5, 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
+TWIST = [0.3, 0.2, -0.1, 0.0, 0.0, 2.0]
+
+
+def at_rest(name):
+    model = ada.load(name)
+    return model, model.neutral(), np.zeros(model.nv)
+
+
+def test_a_fixed_root_is_at_the_origin_and_stays_there():
+    model, q, v = at_rest("pa10")
+    root = RootBody(model)
+    assert not root.is_free
+    state = root.state(q, v)
+    assert state.pose.tolist() == [0, 0, 0, 0, 0, 0, 1]
+    assert not state.twist.any()
+    with pytest.raises(InputError, match="fixed to the world"):
+        root.moved(q, v, TURNED, None)
+
+
+def test_a_quaternion_base_is_put_where_it_was_told_with_its_velocity_in_its_own_axes():
+    model, q, v = at_rest("floating_rod")
+    moved, moving = RootBody(model).moved(q, v, TURNED, TWIST)
+    at = model.q_index("root_joint")
+    assert moved[at] == pytest.approx(TURNED, abs=1e-15)
+    # x' = Rᵀ x of the quarter turn: (x, y) -> (y, -x)
+    assert moving[model.v_index("root_joint")] == pytest.approx([0.2, -0.3, -0.1, 0.0, 0.0, 2.0], abs=1e-12)
+
+
+def test_an_euler_base_is_put_where_it_was_told_with_its_velocity_in_the_worlds_axes():
+    model, q, v = at_rest("floating_rod_euler")
+    moved, moving = RootBody(model).moved(q, v, TURNED, TWIST)
+    assert moved[model.q_index("root_joint")] == pytest.approx([1.0, -2.0, 0.5, np.pi / 2, 0.0, 0.0], abs=1e-12)
+    assert moving[model.v_index("root_joint")] == pytest.approx([0.3, 0.2, -0.1, 2.0, 0.0, 0.0], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["floating_rod", "floating_rod_euler", "space_robot_a"])
+def test_what_was_set_is_what_is_said_afterwards_and_the_joints_keep_their_state(name):
+    model, q, _ = at_rest(name)
+    v = np.linspace(0.1, 0.5, model.nv)
+    root = RootBody(model)
+    pose = [0.1, 0.2, 0.3, 0.5, -0.1, 0.2, np.sqrt(1.0 - 0.3)]
+    moved, moving = root.moved(q, v, pose, TWIST)
+    state = root.state(moved, moving)
+    assert state.pose == pytest.approx(pose, abs=1e-12)
+    assert state.twist == pytest.approx(TWIST, abs=1e-12)
+    others = [joint for joint in model.joint_names if joint != "root_joint"]
+    for joint in others:
+        assert np.array_equal(moved[model.q_index(joint)], q[model.q_index(joint)])
+        assert np.array_equal(moving[model.v_index(joint)], v[model.v_index(joint)])
+
+
+def test_a_new_pose_alone_keeps_the_twist_in_the_world_and_a_twist_alone_the_pose():
+    model, q, v = at_rest("floating_rod")
+    root = RootBody(model)
+    q, v = root.moved(q, v, None, TWIST)
+    q, v = root.moved(q, v, TURNED, None)
+    assert root.state(q, v).twist == pytest.approx(TWIST, abs=1e-12)
+    q, v = root.moved(q, v, None, np.zeros(6))
+    assert root.state(q, v).pose == pytest.approx(TURNED, abs=1e-12)
+
+
+def test_a_quaternion_that_was_rounded_is_taken_and_anything_else_refused():
+    model, q, v = at_rest("floating_rod")
+    root = RootBody(model)
+    rounded, _ = root.moved(q, v, [0, 0, 0, 0.71, 0, 0, 0.71], None)
+    assert np.linalg.norm(rounded[3:7]) == pytest.approx(1.0, abs=1e-15)
+    for bad, words in (
+        ([0, 0, 0, 0, 0, 0, 0], "norm 0"),
+        ([0, 0, 0, 2, 0, 0, 0], "norm 2"),
+        ([0, 0, np.nan, 0, 0, 0, 1], "finite"),
+        ([0, 0, 0, 0, np.inf, 0, 1], "finite"),
+        ([0, 2 * FARTHEST, 0, 0, 0, 0, 1], "up to 1e"),
+    ):
+        with pytest.raises(PoseError, match=words):
+            root.moved(q, v, bad, None)
+    with pytest.raises(InputError, match="twist"):
+        root.moved(q, v, None, [np.nan, 0, 0, 0, 0, 0])
+
+
+def test_a_pose_in_which_euler_angles_are_singular_is_refused():
+    model, q, v = at_rest("floating_rod_euler")
+    with pytest.raises(PoseError, match="Euler"):
+        RootBody(model).moved(q, v, [0, 0, 0, 0, np.sqrt(0.5), 0, np.sqrt(0.5)], None)
