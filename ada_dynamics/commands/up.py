@@ -41,6 +41,7 @@ examples:
 """
 _TICK = 0.05  # [s]
 _AROUND = 0.3  # [s] for other robots to be found; the nodes take longer to import what they need
+_BETWEEN_CHECKS = 0.5  # [s]
 _STILL = 1.0  # [s] after which a robot that was published is said to stand still
 _SLOW = 5.0  # [s] of waiting, after which a line says so where there is no terminal
 _PATIENCE = 60.0  # [s] that the robot gets at least to appear: a first start compiles, and a machine may be busy
@@ -164,6 +165,7 @@ class _Watching:
         self._has_told = False
         self._has_warned = False
         self._next_line = _SLOW
+        self._next_check = 0.0
 
     def tick(self) -> bool:
         """Look, tell what is new, and say whether it is time to end."""
@@ -174,12 +176,24 @@ class _Watching:
         passed = time.monotonic() - self.begin
         if not self._has_told:
             self._wait(passed)
+        if not self._has_warned and passed > self._next_check:
+            self._next_check = passed + _BETWEEN_CHECKS
+            self._warn_of_others()
         if self.duration is None:
             return False
         if self.watch.first is None:
             return passed >= self._patience
         # No sooner than it is known whether the robot moves, however busy the machine is.
         return passed >= self.duration and self._has_told
+
+    def _warn_of_others(self) -> None:
+        """Nodes find each other within a second or two: another robot may be seen long after the own one."""
+        if max(self.watch.others, self.watch.robots - 1) > 0:
+            self._has_warned = True
+            self.console.say(
+                "warning: another dynamics_node publishes in this domain, so that topics carry two robots. End it, or "
+                "give this one a namespace (namespace:=second) or a domain (ROS_DOMAIN_ID) of its own."
+            )
 
     def verdict(self) -> int:
         """Exit code at the end of the given duration."""
@@ -203,12 +217,6 @@ class _Watching:
 
     def _wait(self, passed: float) -> None:
         first, moved = self.watch.first, self.watch.moved
-        if not self._has_warned and max(self.watch.others, self.watch.robots - 1) > 0:
-            self._has_warned = True
-            self.console.say(
-                "warning: another dynamics_node publishes in this domain, so that topics carry two robots. End it, or "
-                "give this one a namespace (namespace:=second) or a domain (ROS_DOMAIN_ID) of its own."
-            )
         if first is None:
             self.console.progress(f"waiting for the robot, {passed:.0f} s")
             if passed > self._next_line:
