@@ -24,6 +24,7 @@ from ada_dynamics.nodes.kit.commands import Command, CommandGuard, Refusal, stam
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.plant import OfferedTrajectory, joint_limits
 from ada_dynamics.nodes.plant_loop import PlantLoop
+from ada_dynamics.nodes.plant_services import done
 from ada_dynamics.nodes.robot_source import state_with
 
 WARN_EVERY = 2.0  # [s] between two lines of the log on the same subject
@@ -131,7 +132,8 @@ class CommandInputs:
                 )
             positions = dict(zip(names, position, strict=False))
             velocities = dict(zip(names, velocity, strict=False))
-            q, v = state_with(self._model, self._loop.latest.q, positions, velocities)
+            present = done(self._loop.post(lambda: self._loop.plant.simulation.q))
+            q, v = state_with(self._model, present, positions, velocities)
         except AdaError as problem:
             self._refuse("set_state", str(problem))
             return

@@ -103,6 +103,7 @@ class PlantLoop:
         def act() -> None:
             self.is_paused = paused
             self._offset = None  # nothing is owed for the time of the pause
+            self._tell_state()
 
         return self.post(act)
 
