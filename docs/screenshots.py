@@ -23,7 +23,7 @@ from PIL import Image
 
 IMAGES = Path(__file__).resolve().parent / "images"
 SIZE = (1280, 720)
-COLOURS = 128
+COLOURS = 256
 PATIENCE = 240.0  # [s]
 OPTIONS = (
     "--headless=new",
@@ -33,33 +33,64 @@ OPTIONS = (
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
 )
-# As `python -m ada_dynamics.nodes.view_node`, with as many frames as a browser without a GPU can draw.
-SLOW_VIEW = (
-    "import sys; from ada_dynamics.view.browser import page; page.RATE = 4.0;"
-    "from ada_dynamics.nodes.view_node import main; sys.exit(main())"
-)
+# As `python -m ada_dynamics.nodes.view_node`, with as many frames as a browser without a GPU can draw, with pushes that
+# are seen until one of them is drawn, and nearer to the robot.
+VIEW = """
+import sys
+from ada_dynamics.view.browser import motion_page, page, scene
+page.RATE, motion_page._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
+from ada_dynamics.nodes.view_node import main
+sys.exit(main())
+"""
 
 
 def view_pa10() -> bytes:
     """The browser view of the PA-10, which swings under its own weight as a ROS 2 node."""
-    robot = ["-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", "-p", "robot:=pa10", "-p", "idle:=release"]
-    page = ["-c", SLOW_VIEW, "--ros-args", "-p", "port:=0", "-p", "open_browser:=false"]
-    with _process(robot), _process(page) as view, _browser() as browser:
-        browser.get(_address(view))
-        _until(lambda: "x real time" in _text(browser), "the robot moves")
-        for button in browser.find_elements("css selector", "button"):
-            if not button.text and "Software WebGL" in _text_above(browser, button):
-                button.click()
-        _until(lambda: _is_drawn(browser.get_screenshot_as_png()), "the robot is drawn")
+    with _view(["robot:=pa10", "idle:=release", "start_paused:=true"], away=1.1) as browser:
+        _click(browser, "play", "button")
         _click(browser, "push")  # folds the folder, to make room for the plots
         time.sleep(12.0)  # the plots show 10 s
         return bytes(browser.get_screenshot_as_png())
 
 
-SCREENSHOTS: dict[str, Callable[[], bytes]] = {one.__name__: one for one in (view_pa10,)}
+def view_khr1() -> bytes:
+    """The KHR-1 on its feet, pushed forwards at a shank: contact forces, zero-moment point, support, centre of mass."""
+    with _view(["robot:=khr1"], away=1.5, eye=(0.9, -0.9, 0.5)) as browser:
+        _until(lambda: "support polygon" in _text(browser), "the boxes of the markers")
+        _choose(browser, "right_sole", "right_shank")
+        _choose(browser, "1", "0.05")  # a push takes 0.1 s of the robot's time
+        _until(lambda: "0.05 x real time" in _text(browser), "the robot moves slowly")
+        _click(browser, "push", "button")
+        time.sleep(1.5)
+        return bytes(browser.get_screenshot_as_png())
+
+
+SCREENSHOTS: dict[str, Callable[[], bytes]] = {one.__name__: one for one in (view_pa10, view_khr1)}
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def _view(parameters: list[str], away: float, eye: tuple[float, ...] = (0.55, -1.0, 0.45)) -> Iterator[Any]:
+    """A browser that shows the dynamics node with these parameters, by the view node.
+
+    Args:
+        parameters: of the dynamics node.
+        away: distance of the eye, in radii of the robot.
+        eye: from which side it looks.
+    """
+    given = [word for parameter in parameters for word in ("-p", parameter)]
+    robot = ["-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", *given]
+    page = ["-c", VIEW.format(away=away, eye=eye), "--ros-args", "-p", "port:=0", "-p", "open_browser:=false"]
+    with _process(robot), _process(page) as view, _browser() as browser:
+        browser.get(_address(view))
+        _until(lambda: "t = " in _text(browser), "the robot's state is shown")
+        for button in browser.find_elements("css selector", "button"):
+            if not button.text and "Software WebGL" in _text_above(browser, button):
+                button.click()
+        _until(lambda: _is_drawn(browser.get_screenshot_as_png()), "the robot is drawn")
+        yield browser
+
+
 @contextlib.contextmanager
 def _process(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
     """A Python that ends with the block, in a DDS domain where nobody else is expected."""
@@ -114,10 +145,25 @@ def _text_above(browser: Any, element: Any) -> str:
     return str(browser.execute_script("return arguments[0].parentElement.innerText", element))
 
 
-def _click(browser: Any, text: str) -> None:
-    """Click on the first thing that says just this and is no button."""
-    first = browser.find_element("xpath", f"//*[normalize-space(text())={text!r} and not(ancestor-or-self::button)]")
+def _click(browser: Any, text: str, kind: str = "label") -> None:
+    """Click on the first thing that says just this: a button, or what is none."""
+    inside = "ancestor-or-self::button" if kind == "button" else "not(ancestor-or-self::button)"
+    first = browser.find_element("xpath", f"//*[normalize-space(text())={text!r} and {inside}]")
     browser.execute_script("arguments[0].click()", first)
+
+
+def _field(browser: Any, present: str) -> Any:
+    """The first field or list that shows this."""
+    fields = browser.find_elements("css selector", "input")
+    return next(field for field in fields if field.get_property("value") == present and field.is_displayed())
+
+
+def _choose(browser: Any, present: str, wanted: str) -> None:
+    """Choose from the first list that shows the present choice."""
+    _field(browser, present).click()
+    option = f"//*[@role='option' and normalize-space(.)={wanted!r}]"
+    _until(lambda: any(o.is_displayed() for o in browser.find_elements("xpath", option)), f"{wanted} can be chosen")
+    next(o for o in browser.find_elements("xpath", option) if o.is_displayed()).click()
 
 
 def _is_drawn(picture: bytes) -> bool:
@@ -127,9 +173,10 @@ def _is_drawn(picture: bytes) -> bool:
 
 
 def take(name: str, folder: Path = IMAGES) -> Path:
-    """Take a screenshot; a palette makes it a third of the size."""
+    """Take a screenshot; a palette, which keeps the colours of small things, makes it a third of the size."""
     path = folder / f"{name}.png"
-    Image.open(io.BytesIO(SCREENSHOTS[name]())).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+    picture = Image.open(io.BytesIO(SCREENSHOTS[name]())).convert("RGB")
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=5).save(path, optimize=True)
     return path
 
 

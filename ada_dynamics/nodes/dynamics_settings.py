@@ -12,6 +12,7 @@ from ada_dynamics.simulation.methods import METHODS
 
 AUTO = "auto"
 IDLE = ("hold", "release")
+FLOATING_WORLD, FIXED_WORLD = "odom", "world"  # frames of the ground
 _FASTEST = 20_000.0  # [Hz]
 
 

@@ -2,21 +2,27 @@
 """Marks (marks.py) as visualization_msgs/MarkerArray; imports message packages.
 
 A mark keeps its namespace and number. One that is gone is deleted by the next message, and all fade when no message
-comes any more.
+comes any more. `read_markers` is the way back, for viewers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 
+import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Vector3
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.nodes.marks import Kind, Mark
+from ada_dynamics.nodes.poses import matrix_of
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
 
 _TYPES = {Kind.ARROW: Marker.ARROW, Kind.SPHERE: Marker.SPHERE, Kind.LINE: Marker.LINE_STRIP}
+_KINDS = {number: kind for kind, number in _TYPES.items()}
+_FEWEST_POINTS = {Kind.ARROW: 2, Kind.SPHERE: 1, Kind.LINE: 2}
+_SIZES = {Kind.ARROW: 3, Kind.SPHERE: 1, Kind.LINE: 1}
 
 
 class MarkerMessages:
@@ -77,3 +83,52 @@ class MarkerMessages:
 def _move(points: Sequence[Point], mark: Mark) -> None:
     for point, (x, y, z) in zip(points, mark.points.tolist(), strict=True):
         point.x, point.y, point.z = x, y, z
+
+
+def read_markers(
+    message: MarkerArray, kept: KeptMarks, now: float, worlds: Collection[str], complain: Callable[[str], None]
+) -> None:
+    """Do what a message says with the marks that are kept; other kinds than ours are left out.
+
+    Args:
+        message: as `MarkerMessages` makes them, but from whomever.
+        kept: is changed.
+        now: time of its arrival, on the clock of `kept` [s].
+        worlds: names of the world's frame; what is in another one is left out.
+        complain: told what was left out, again and again.
+    """
+    for marker in message.markers:
+        if marker.action == Marker.DELETEALL:
+            kept.clear()
+            continue
+        mark = None
+        if marker.action == Marker.ADD:
+            if marker.header.frame_id in worlds:
+                mark = _mark_of(marker, complain)
+            else:
+                complain(f"is in frame {marker.header.frame_id!r}; seen are those in {' or '.join(worlds)}")
+        if mark is None:
+            kept.drop(marker.ns, marker.id)
+            continue
+        lifetime = marker.lifetime.sec + marker.lifetime.nanosec / NANOSECONDS
+        kept.put(mark, now + lifetime if lifetime > 0.0 else math.inf)
+
+
+def _mark_of(marker: Marker, complain: Callable[[str], None]) -> Mark | None:
+    kind = _KINDS.get(marker.type)
+    if kind is None:
+        complain(f"is of type {marker.type}; seen are arrows ({Marker.ARROW}), spheres, and lines (LINE_STRIP)")
+        return None
+    rows = [(0.0, 0.0, 0.0)] if kind is Kind.SPHERE else [(p.x, p.y, p.z) for p in marker.points]
+    size = (marker.scale.x, marker.scale.y, marker.scale.z)[: _SIZES[kind]]
+    colour = (marker.color.r, marker.color.g, marker.color.b, marker.color.a)
+    pose = matrix_of(marker.pose.position, marker.pose.orientation)
+    points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
+    if len(points) < _FEWEST_POINTS[kind] or (kind is Kind.ARROW and len(points) != 2):
+        complain(f"has {len(points)} points; arrows are seen from one to another, lines through two or more")
+        return None
+    numbers = np.concatenate([points.ravel(), size, colour])
+    if not np.isfinite(numbers).all() or min(size) <= 0.0 or not 0.0 <= min(colour) <= max(colour) <= 1.0:
+        complain("has numbers that are not finite, a size that is not positive, or a colour outside 0 to 1")
+        return None
+    return Mark(marker.ns, marker.id, kind, points, size, colour)

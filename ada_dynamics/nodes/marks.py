@@ -7,10 +7,8 @@ force that is too small to be seen.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +20,16 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.nodes.wrenches import JointLoads, LoadedState
 from ada_dynamics.simulation.contact_frames import ContactFrame
+from ada_dynamics.view.browser.marks import Colour, Kind, Mark
 from ada_dynamics.view.browser.parts import size_of
 from ada_dynamics.view.browser.scene import gap_colour
 
 Array = NDArray[np.float64]
-Colour = tuple[float, float, float, float]
 
 # All lengths are shares of the robot's size.
 _HALF = 0.5  # arrow of a force as large as the weight, and the longest one; of a moment: of the weight on half the size
 _SHORTEST = 2e-3
+_SHARED = 2.5  # arrows of contacts are longer by this: they share the weight, and seldom one carries half of it
 _SHAFT, _HEAD, _TIP = 0.012, 0.03, 0.04  # of arrows: diameters, and length of the tip
 _LOOP, _POINT, _LINE = 0.036, 0.05, 0.008  # diameters
 _PRESSING = 1e-3  # of the weight: a smaller force on the ground has no zero-moment point worth drawing
@@ -41,34 +40,6 @@ _CONTACT: Colour = (0.95, 0.60, 0.10, 1.0)
 _MASS: Colour = (0.10, 0.10, 0.10, 1.0)
 _ZMP: Colour = (0.85, 0.10, 0.60, 1.0)
 _SUPPORT: Colour = (0.47, 0.24, 0.70, 1.0)
-
-
-class Kind(enum.Enum):
-    """Shapes of marks."""
-
-    ARROW = enum.auto()  # from the first point to the second
-    SPHERE = enum.auto()  # at the only point
-    LINE = enum.auto()  # through all points
-
-
-class Mark(NamedTuple):
-    """One thing that is drawn.
-
-    Attributes:
-        space: what it belongs to: joint_force, joint_moment, contact, loop, com, zmp or support.
-        number: which one of these it is; always the same for the same joint, contact or loop.
-        kind: its shape.
-        points: in the world, (n, 3) [m].
-        size: diameter of a sphere or of a line; diameters of shaft and head, and length of the tip of an arrow [m].
-        colour: red, green, blue and opacity, from 0 to 1.
-    """
-
-    space: str
-    number: int
-    kind: Kind
-    points: Array
-    size: tuple[float, ...]
-    colour: Colour
 
 
 class Marks:
@@ -160,7 +131,8 @@ class Marks:
         touching = {name: w for name, w in state.contact.items() if name in self._frames and np.any(w)}
         places = contact_points(self._dynamics, state.q, {name: self._frames[name] for name in touching})
         for name, place in places.items():
-            yield from self._arrow("contact", self._contacts[name], place, touching[name][:3] / self._weight, _CONTACT)
+            share = _SHARED * touching[name][:3] / self._weight
+            yield from self._arrow("contact", self._contacts[name], place, share, _CONTACT)
         grounded = [name for name in touching if self._frames[name].other is None]
         if not grounded:
             return

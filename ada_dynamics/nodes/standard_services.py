@@ -43,6 +43,18 @@ except ImportError as problem:
 else:
     LACKING = None
 
+NAMES = (
+    "get_entities",
+    "get_entities_states",
+    "get_entity_info",
+    "get_entity_state",
+    "get_simulation_state",
+    "get_simulator_features",
+    "reset_simulation",
+    "set_entity_state",
+    "set_simulation_state",
+    "step_simulation",
+)
 MOST_STEPS = 1_000_000  # of one request
 _LAST_WORDS = 0.2  # [s] from the request to quit until the node ends, for the answer to leave
 _UNKNOWN = float("nan")

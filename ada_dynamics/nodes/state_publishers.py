@@ -23,7 +23,7 @@ from visualization_msgs.msg import MarkerArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
 from ada_dynamics.nodes.kit import environment, qos
 from ada_dynamics.nodes.markers import MarkerMessages
 from ada_dynamics.nodes.marks import Marks
@@ -36,7 +36,6 @@ from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_dynamics.simulation.system import frictionless
 
-FLOATING_WORLD, FIXED_WORLD = "odom", "world"
 _MARKERS_LAST = 5.0  # periods
 _WARN_EVERY = 10.0  # [s]
 

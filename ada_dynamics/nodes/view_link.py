@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot behind ROS 2 topics and services, as a page in the browser needs it; imports rclpy.
 
-Callbacks run on the thread that spins the node, and leave the newest messages. The page's thread fetches them at its
-own pace, and decodes only those that it shows.
+States and markers wait in inboxes until the page's thread fetches them, once a frame; of the exact states it decodes
+only the newest. The thread that spins the node looks around four times a second: who is there, what is listened to.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,13 +22,18 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from visualization_msgs.msg import MarkerArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
+from ada_dynamics.nodes.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
+from ada_dynamics.nodes.inbox import Inbox
+from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, STATES, streams
+from ada_dynamics.nodes.markers import read_markers
+from ada_dynamics.nodes.poses import matrix_of
 from ada_dynamics.nodes.state_message import read_state
 from ada_dynamics.nodes.view_requests import PlantRequests, Post
-from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.view.browser.plant import Answer, JointWrench
+from ada_dynamics.view.browser.marks import KeptMarks, Mark
+from ada_dynamics.view.browser.plant import Answer
 from ada_dynamics.view.browser.seen import Seen, SeenJoints, SeenState
 
 try:
@@ -42,8 +47,9 @@ _ROUND = 0.25  # [s] between looks at who is there
 _LEARNED = 2.0  # [s] between looks at the plant's parameters
 _FRESH = 1.0  # [s] that an exact state counts more than joint states
 _RATED = 1.0  # [s] over which messages are counted
-_PARAMETERS = ("model.gravity", "real_time_factor")
-_WRENCH = "geometry_msgs/msg/WrenchStamped"
+_PARAMETERS = ("model.gravity", "real_time_factor", "world_frame")
+_STREAMS = streams(200)  # so many states may arrive in a frame that takes long; more are not counted
+_MARKERS = streams(20)
 _NS = 1e-9  # [s]
 
 
@@ -95,14 +101,16 @@ class ViewLink:
         self._known: dict[str, Any] = {}  # parameters of the plant
         self._parameters: Mapping[str, object] = {}
         self._learned_at = -math.inf
-        self._wrenches: dict[str, JointWrench] = {}
-        self._watches_wrenches = False
-        self._wrench_subscriptions: dict[str, Any] = {}
-        self._fallback: list[Any] = []
+        self._markers: Inbox | None = None
+        self._marks = KeptMarks()
+        self._watches_marks = False
+        self._marked_since: float | None = None
+        self._marker_topic = f"{plant}/markers"
+        self._fallback: tuple[Inbox, Inbox | None] | None = None  # joint states, and transforms
         self._commands: Any = None
         self._complained: set[str] = set()
         node.create_subscription(String, "robot_description", self._take_description, LATCHED)
-        self._state = node.create_subscription(Float64MultiArray, state_topic, self._take_state, SENSOR, raw=True)
+        self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
         self._pushes = node.create_publisher(WrenchStamped, f"{plant}/external_wrench", STATES)
         self._poses = node.create_publisher(JointState, f"{plant}/set_state", STATES)
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
@@ -112,9 +120,64 @@ class ViewLink:
     def _take_description(self, message: String) -> None:
         self._text = message.data
 
-    def _take_state(self, data: bytes) -> None:
-        self._raw = _Arrival(time.monotonic(), data)
-        self._count += 1
+    def _look_around(self) -> None:
+        """See who is there, and listen to them."""
+        self._requests.forget_old()
+        now = time.monotonic()
+        if now - self._learned_at > _LEARNED:
+            self._learned_at = now
+            for name in _PARAMETERS:
+                self._requests.get_parameter(name, partial(self._learn, name))
+        has_state = self._raw is not None and now - self._raw.at < _FRESH
+        if has_state and self._fallback:
+            inboxes, self._fallback = self._fallback, None
+            for inbox in inboxes:
+                if inbox is not None:
+                    inbox.close()
+        elif not has_state and not self._fallback and not self._node.count_publishers(self._states.topic):
+            joints = Inbox(self._node, JointState, "joint_states", _STREAMS)
+            self._fallback = joints, TFMessage and Inbox(self._node, TFMessage, "/tf", _STREAMS)
+        self._watch_or_not()
+
+    def _learn(self, name: str, value: Any) -> None:
+        self._known[name] = value
+        known = {"real_time_factor": self._known.get("real_time_factor")}
+        gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
+        self._parameters = {**known, "gravity": gravity} if gravity else known
+
+    def _watch_or_not(self) -> None:
+        markers = self._markers
+        if self._watches_marks and markers is None:
+            self._markers = Inbox(self._node, MarkerArray, self._marker_topic, _MARKERS)
+        elif not self._watches_marks and markers is not None:
+            self._markers = None
+            markers.close()
+
+    def _complain(self, problem: str) -> None:
+        if problem not in self._complained and len(self._complained) < 100:
+            self._complained.add(problem)
+            self._node.get_logger().warning(f"a message is left out: {problem}")
+
+    # --- on the page's thread: what arrived ---------------------------------------------------------------------
+    def _fetch(self) -> None:
+        """Take what has arrived since the last frame."""
+        states = self._states.fetch()
+        if states:
+            self._raw = _Arrival(time.monotonic(), states[-1])
+            self._count += len(states)
+        if fallback := self._fallback:
+            joints, transforms = fallback
+            for message in transforms.fetch() if transforms else ():
+                self._take_transforms(message)
+            for message in joints.fetch():
+                self._take_joints(message)
+        self._count_messages(time.monotonic())
+
+    def _count_messages(self, now: float) -> None:
+        begin, count = self._rated
+        if now - begin >= _RATED:
+            self._rate = (self._count - count) / (now - begin)
+            self._rated = now, self._count
 
     def _take_joints(self, message: JointState) -> None:
         """Several nodes may each tell some of the joints."""
@@ -136,61 +199,6 @@ class ViewLink:
         for transform in message.transforms:
             self._frames[transform.child_frame_id] = transform.transform
 
-    def _take_wrench(self, joint: str, message: WrenchStamped) -> None:
-        f, n = message.wrench.force, message.wrench.torque
-        force, moment = np.array([f.x, f.y, f.z]), np.array([n.x, n.y, n.z])
-        if np.isfinite(force).all() and np.isfinite(moment).all():
-            self._wrenches[joint] = JointWrench(message.header.frame_id, force, moment)
-
-    def _look_around(self) -> None:
-        """See who is there, and listen to them."""
-        self._requests.forget_old()
-        now = time.monotonic()
-        self._count_messages(now)
-        if now - self._learned_at > _LEARNED:
-            self._learned_at = now
-            for name in _PARAMETERS:
-                self._requests.get_parameter(name, partial(self._learn, name))
-        has_state = self._raw is not None and now - self._raw.at < _FRESH
-        if has_state and self._fallback:
-            for subscription in self._fallback:
-                self._node.destroy_subscription(subscription)
-            self._fallback = []
-        elif not has_state and not self._fallback and not self._node.count_publishers(self._state.topic_name):
-            self._fallback = [self._node.create_subscription(JointState, "joint_states", self._take_joints, SENSOR)]
-            if TFMessage is not None:
-                self._fallback.append(self._node.create_subscription(TFMessage, "/tf", self._take_transforms, SENSOR))
-        self._look_for_wrenches()
-
-    def _count_messages(self, now: float) -> None:
-        begin, count = self._rated
-        if now - begin >= _RATED:
-            self._rate = (self._count - count) / (now - begin)
-            self._rated = now, self._count
-
-    def _learn(self, name: str, value: Any) -> None:
-        self._known[name] = value
-        known = {"real_time_factor": self._known.get("real_time_factor")}
-        gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
-        self._parameters = {**known, "gravity": gravity} if gravity else known
-
-    def _look_for_wrenches(self) -> None:
-        if not self._watches_wrenches:
-            for subscription in self._wrench_subscriptions.values():
-                self._node.destroy_subscription(subscription)
-            self._wrench_subscriptions = {}
-            return
-        prefix = self._node.resolve_topic_name(f"{self.name}/wrench") + "/"
-        for topic, kinds in self._node.get_topic_names_and_types():
-            if topic.startswith(prefix) and topic not in self._wrench_subscriptions and _WRENCH in kinds:
-                take = partial(self._take_wrench, topic.removeprefix(prefix))
-                self._wrench_subscriptions[topic] = self._node.create_subscription(WrenchStamped, topic, take, SENSOR)
-
-    def _complain(self, problem: str) -> None:
-        if problem not in self._complained and len(self._complained) < 100:
-            self._complained.add(problem)
-            self._node.get_logger().warning(f"a message is left out: {problem}")
-
     # --- on the page's thread: what is known --------------------------------------------------------------------
     @property
     def waits_for(self) -> str:
@@ -204,6 +212,7 @@ class ViewLink:
 
     def newest(self) -> Seen | None:
         """The newest exact state, or what was seen of the joints where nobody sends that."""
+        self._fetch()
         raw, joints = self._raw, self._joints
         if raw is not None and (joints is None or joints.at < raw.at + _FRESH):
             if self._decoded is None or self._decoded[0] is not raw:
@@ -213,7 +222,7 @@ class ViewLink:
         if joints is None:
             return None
         if self._seen_joints is None or self._seen_joints[0] is not joints:
-            frames = {link: _pose(transform) for link, transform in self._frames.copy().items()}
+            frames = {link: matrix_of(t.translation, t.rotation) for link, t in self._frames.items()}
             self._seen_joints = joints, SeenJoints(*joints, frames)
         return self._seen_joints[1]
 
@@ -223,7 +232,7 @@ class ViewLink:
             dimensions = message.layout.dim
             numbers = read_state([d.label for d in dimensions], [d.size for d in dimensions], message.data)
         except InputError as problem:
-            self._complain(f"{self._state.topic_name}: {problem}")
+            self._complain(f"{self._states.topic}: {problem}")
             return None
         return SeenState(raw.at, numbers.t, numbers.q, numbers.v)
 
@@ -235,15 +244,30 @@ class ViewLink:
         """Parameters of the plant, as far as they are known."""
         return self._parameters
 
-    def wrenches(self) -> Mapping[str, JointWrench]:
-        """Newest wrenches of joints."""
-        return self._wrenches.copy()
+    def marks(self) -> Sequence[Mark]:
+        """What markers say that is to be drawn now."""
+        markers, now = self._markers, time.monotonic()
+        for message in markers.fetch() if markers else ():
+            if self._marked_since is None:
+                self._marked_since = now
+            read_markers(message, self._marks, now, self._worlds(), self._complain_of_marker)
+        return self._marks.present(now)
+
+    def _worlds(self) -> tuple[str, ...]:
+        """What the world's frame may be called."""
+        known = self._known.get("world_frame")
+        return (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
+
+    def _complain_of_marker(self, problem: str) -> None:
+        is_early = self._marked_since is None or time.monotonic() - self._marked_since < 2.0 * _LEARNED
+        if "world_frame" in self._known or not is_early:
+            self._complain(f"{self._marker_topic}: a marker {problem}")
 
     # --- on the page's thread: what is asked for ----------------------------------------------------------------
-    def watch_wrenches(self, is_on: bool) -> None:
-        """Begin or end to receive wrenches of joints, at the next look around."""
-        self._watches_wrenches = is_on
-        self._wrenches = {}
+    def watch_marks(self, is_on: bool) -> None:
+        """Begin or end to receive markers, at the next look around."""
+        self._watches_marks = is_on
+        self._marks.clear()
 
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause, or go on."""
@@ -292,15 +316,3 @@ class ViewLink:
 
 def _joint_message(positions: Mapping[str, float]) -> JointState:
     return JointState(name=list(positions), position=[float(x) for x in positions.values()])
-
-
-def _pose(transform: Any) -> Array:
-    """A transform as a 4x4 matrix; the unit matrix where its quaternion is none."""
-    p, r = transform.translation, transform.rotation
-    quaternion = np.array([r.x, r.y, r.z, r.w])
-    norm = float(np.linalg.norm(quaternion))
-    pose = np.eye(4)
-    if np.isfinite([p.x, p.y, p.z, norm]).all() and norm > 0.0:
-        pose[:3, :3] = from_quaternion(*(quaternion / norm).tolist())
-        pose[:3, 3] = p.x, p.y, p.z
-    return pose

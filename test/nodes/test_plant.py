@@ -33,6 +33,15 @@ def test_motors_without_a_command_hold_their_joints():
     assert set(arm.modes().values()) == {Mode.IDLE}
 
 
+def test_a_robot_without_motors_moves_too():
+    rod = plant(robot="floating_rod", initial_velocities=[1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    rod.advance(100)
+    assert rod.motors == []
+    snapshot = rod.snapshot()
+    assert snapshot.q[0] == pytest.approx(0.1)
+    assert not snapshot.tau.any()
+
+
 def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():
     arm = plant(idle="release")
     model, start = ada.load("pa10"), arm.simulation.q

@@ -14,6 +14,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
+from ada_dynamics.nodes import standard_services
 from ada_dynamics.nodes.bag.offered_qos import Offer, to_text
 from ada_dynamics.nodes.bag.selection import moves_robots
 from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
@@ -25,7 +26,7 @@ ALL_WRENCHES = Parameter("wrenches", value=["all"])
 CLOCK = Parameter("publish_clock", value=True)
 SIM_TIME = Parameter("use_sim_time", value=True)
 # Only there at times: with sliders moved, with topics to fall back on, with simulation time.
-_VIEW_AT_TIMES = {"/joint_commands", "/tf", "/joint_states", "/clock", "/dynamics_node/wrench/s1"}
+_VIEW_AT_TIMES = {"/joint_commands", "/tf", "/joint_states", "/clock", "/dynamics_node/markers"}
 
 
 def in_graph(ros, name: str) -> dict[str, set[str]]:
@@ -62,6 +63,8 @@ def test_the_simulation_has_exactly_what_its_policy_allows(ros):
     found = in_graph(ros, "dynamics_node")
     if not environment.can_send_tf():
         found["publish"] |= {"/tf", "/tf_static"}
+    if standard_services.LACKING is not None:
+        found["reply"] |= {f"/{name}" for name in standard_services.NAMES}
     # It follows a clock, or waits for a description, only where it is told to.
     found["subscribe"] |= {"/clock", "/robot_description"}
     for rule, names in found.items():

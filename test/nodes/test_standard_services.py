@@ -106,6 +106,18 @@ def test_without_the_package_the_node_offers_its_own_services_alone(ros, monkeyp
     assert not found & NAMES
 
 
+def test_many_steps_of_the_nodes_own_service_are_taken_exactly_and_told_at_the_same_pace(ros):
+    parameters = {"robot": "pa10", "start_paused": True, "step_count": 450, "publish_rate": 333.0}
+    overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    told, tell = [], node.loop._tell
+    node.loop._tell = lambda snapshot: (told.append(snapshot.step), tell(snapshot))
+    assert ros.call(Trigger, "dynamics_node/step").success
+    assert node.loop.plant.steps == 450
+    steps = [step for step in dict.fromkeys(told) if step > 0]  # a pause repeats its state
+    assert steps == list(range(3, 451, 3))
+
+
 def test_the_features_are_those_of_the_services_that_are_there(ros, simulator):
     sim = simulator(robot="pa10", start_paused=True)
     features = sim.ask("GetSimulatorFeatures", "get_simulator_features").features
@@ -113,6 +125,7 @@ def test_the_features_are_those_of_the_services_that_are_there(ros, simulator):
     assert list(features.features) == [8, 10, 12, 20, 21, 22, 24, 25, 26, 31, 32]
     assert not features.spawn_formats
     assert services_of(ros, sim.node) >= NAMES
+    assert set(standard_services.NAMES) == NAMES
 
 
 # --- reset and steps --------------------------------------------------------------------------------------------------

@@ -16,18 +16,23 @@ from ada_dynamics.model.writers import render
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
 
-from geometry_msgs.msg import WrenchStamped
+from builtin_interfaces.msg import Duration
+from geometry_msgs.msg import Point, WrenchStamped
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
 from std_srvs.srv import SetBool, Trigger
+from visualization_msgs.msg import Marker, MarkerArray
 
 from ada_dynamics.nodes import view_link, view_requests
 from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
+from ada_dynamics.nodes.markers import MarkerMessages, read_markers
 from ada_dynamics.nodes.state_message import read_state
 from ada_dynamics.nodes.view_node import ViewNode, main
 from ada_dynamics.view.browser import remote_robot
+from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
+from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.scene import Pull
 
 pytestmark = pytest.mark.ros
@@ -332,26 +337,99 @@ def test_pose_sliders_send_the_pose_of_all_joints_with_the_loops_closed(ros, vie
     np.testing.assert_allclose([at[f"joint_{i}"] for i in (1, 2, 3)], expected, atol=1e-9)
 
 
-def test_forces_of_joints_are_received_while_they_are_wanted(ros, view):
-    plant = ros.add(StandIn(ros.context))
-    model = ada.load("pa10")
-    plant.describe(model)
+def marker(space, number, kind, points=(), frame="world", **fields):
+    made = Marker(ns=space, id=number, type=kind, points=[Point(x=x, y=y, z=z) for x, y, z in points], **fields)
+    made.header.frame_id = frame
+    made.scale.x, made.scale.y, made.scale.z = 0.02, 0.05, 0.1
+    made.color.r = made.color.a = 1.0
+    return made
+
+
+UP = ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def test_markers_are_received_while_somebody_looks_and_vanish_when_deleted_or_old(ros, view, monkeypatch):
+    plant = ros.add(StandIn(ros.context, world_frame=""))
+    plant.describe(ada.load("pa10"))
+    sender = plant.create_publisher(MarkerArray, "~/markers", STATES)
     node = view()
     robot = robot_of(ros, node)
-    wrench = WrenchStamped()
-    wrench.header.frame_id = model.joints["s1"].child
-    wrench.wrench.force.z = 5.0
-    sender = plant.create_publisher(WrenchStamped, "~/wrench/s1", STATES)
-    assert sender.get_subscription_count() == 0
-    robot.forces.value = True
-    on_page(ros, node, robot._watch_forces)
+    on_page(ros, node, lambda: None)
+    assert sender.get_subscription_count() == 0  # nobody looks: the plant need not work out anything
+    monkeypatch.setattr(Page, "is_looked_at", True)
     ros.matched(sender)
-    sender.publish(wrench)
-    (arrow,) = ros.wait(lambda: on_page(ros, node, robot._arrows), what="an arrow")
-    np.testing.assert_allclose(np.linalg.norm(arrow.force), 5.0)
-    robot.forces.value = False
-    on_page(ros, node, robot._watch_forces)
+
+    def drawn():
+        return [mark.space for mark in on_page(ros, node, node.link.marks)]
+
+    brief = Duration(nanosec=300_000_000)
+    for_ever = marker("contact", 0, Marker.ARROW, UP)
+    moved = marker("zmp", 0, Marker.SPHERE)
+    moved.pose.position.x = 2.0
+    sender.publish(
+        MarkerArray(markers=[for_ever, moved, marker("support", 0, Marker.LINE_STRIP, (*UP, UP[0]), lifetime=brief)])
+    )
+    ros.wait(lambda: set(robot.marks.boxes) == {"contact", "zmp", "support"}, what="the boxes")
+    ros.wait(lambda: drawn() == ["contact", "zmp"], what="the end of the brief one")
+    np.testing.assert_array_equal(on_page(ros, node, node.link.marks)[1].points, [[2.0, 0, 0]])
+    sender.publish(MarkerArray(markers=[marker("contact", 0, Marker.ARROW, action=Marker.DELETE)]))
+    ros.wait(lambda: drawn() == ["zmp"], what="the deletion")
+    sender.publish(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
+    ros.wait(lambda: drawn() == [], what="the deletion of all")
+
+    for box in robot.marks.boxes.values():
+        box.value = False
+    on_page(ros, node, robot.marks._choose)
     ros.wait(lambda: sender.get_subscription_count() == 0, what="the end of the subscription")
+    assert node.failure is None
+
+
+def test_markers_that_cannot_be_drawn_are_left_out_and_named_once(ros, view, monkeypatch):
+    monkeypatch.setattr(Page, "is_looked_at", True)
+    plant = ros.add(StandIn(ros.context, world_frame="hall"))
+    plant.describe(ada.load("pa10"))
+    sender = plant.create_publisher(MarkerArray, "~/markers", STATES)
+    node = view()
+    robot_of(ros, node)
+    ros.wait(lambda: node.link._known.get("world_frame") == "hall", what="the frame of the world")
+    ros.matched(sender)
+    nan = marker("nan", 0, Marker.ARROW, ((0.0, 0.0, float("nan")), UP[1]), frame="hall")
+    markers = [
+        marker("far", 0, Marker.ARROW, UP, frame="odom"),
+        marker("far", 1, Marker.ARROW, UP, frame="odom"),
+        marker("text", 0, Marker.TEXT_VIEW_FACING, frame="hall"),
+        marker("short", 0, Marker.ARROW, UP[:1], frame="hall"),
+        nan,
+        marker("good", 0, Marker.ARROW, UP, frame="hall"),
+    ]
+    for _ in range(3):
+        sender.publish(MarkerArray(markers=markers))
+    ros.wait(lambda: [mark.space for mark in on_page(ros, node, node.link.marks)] == ["good"], what="the good one")
+    named = [text for text in node.link._complained if "a marker" in text]
+    assert len(named) == 4
+    assert sum("is in frame 'odom'; seen are those in hall" in text for text in named) == 1
+    assert node.failure is None
+
+
+def test_a_marker_is_read_as_it_was_written():
+    marks = [
+        Mark("contact", 3, Kind.ARROW, np.array(UP), (0.125, 0.25, 0.5), (1.0, 0.5, 0.0, 1.0)),
+        Mark("zmp", 0, Kind.SPHERE, np.array([[1.0, 2.0, 3.0]]), (0.5,), (0.0, 0.0, 1.0, 0.5)),
+        Mark("support", 0, Kind.LINE, np.array([*UP, UP[0]]), (0.25,), (0.5, 0.0, 0.0, 1.0)),
+    ]
+    message = MarkerMessages("odom", 0.25).message(marks, 0)
+    kept, problems = KeptMarks(), []
+    read_markers(message, kept, 10.0, ("odom",), problems.append)
+    assert problems == []
+    for mark, read in zip(marks, kept.present(10.25), strict=True):
+        assert read._replace(points=None) == mark._replace(points=None)
+        np.testing.assert_array_equal(read.points, mark.points)
+    assert kept.present(10.26) == []
+    turned = message.markers[0]  # a quarter turn about x, and a metre along it
+    turned.pose.orientation.x = turned.pose.orientation.w = 1.0
+    turned.pose.position.x = 1.0
+    read_markers(MarkerArray(markers=[turned]), kept, 20.0, ("odom",), problems.append)
+    np.testing.assert_allclose(kept.present(20.0)[0].points, [[1, 0, 0], [1, -1, 0]], atol=1e-15)
 
 
 # --- start and end --------------------------------------------------------------------------------------------------

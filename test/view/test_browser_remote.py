@@ -11,8 +11,8 @@ from ada_dynamics.model import Builder
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.writers import render
 from ada_dynamics.view.browser import command_sliders, remote, remote_robot
+from ada_dynamics.view.browser.marks import Kind, Mark
 from ada_dynamics.view.browser.page import Page, nearest_free
-from ada_dynamics.view.browser.plant import JointWrench
 from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
 from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
@@ -32,7 +32,7 @@ class StandIn:
 
     def __init__(self, text=None):
         self.text, self.seen, self.known, self.problem = text, None, {}, None
-        self.asked, self.pushed, self.commanded, self.posed, self.loads = [], [], [], [], {}
+        self.asked, self.pushed, self.commanded, self.posed, self.seen_marks = [], [], [], [], []
 
     def sends(self, t, q, v=None):
         q = np.asarray(q, dtype=float)
@@ -50,10 +50,10 @@ class StandIn:
     def parameters(self):
         return self.known
 
-    def wrenches(self):
-        return self.loads
+    def marks(self):
+        return self.seen_marks
 
-    def watch_wrenches(self, is_on):
+    def watch_marks(self, is_on):
         self.asked.append(("watch", is_on))
 
     def pause(self, is_paused, then):
@@ -319,17 +319,23 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     assert page.said == ["nobody listens"]
 
 
-def test_forces_of_joints_are_drawn_in_the_world_while_they_are_wanted(page, pendulum):
+def test_marks_are_drawn_while_somebody_looks_and_go_with_the_robot(page, pendulum, monkeypatch):
+    monkeypatch.setattr(Page, "is_looked_at", True)
     plant = StandIn(described(pendulum))
     plant.sends(0.0, [0.5])
-    plant.loads = {"swing": JointWrench("bob", np.array([0, 0, 5.0]), np.zeros(3))}
-    robot = robot_of(page, plant).robot
-    assert robot._arrows() == []
-    robot.forces.value = True
-    robot._watch_forces()
+    points = np.array([[0, 0, 0], [0, 0, 1.0]])
+    plant.seen_marks = [Mark("contact", 0, Kind.ARROW, points, (0.02, 0.05, 0.1), (1.0, 0.5, 0.0, 1.0))]
+    shown = robot_of(page, plant)
+    robot = shown.robot
+    until(page, shown, lambda: robot.marks.layer._drawn, "the arrow is drawn")
     assert plant.asked == [("watch", True)]
-    (arrow,) = robot._arrows()
-    np.testing.assert_allclose(arrow.force, [5 * np.sin(0.5), 0, 5 * np.cos(0.5)])
+    assert list(robot.marks.boxes) == ["contact"]
+    assert robot.scene.has_com
+    plant.text = described(ada.load("pa10"))
+    plant.seen = None
+    until(page, shown, lambda: shown.robot is not robot, "another robot is shown")
+    assert ("watch", False) in plant.asked
+    assert robot.marks.layer._drawn == {}
 
 
 # --- commands -------------------------------------------------------------------------------------------------------

@@ -22,3 +22,8 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability
 
 CLOCK = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
 """/clock as published; ROS 2's own clocks subscribe to it with best effort."""
+
+
+def streams(depth: int) -> QoSProfile:
+    """As `SENSOR`, for who does not look at each message as it comes. Args: how many may wait."""
+    return QoSProfile(depth=depth, reliability=SENSOR.reliability, durability=SENSOR.durability)

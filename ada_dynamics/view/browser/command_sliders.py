@@ -119,7 +119,7 @@ class CommandSliders:
 
     def _is_left_alone(self) -> bool:
         """Whether the last person who looked at the page has closed it."""
-        is_watched = bool(self._page.server.get_clients())
+        is_watched = self._page.is_looked_at
         left = self._was_watched and not is_watched
         self._was_watched = self._was_watched or is_watched
         return left

@@ -92,6 +92,11 @@ class Page:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
         return f"http://{shown}:{self.port}"
 
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether anybody has it open."""
+        return bool(self.server.get_clients())
+
     def when(self, control: Any, action: Callable[[], None]) -> None:
         """Act on a click on a button, or on a new value of another control, given by a person.
 
@@ -222,17 +227,17 @@ def _silent() -> Iterator[None]:
 
 def _refuse_taken(host: str, port: int) -> None:
     if not 0 <= port <= _LAST_PORT:
-        raise InputError(f"--port is {port}; it must be from 1 to {_LAST_PORT}, or 0 for any free one.")
+        raise InputError(f"port {port}: it must be from 1 to {_LAST_PORT}, or 0 for any free one.")
     try:
         socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as problem:
-        raise InputError(f"--host {host!r} is no address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
+        raise InputError(f"host {host!r} is no address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
     problem_found = _why_not(host, port)
     if problem_found is None:
         return
     if _why_not(host, 0) is not None:
         raise InputError(
-            f"--host {host}: this machine cannot listen there ({problem_found}). "
+            f"host {host}: this machine cannot listen there ({problem_found}). "
             "Give 127.0.0.1, or 0.0.0.0 for all of its addresses."
         )
     raise InputError(_taken(host, port, problem_found))
@@ -254,7 +259,8 @@ def _why_not(host: str, port: int) -> str | None:
 
 def _taken(host: str, port: int, problem: str = "Address already in use") -> str:
     free = next((p for p in _next_ports(port + 1) if _why_not(host, p) is None), 0)
-    return f"port {port} of {host} cannot be used: {problem}. Choose another one, such as --port {free}."
+    choice = f"Choose another one: --port {free}, or port:={free} of the node."
+    return f"port {port} of {host} cannot be used: {problem}. {choice}"
 
 
 def _next_ports(port: int) -> range:

@@ -3,24 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.view.browser.marks import Mark
 from ada_dynamics.view.browser.seen import Seen
 
 Array = NDArray[np.float64]
 Answer = Callable[[str | None], None]  # given None when something is done, else the reason why it is not
-
-
-class JointWrench(NamedTuple):
-    """What a joint puts on its child link, at the link's origin in its axes."""
-
-    link: str
-    force: Array  # [N]
-    moment: Array  # [N m]
 
 
 class Plant(Protocol):
@@ -49,11 +42,11 @@ class Plant(Protocol):
     def parameters(self) -> Mapping[str, object]:
         """Parameters of the plant, as far as they are known: "gravity", "real_time_factor"."""
 
-    def wrenches(self) -> Mapping[str, JointWrench]:
-        """Newest wrenches of joints, while they are watched."""
+    def marks(self) -> Sequence[Mark]:
+        """What is to be drawn beside the robot now, such as forces, while that is watched."""
 
-    def watch_wrenches(self, is_on: bool) -> None:
-        """Begin or end to receive wrenches of joints."""
+    def watch_marks(self, is_on: bool) -> None:
+        """Begin or end to receive marks."""
 
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause, or go on."""

@@ -15,12 +15,13 @@ from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.command_sliders import CommandSliders
+from ada_dynamics.view.browser.marks_layer import MarksPanel
 from ada_dynamics.view.browser.motion_page import PUSH, SPEEDS, MotionPage
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plant import Plant
 from ada_dynamics.view.browser.pose_sliders import PoseSliders
 from ada_dynamics.view.browser.posing import Knob, Posing
-from ada_dynamics.view.browser.scene import Arrow, Pull
+from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import Seen, SeenMotion, SeenState, pose_of
 
 Array = NDArray[np.float64]
@@ -96,8 +97,9 @@ class RemoteRobotPage(MotionPage):
             self.commands.tick(self.q)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
             self.pose_sliders.posing.q = self.q.copy()
-        if (is_new and self.page.server.get_clients()) or now - self._drawn_at > _IDLE:
+        if (is_new and self.page.is_looked_at) or now - self._drawn_at > _IDLE:
             self.show()
+        self.marks.tick()
 
     def _read(self, model: Model, seen: Seen) -> bool:
         """Take a state over; whether it differs from the last one."""
@@ -139,16 +141,6 @@ class RemoteRobotPage(MotionPage):
             age = time.monotonic() - self.seen.arrived
             return f"**{self.plant.name} has sent nothing for {age:.0f} s.** This is its last state; waiting for it."
         return self._partly
-
-    def _arrows(self) -> list[Arrow]:
-        found = super()._arrows()
-        if self.forces.value and not self.is_lost:
-            poses = self.scene.dynamics.poses(self.q)
-            for wrench in self.plant.wrenches().values():
-                if wrench.link in poses:
-                    pose = poses[wrench.link]
-                    found.append(Arrow(pose[:3, 3], pose[:3, :3] @ wrench.force))
-        return found
 
     # --- what is asked for --------------------------------------------------------------------------------------
     def toggle(self) -> None:
@@ -208,8 +200,8 @@ class RemoteRobotPage(MotionPage):
 
     # --- controls -----------------------------------------------------------------------------------------------
     def _add_own(self, gui: Any) -> None:
-        self.forces = gui.add_checkbox("forces of joints", False)
-        self.page.when(self.forces, self._watch_forces)
+        self.com.value = True
+        self.marks = MarksPanel(self.page, self.plant)
         if not self._has_pose_sliders:
             self.commands = CommandSliders(self.page, self.model, self.plant)
             return
@@ -235,15 +227,11 @@ class RemoteRobotPage(MotionPage):
         self.plant.set_state({n: float(q[self.model.q_index(n).start]) for n in names})
         self.pose_sliders.show()
 
-    def _watch_forces(self) -> None:
-        self.plant.watch_wrenches(bool(self.forces.value))
-        self.show()
-
     def close(self) -> None:
         """Take everything of this robot off the page."""
         self._is_closed = True
         self.plant.command(None)
-        self.plant.watch_wrenches(False)
+        self.marks.close()
         self.page.clear()
         self.scene.remove()
 
