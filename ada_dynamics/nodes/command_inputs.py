@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the dynamics node subscribes to: commands for joints, wrenches on links, states to be put into; imports rclpy.
 
-A message is checked in the executor's thread, as a whole. Only what passed reaches the physics thread; what did not is
-counted, said once in a while, and listed in /diagnostics.
+joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
+come through the executor. Each message is checked as a whole; what does not pass moves nothing, is counted, said now
+and then, and listed in /diagnostics.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from concurrent.futures import Future
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.inbox import Inbox
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.commands import Command, CommandGuard, Refusal, stamp_seconds
 from ada_dynamics.nodes.kit.status import Level, Status
@@ -28,6 +31,7 @@ from ada_dynamics.nodes.plant_services import done
 from ada_dynamics.nodes.robot_source import state_with
 
 WARN_EVERY = 2.0  # [s] between two lines of the log on the same subject
+_QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
 LARGEST_WRENCH = 1e6  # [N, N m]
 
 
@@ -57,10 +61,11 @@ class CommandInputs:
             max_jump=settings.max_position_jump,
             age_parameter="max_command_age",
         )
+        self._said = 0  # refusals that were logged
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # refusals of the other topics
         self._topic = node.resolve_topic_name("joint_commands")
-        node.create_subscription(JointState, "joint_commands", self._command, qos.COMMANDS)
+        self._commands = Inbox(node, JointState, "joint_commands", _QUEUE)
         node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
         node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
         node.create_subscription(JointState, "~/set_state", self._set_state, qos.COMMANDS)
@@ -71,7 +76,12 @@ class CommandInputs:
         self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         self._loop.plant.trajectory.max_jump = settings.max_position_jump
 
-    # --- messages -----------------------------------------------------------------------------------------------
+    # --- in the physics thread ----------------------------------------------------------------------------------
+    def listen(self) -> None:
+        """Hand the commands that arrived to the plant."""
+        for message in self._commands.fetch():
+            self._command(message)
+
     def _command(self, message: JointState) -> None:
         stamp = message.header.stamp
         command = Command(
@@ -81,17 +91,11 @@ class CommandInputs:
             message.effort.tolist(),
             stamp_seconds(stamp.sec, stamp.nanosec),
         )
-        refusal = self.guard.check(command, self._now(), self._present())
-        if refusal is None:
-            self._loop.post(lambda: self._loop.plant.command(command))
-        else:
-            self._warn(f"joint_commands: {refusal.text}")
+        plant = self._loop.plant
+        if self.guard.check(command, self._now(), plant.positions()) is None:
+            plant.command(command)
 
-    def _present(self) -> dict[str, float]:
-        """Positions of the motors' joints."""
-        q = self._loop.latest.q.tolist()
-        return {name: q[self._model.q_index(name).start] for name in self._loop.plant.motors}
-
+    # --- in the executor's thread -------------------------------------------------------------------------------
     def _trajectory(self, message: JointTrajectory) -> None:
         plant, points, stamp = self._loop.plant, message.points, message.header.stamp
         start = stamp_seconds(stamp.sec, stamp.nanosec)
@@ -165,11 +169,15 @@ class CommandInputs:
     def status(self) -> Status:
         """What came in, and who sends it."""
         guard = self.guard
+        refused = sum(guard.refused.values())
+        if refused > self._said and guard.last_refusal is not None:  # the physics thread has no time for words
+            self._warn(f"{refused - self._said} joint_commands, the last one: {guard.last_refusal.text}")
+        self._said = refused
         senders = self._node.get_publishers_info_by_topic(self._topic)
         names = sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
         values: dict[str, object] = {
             "taken": guard.accepted,
-            "refused": sum(guard.refused.values()),
+            "refused": refused,
             "publishers of joint_commands": ", ".join(names) or "none",
             "ended without a newer one": self._loop.plant.stale,
         }

@@ -19,6 +19,7 @@ from ada_dynamics.nodes.kit.deadlines import calm_interpreter
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.load_publishers import LoadPublishers
 from ada_dynamics.nodes.plant import Plant, Snapshot
 from ada_dynamics.nodes.plant_loop import PlantLoop
 from ada_dynamics.nodes.plant_recording import PlantRecording
@@ -121,12 +122,21 @@ class DynamicsNode(Node):
             every=round(settings.physics_rate / settings.publish_rate),
             real_time_factor=settings.real_time_factor,
             paused=settings.start_paused,
+            listen=self._listen,
             follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
             priority=settings.realtime_priority,
             on_failure=self._physics_ended,
         )
         loop = self.loop
-        self._out = StatePublishers(self, plant, settings, lambda: loop.latest, publishes_description=not described)
+        self._out = StatePublishers(self, plant, settings, publishes_description=not described)
+        self._loads = LoadPublishers(
+            self,
+            plant,
+            settings,
+            world_frame=self._out.world_frame,
+            latest=lambda: loop.latest,
+            stamp=self._out.stamp,
+        )
         self._in = CommandInputs(self, loop, settings, self._now)
         self._on_request = PlantServices(self, loop, lambda: self._settings.value)
         self._on_standard_request = StandardServices.offered(
@@ -141,8 +151,10 @@ class DynamicsNode(Node):
             self._recording = PlantRecording(settings.record, plant)
             self._health.add("recording", self._recording.status)
         self._out.warm_up(loop.latest)
+        self._loads.warm_up()
         calm_interpreter()
         loop.start()
+        self._loads.start()
         self.get_logger().info(
             f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
             f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), "
@@ -163,6 +175,9 @@ class DynamicsNode(Node):
         return float(nanoseconds) / NANOSECONDS if nanoseconds else None
 
     # --- in the physics thread ----------------------------------------------------------------------------------
+    def _listen(self) -> None:
+        self._in.listen()
+
     def _tell(self, snapshot: Snapshot) -> None:
         self._out.tell(snapshot)
         if self._recording is not None:
@@ -180,7 +195,7 @@ class DynamicsNode(Node):
         if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
             initial_state(plant.model, new)  # whether ~/reset could use them
         if new.wrenches != old.wrenches:
-            self._out.choose_wrenches(new.wrenches)
+            self._loads.choose(new.wrenches)
         if new.real_time_factor != old.real_time_factor:
             loop.set_real_time_factor(new.real_time_factor)
         self._in.change(new)
@@ -189,6 +204,7 @@ class DynamicsNode(Node):
     def close(self) -> None:
         """End the physics and what is recorded of it."""
         if self.loop is not None:
+            self._loads.stop()
             self.loop.stop()
         if self._recording is not None:
             self._recording.close()

@@ -34,6 +34,7 @@ class Mode(IntEnum):
     TRAJECTORY = 4
 
 
+_ALL = slice(None)
 _MANY = 1_000_000  # steps
 TIMED = (Mode.EFFORT, Mode.VELOCITY)  # commands that end when no newer one comes
 
@@ -163,9 +164,13 @@ class Plant:
             self._is_changed = True
         return refusal
 
+    def positions(self) -> dict[str, float]:
+        """Where each motor's joint is."""
+        return dict(zip(self.motors, self._present(_ALL).tolist(), strict=True))
+
     def targets(self) -> dict[str, float]:
         """Where each motor is told to be; where it is, if it is told nothing of that kind."""
-        present = self._present(slice(None))
+        present = self._present(_ALL)
         told = np.where(np.isin(self._mode, (Mode.POSITION, Mode.VELOCITY, Mode.TRAJECTORY)), self._position, present)
         return dict(zip(self.motors, told.tolist(), strict=True))
 
@@ -173,7 +178,7 @@ class Plant:
         """End all commands: motors are idle from here."""
         self.trajectory.cancel()
         self._mode[:] = Mode.IDLE
-        self._position = self._present(slice(None))
+        self._position = self._present(_ALL)
         self._velocity[:] = self._effort[:] = 0.0
         self._is_changed = True
 

@@ -36,6 +36,7 @@ class PlantLoop:
         plant: Plant,
         tell: Callable[[Snapshot], object],
         *,
+        listen: Callable[[], object] | None = None,
         every: int = 1,
         real_time_factor: float = 1.0,
         paused: bool = False,
@@ -48,6 +49,7 @@ class PlantLoop:
         Args:
             plant: what moves.
             tell: gets the state after every so many steps, in the physics thread.
+            listen: called there before the steps of each wake-up; hands commands to the plant.
             every: steps between two states told.
             real_time_factor: simulated time per passed time; 0: as fast as it goes.
             paused: whether to wait.
@@ -55,7 +57,7 @@ class PlantLoop:
             priority: see `DeadlineLoop`.
             on_failure: called in the thread with what ended it.
         """
-        self.plant, self._tell, self._every = plant, tell, every
+        self.plant, self._tell, self._listen, self._every = plant, tell, listen, every
         self._step = plant.simulation.step_length
         self._follows = follows
         self._offset: float | None = None  # of the followed clock from simulated time [s]
@@ -139,6 +141,8 @@ class PlantLoop:
 
     # --- the thread ---------------------------------------------------------------------------------------------
     def _tick(self, due: int) -> None:
+        if self._listen is not None:
+            self._listen()
         if self.is_paused or self.plant.failure is not None:
             if time.monotonic() - self._told_at >= max(REST, self._every * self._step):
                 self._tell_state()

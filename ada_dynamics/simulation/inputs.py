@@ -99,9 +99,14 @@ class Inputs:
 
     # --- over time ----------------------------------------------------------------------------------------------
     @property
+    def has_wrenches(self) -> bool:
+        """Whether anything pushes a link."""
+        return bool(self._profiles or self._pushes)
+
+    @property
     def is_steady(self) -> bool:
         """Whether u stays as it is until somebody changes it from outside."""
-        return self._sampler is None and not self._profiles and not self._pushes
+        return self._sampler is None and not self.has_wrenches
 
     def at(self, t: float, q: Array, v: Array) -> Array:
         """u from t on; the controller is called where its time has come."""

@@ -228,6 +228,8 @@ class Simulation:
 
     def external_wrenches(self) -> dict[str, Array]:
         """By link, the wrench [f, n] of profiles and pushes, at its origin in its axes."""
+        if not self._inputs.has_wrenches:
+            return {}
         q, v = self.q, self.v
         u = self._inputs.at(self.t, q, v)
         found = self._inputs.external(np.array([self.t]), q[None, :], u[None, :])
