@@ -12,22 +12,22 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.nodes.command_inputs import CommandInputs
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings, ServoGains
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.deadlines import calm_interpreter
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.load_publishers import LoadPublishers
-from ada_dynamics.nodes.plant import Plant, Snapshot
-from ada_dynamics.nodes.plant_loop import PlantLoop
-from ada_dynamics.nodes.plant_recording import PlantRecording
-from ada_dynamics.nodes.plant_services import PlantServices
-from ada_dynamics.nodes.plant_status import PhysicsStatus, loop_status
-from ada_dynamics.nodes.robot_source import initial_state, load_robot, simulation_of
-from ada_dynamics.nodes.standard_services import StandardServices
-from ada_dynamics.nodes.state_publishers import StatePublishers
+from ada_dynamics.nodes.robot.command_inputs import CommandInputs
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
+from ada_dynamics.nodes.robot.load_publishers import LoadPublishers
+from ada_dynamics.nodes.robot.plant import Plant, Snapshot
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_recording import PlantRecording
+from ada_dynamics.nodes.robot.plant_services import PlantServices
+from ada_dynamics.nodes.robot.plant_status import PhysicsStatus, loop_status
+from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of
+from ada_dynamics.nodes.robot.standard_services import StandardServices
+from ada_dynamics.nodes.robot.state_publishers import StatePublishers
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.servos import motor_joints
 

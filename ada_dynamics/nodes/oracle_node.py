@@ -25,10 +25,10 @@ from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.oracle import Verdict
-from ada_dynamics.nodes.oracle_settings import OracleSettings
-from ada_dynamics.nodes.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
-from ada_dynamics.nodes.state_message import StateNumbers, read_state
+from ada_dynamics.nodes.messages.state_message import StateNumbers, read_state
+from ada_dynamics.nodes.oracle.oracle import Verdict
+from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
+from ada_dynamics.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
 
 Array = NDArray[np.float64]
 

@@ -23,6 +23,7 @@ from rclpy.node import Node
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.nodes.bag.definitions import definition
 from ada_dynamics.nodes.bag.offered_qos import Offer, accepting, to_text
+from ada_dynamics.nodes.bag.raw_topics import message_class, offer_of, profile
 from ada_dynamics.nodes.bag.recording import Recording
 from ada_dynamics.nodes.bag.selection import is_wanted, resolved, unmatched
 from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
@@ -30,7 +31,6 @@ from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Level, Status
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
 from ada_dynamics.nodes.kit.settings import setting
-from ada_dynamics.nodes.raw_topics import message_class, offer_of, profile
 
 LOOK = 0.2  # [s] between looks at the graph
 DEPTH = 500  # messages of a topic that may wait while others are taken

@@ -25,6 +25,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.bag.definitions import ENCODING, definition, layout
 from ada_dynamics.nodes.bag.offered_qos import of_text, standing_for
 from ada_dynamics.nodes.bag.playing import CLOCK_PERIOD, Player, latched_first
+from ada_dynamics.nodes.bag.raw_topics import message_class, profile
 from ada_dynamics.nodes.bag.reading import Channel, Recorded, TopicFile
 from ada_dynamics.nodes.bag.selection import is_wanted, moves_robots, resolved, unmatched
 from ada_dynamics.nodes.kit import qos
@@ -32,7 +33,6 @@ from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Level, Status
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
 from ada_dynamics.nodes.kit.settings import setting
-from ada_dynamics.nodes.raw_topics import message_class, profile
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 
 LATCHED = ("/robot_description", "/tf_static")  # kept for late subscribers where the file does not say what is

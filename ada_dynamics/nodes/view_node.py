@@ -17,8 +17,8 @@ from rclpy.node import Node
 
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.view_link import ViewLink
-from ada_dynamics.nodes.view_settings import ViewSettings
+from ada_dynamics.nodes.view.view_link import ViewLink
+from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.view.browser.page import Page, nearest_free
 from ada_dynamics.view.browser.remote import RemotePage
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from rclpy.node import Node
 
-from ada_dynamics.nodes.command_inputs import CommandInputs
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.kit.deadlines import TRACES, Deadlines, calm_interpreter
 from ada_dynamics.nodes.kit.parameters import Parameters
 from ada_dynamics.nodes.kit.periods import PeriodTrace
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.plant import Plant
-from ada_dynamics.nodes.robot_source import load_robot, simulation_of
-from ada_dynamics.nodes.state_publishers import StatePublishers
+from ada_dynamics.nodes.robot.command_inputs import CommandInputs
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Plant
+from ada_dynamics.nodes.robot.robot_source import load_robot, simulation_of
+from ada_dynamics.nodes.robot.state_publishers import StatePublishers
 
 
 class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
@@ -43,7 +43,7 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         self.plant = Plant(simulation_of(load_robot(settings), settings))
         self.latest = self.plant.snapshot()
         self._every = round(settings.physics_rate / settings.publish_rate)
-        self._outgoing = StatePublishers(self, self.plant, settings, lambda: self.latest)
+        self._outgoing = StatePublishers(self, self.plant, settings)
         self._incoming = CommandInputs(self, self, settings, self._now)
         self._period = 1.0 / settings.physics_rate
         self._trace = PeriodTrace(Path(os.environ[TRACES]) / "physics.npy")
@@ -69,6 +69,7 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         late = now - self._deadlines.next
         self._deadlines.meet(now, 0)  # the timer, too, forgets periods that it missed
         self._trace.add(now, late, 1)
+        self._incoming.listen()
         self.plant.advance(1)
         if self.plant.steps % self._every == 0:
             self.latest = self.plant.snapshot()

@@ -11,7 +11,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
+from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.stops import JointStops
 

@@ -49,7 +49,7 @@ def test_what_a_launch_file_starts_is_installed(setup, entry_points):
     what = plan(setup, {"oracle": "true", "view": "true", "rviz": "true"}, Machine(True, True))
     for process in what.processes:
         if process.package == "ada_dynamics":
-            assert entry_points[process.executable] == f"{process.module}:main"
+            assert entry_points[process.executable] == f"ada_dynamics.nodes.executables:{process.executable}"
         else:
             assert process.package == "rviz2"
             assert Path(process.arguments[process.arguments.index("-d") + 1]).is_file()

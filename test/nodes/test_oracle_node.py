@@ -20,8 +20,8 @@ from std_msgs.msg import Float64MultiArray, String
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.nodes.oracle_node import ROWS, OracleNode
-from ada_dynamics.nodes.outgoing import StateMessages
 
 pytestmark = pytest.mark.ros
 

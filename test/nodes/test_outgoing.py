@@ -11,7 +11,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import Mimic
-from ada_dynamics.nodes.outgoing import StateMessages
+from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.joint_states import JointStates
 

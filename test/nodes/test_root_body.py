@@ -6,7 +6,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.root_body import FARTHEST, PoseError, RootBody
+from ada_dynamics.nodes.robot.root_body import FARTHEST, PoseError, RootBody
 
 # A quarter turn about z: x goes to y.
 TURNED = [1.0, -2.0, 0.5, 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]

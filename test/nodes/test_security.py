@@ -14,11 +14,11 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from ada_dynamics.nodes import standard_services
 from ada_dynamics.nodes.bag.offered_qos import Offer, to_text
 from ada_dynamics.nodes.bag.selection import moves_robots
 from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
 from ada_dynamics.nodes.kit import environment
+from ada_dynamics.nodes.robot import standard_services
 
 pytestmark = pytest.mark.ros
 

@@ -13,8 +13,8 @@ pytest.importorskip("rclpy")
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-from ada_dynamics.nodes import standard_services
 from ada_dynamics.nodes.dynamics_node import DynamicsNode
+from ada_dynamics.nodes.robot import standard_services
 
 pytestmark = pytest.mark.ros
 NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")

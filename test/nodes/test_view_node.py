@@ -25,10 +25,10 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.nodes import view_link, view_requests
 from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_dynamics.nodes.markers import MarkerMessages, read_markers
-from ada_dynamics.nodes.state_message import read_state
+from ada_dynamics.nodes.messages.markers import MarkerMessages, read_markers
+from ada_dynamics.nodes.messages.state_message import read_state
+from ada_dynamics.nodes.view import view_link, view_requests
 from ada_dynamics.nodes.view_node import ViewNode, main
 from ada_dynamics.view.browser import remote_robot
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
@@ -519,8 +519,8 @@ def test_modules_that_share_a_page_with_ros_need_none_themselves():
     import subprocess
 
     code = (
-        "import sys; import ada_dynamics.view.browser.remote, ada_dynamics.nodes.view_settings,"
-        "ada_dynamics.nodes.state_message; sys.exit('rclpy' in sys.modules)"
+        "import sys; import ada_dynamics.view.browser.remote, ada_dynamics.nodes.view.view_settings,"
+        "ada_dynamics.nodes.messages.state_message; sys.exit('rclpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert view_link.ViewLink.__doc__

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import defaults
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plots import LivePlot
 from ada_dynamics.view.browser.scene import Arrow, Pull, Scene
@@ -125,7 +126,10 @@ class MotionPage:
         if not moving:
             return
         with gui.add_folder("push"):
-            self.link = gui.add_dropdown("link", tuple(moving), initial_value=moving[-1])
+            # of an arm the hand, of a robot that stands or floats its trunk
+            heaviest = max(moving, key=lambda link: self.model.links[link].mass)
+            first = heaviest if defaults.floats(self.model) else moving[-1]
+            self.link = gui.add_dropdown("link", tuple(moving), initial_value=first)
             self.direction = gui.add_dropdown("direction", tuple(_DIRECTIONS), initial_value="x")
             strength = float(f"{0.5 * self._weight:.2g}")
             self.strength = gui.add_slider("force [N]", 0.0, 10.0 * strength, 0.01 * strength, strength)

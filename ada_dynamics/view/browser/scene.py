@@ -21,7 +21,7 @@ CLOSED, OPEN = 1e-9, 1e-3  # gap [m, rad] of a loop that is drawn green, and of 
 _GREEN, _RED = np.array([40.0, 170.0, 80.0]), np.array([215.0, 40.0, 40.0])
 _FORCE, _MASS, _POLYGON = (220, 60, 30), (20, 20, 20), (120, 60, 180)
 _VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
-_AWAY = 2.6  # its distance, in radii of the robot
+_AWAY = 1.9  # its distance, in radii of the robot
 _LONGEST_ARROW = 0.5  # in sizes of the robot
 
 

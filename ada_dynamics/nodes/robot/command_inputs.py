@@ -20,15 +20,15 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.inbox import Inbox
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.commands import Command, CommandGuard, Refusal, stamp_seconds
+from ada_dynamics.nodes.kit.inbox import Inbox
 from ada_dynamics.nodes.kit.status import Level, Status
-from ada_dynamics.nodes.plant import OfferedTrajectory, joint_limits
-from ada_dynamics.nodes.plant_loop import PlantLoop
-from ada_dynamics.nodes.plant_services import done
-from ada_dynamics.nodes.robot_source import state_with
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import OfferedTrajectory, joint_limits
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_services import done
+from ada_dynamics.nodes.robot.robot_source import state_with
 
 WARN_EVERY = 2.0  # [s] between two lines of the log on the same subject
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
@@ -62,6 +62,7 @@ class CommandInputs:
             age_parameter="max_command_age",
         )
         self._said = 0  # refusals that were logged
+        self._age: float | None = None  # of the newest command by its stamp, when it was fetched [s]
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # refusals of the other topics
         self._topic = node.resolve_topic_name("joint_commands")
@@ -91,8 +92,10 @@ class CommandInputs:
             message.effort.tolist(),
             stamp_seconds(stamp.sec, stamp.nanosec),
         )
-        plant = self._loop.plant
-        if self.guard.check(command, self._now(), plant.positions()) is None:
+        plant, now = self._loop.plant, self._now()
+        if command.stamp is not None:
+            self._age = now - command.stamp
+        if self.guard.check(command, now, plant.positions()) is None:
             plant.command(command)
 
     # --- in the executor's thread -------------------------------------------------------------------------------
@@ -185,6 +188,10 @@ class CommandInputs:
         values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
+        if guard.last_accepted_at is not None:
+            values["newest one taken [s ago]"] = self._now() - guard.last_accepted_at
+        if self._age is not None:
+            values["age of the newest by its stamp [ms]"] = 1e3 * self._age
         if guard.last_refusal is not None:
             values["last refusal"] = guard.last_refusal.text
         if len(senders) > 1:

@@ -25,13 +25,13 @@ from std_msgs.msg import Float64MultiArray, String
 from visualization_msgs.msg import MarkerArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
-from ada_dynamics.nodes.inbox import Inbox
+from ada_dynamics.nodes.kit.inbox import Inbox
 from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, STATES, streams
-from ada_dynamics.nodes.markers import read_markers
-from ada_dynamics.nodes.poses import matrix_of
-from ada_dynamics.nodes.state_message import read_state
-from ada_dynamics.nodes.view_requests import PlantRequests, Post
+from ada_dynamics.nodes.messages.markers import read_markers
+from ada_dynamics.nodes.messages.poses import matrix_of
+from ada_dynamics.nodes.messages.state_message import read_state
+from ada_dynamics.nodes.robot.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
+from ada_dynamics.nodes.view.view_requests import PlantRequests, Post
 from ada_dynamics.view.browser.marks import KeptMarks, Mark
 from ada_dynamics.view.browser.plant import Answer
 from ada_dynamics.view.browser.seen import Seen, SeenJoints, SeenState

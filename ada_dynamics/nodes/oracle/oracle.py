@@ -22,7 +22,7 @@ from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.robot_source import algorithm_for
+from ada_dynamics.nodes.robot.robot_source import algorithm_for
 
 Array = NDArray[np.float64]
 

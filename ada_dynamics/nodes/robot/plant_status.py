@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.nodes.kit.periods import PeriodSummary
 from ada_dynamics.nodes.kit.status import Level, Status
-from ada_dynamics.nodes.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
 
 MOST_MISSED = 1e-3  # share of the periods in one report that may be late before it is said
 WIDEST_GAP = 1e-6  # [m, rad] of a loop

@@ -12,9 +12,9 @@ from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.plant_loop import PlantLoop
-from ada_dynamics.nodes.robot_source import initial_state
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.robot_source import initial_state
 
 PATIENCE = 5.0  # [s] that the physics thread has for what a service asks
 BATCH = 200  # steps that are asked for at once

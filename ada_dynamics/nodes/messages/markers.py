@@ -15,7 +15,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Vector3
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.nodes.poses import matrix_of
+from ada_dynamics.nodes.messages.poses import matrix_of
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
 

@@ -18,7 +18,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.nodes.wrenches import JointLoads, LoadedState
+from ada_dynamics.nodes.messages.wrenches import JointLoads, LoadedState
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.view.browser.marks import Colour, Kind, Mark
 from ada_dynamics.view.browser.parts import size_of

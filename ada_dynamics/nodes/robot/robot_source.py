@@ -15,7 +15,7 @@ from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.dynamics_settings import AUTO, DynamicsSettings
+from ada_dynamics.nodes.robot.dynamics_settings import AUTO, DynamicsSettings
 from ada_dynamics.simulation import Contact, JointServos, JointStops, Simulation, defaults
 
 Array = NDArray[np.float64]

@@ -16,10 +16,10 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from ada_dynamics.nodes.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
 from ada_dynamics.nodes.kit import environment, qos
-from ada_dynamics.nodes.outgoing import FixedTransform, StateMessages
-from ada_dynamics.nodes.plant import Plant, Snapshot
+from ada_dynamics.nodes.messages.outgoing import FixedTransform, StateMessages
+from ada_dynamics.nodes.robot.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.viewer_topics import description

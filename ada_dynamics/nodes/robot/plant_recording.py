@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.kit.status import Level, Status
-from ada_dynamics.nodes.plant import Plant, Snapshot
+from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.record.recorder import McapRecorder
 

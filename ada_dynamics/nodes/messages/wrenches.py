@@ -22,7 +22,7 @@ from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.outgoing import State
+from ada_dynamics.nodes.messages.outgoing import State
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.contact_loads import on_links
 from ada_dynamics.simulation.record import messages

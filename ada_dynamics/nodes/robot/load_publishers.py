@@ -18,13 +18,13 @@ from visualization_msgs.msg import MarkerArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
-from ada_dynamics.nodes.markers import MarkerMessages
-from ada_dynamics.nodes.marks import Marks
-from ada_dynamics.nodes.plant import Plant, Snapshot
-from ada_dynamics.nodes.wrenches import JointLoads, WrenchMessages, passive_efforts
+from ada_dynamics.nodes.messages.markers import MarkerMessages
+from ada_dynamics.nodes.messages.marks import Marks
+from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.system import frictionless
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
-from ada_dynamics.nodes.plant import Plant, Snapshot
+from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 
 T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executables, as pip and colcon install them: each starts a node, or says in a line why no node can run here."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_dynamics.nodes.kit.environment import ros_problem
+
+
+def dynamics_node() -> int:
+    """A simulated robot."""
+    return _started("dynamics_node")
+
+
+def oracle_node() -> int:
+    """Pinocchio beside it."""
+    return _started("oracle_node")
+
+
+def view_node() -> int:
+    """The robot in the browser."""
+    return _started("view_node")
+
+
+def record_node() -> int:
+    """Topics to a file."""
+    return _started("record_node")
+
+
+def replay_node() -> int:
+    """Topics from a file."""
+    return _started("replay_node")
+
+
+def _started(name: str) -> int:
+    problem = ros_problem()
+    if problem is not None:
+        print(f"{name}: error: {problem}", file=sys.stderr)
+        return USAGE_ERROR
+    return int(import_module(f"ada_dynamics.nodes.{name}").main())
