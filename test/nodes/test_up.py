@@ -101,7 +101,7 @@ def ada_in_ros(ada, ros, monkeypatch):
 
 def test_a_robot_moves_over_dds_and_the_command_ends_by_itself(ros, ada_in_ros):
     states = ros.collect(JointState, "joint_states")
-    code, out, _ = ada_in_ros("pa10", "--headless", "--duration", "3")
+    code, out, _ = ada_in_ros("pa10", "--headless", "--duration", "8")  # discovery alone may take some seconds
     assert code == 0, out
     assert list(states[0].name) == ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
     assert int(SEEN.search(out).group(1)) > 1
