@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 
 from ada_dynamics.exit_codes import USAGE_ERROR
 from ada_dynamics.nodes.kit.environment import ros_problem
@@ -36,8 +37,7 @@ def replay_node() -> int:
 
 
 def _started(name: str) -> int:
-    problem = ros_problem()
-    if problem is not None:
-        print(f"{name}: error: {problem}", file=sys.stderr)
+    if find_spec("rclpy") is None:
+        print(f"{name}: error: {ros_problem()}", file=sys.stderr)
         return USAGE_ERROR
     return int(import_module(f"ada_dynamics.nodes.{name}").main())

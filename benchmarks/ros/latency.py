@@ -22,7 +22,7 @@ def run(report: Report, plan: Plan, count: int) -> None:
         plan: what is measured.
         count: commands.
     """
-    report.begin("latency", f"{count} commands, from publish() to the callback that sees it as an effort")
+    report.begin("latency", f"{count} commands, from publish() to its effort in the joint states of another process")
     limit = PERIODS * plan.period * 1e-9 + ALLOWANCE
     rows = []
     judged = None

@@ -108,6 +108,7 @@ class ViewLink:
         self._marker_topic = f"{plant}/markers"
         self._fallback: tuple[Inbox, Inbox | None] | None = None  # joint states, and transforms
         self._commands: Any = None
+        self._retired: list[Any] = []  # publishers to be destroyed by the thread that spins the node
         self._complained: set[str] = set()
         node.create_subscription(String, "robot_description", self._take_description, LATCHED)
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
@@ -123,6 +124,8 @@ class ViewLink:
     def _look_around(self) -> None:
         """See who is there, and listen to them."""
         self._requests.forget_old()
+        while self._retired:
+            self._node.destroy_publisher(self._retired.pop())
         now = time.monotonic()
         if now - self._learned_at > _LEARNED:
             self._learned_at = now
@@ -297,7 +300,7 @@ class ViewLink:
         """Send positions. The publisher is there as long as commands are: two of them would be a mistake elsewhere."""
         if positions is None:
             if self._commands is not None:
-                self._node.destroy_publisher(self._commands)
+                self._retired.append(self._commands)  # the executor must not meet what is being destroyed
                 self._commands = None
             return
         if self._commands is None:
