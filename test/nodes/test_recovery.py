@@ -114,7 +114,9 @@ class NodeSet:
         if name == "dynamics_node":  # its last messages have passed when its publisher is gone
             self.ros.wait(lambda: self._publishers() < publishers, PATIENCE, "the publisher gone")
         left = {path for path in self._shared.pop(name) if path.exists()}
-        assert not left - shared_memory(os.getpid()), "files in shared memory have outlived it"
+        # it has mapped those of its peers, too
+        others = shared_memory(os.getpid()).union(*(shared_memory(peer.pid) for peer in self.running.values()))
+        assert not left - others, "files in shared memory have outlived it"
 
     def kill(self, name):
         """End a node by force."""
