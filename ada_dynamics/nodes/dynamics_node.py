@@ -145,6 +145,7 @@ class DynamicsNode(Node):
         self._health = Diagnostics(self, model.name)
         self._health.add("physics", PhysicsStatus(loop))
         self._health.add("commands", self._in.status)
+        self._health.add("wrenches and markers", self._loads.status)
         if model.loops:
             self._health.add("loops", loop_status(loop))
         if settings.record:
@@ -158,7 +159,7 @@ class DynamicsNode(Node):
         self.get_logger().info(
             f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
             f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), "
-            f"joint_states at {settings.publish_rate:g} Hz" + (", paused" if settings.start_paused else "")
+            f"joint_states at {settings.physics_rate / loop.every:g} Hz" + (", paused" if settings.start_paused else "")
         )
 
     # --- time ---------------------------------------------------------------------------------------------------

@@ -130,6 +130,16 @@ def test_wrenches_of_joints_and_markers_are_published_in_their_frames(ros):
     assert not refused.successful and "elbow" in refused.reason
 
 
+def test_wrenches_that_the_motion_does_not_determine_are_named(ros):
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    made(ros, robot="four_bar", wrenches=["all"])
+    part = "wrenches and markers"
+    report = ros.wait(lambda: diagnosed(reports, part).get("not determined by the motion") and diagnosed(reports, part))
+    # a planar linkage in space is overconstrained: forces along the axes of its joints depend on its parts
+    assert set(report["not determined by the motion"].split(", ")) <= set(report["wrenches of"].split(", "))
+    assert "joint_1" in report["not determined by the motion"]
+
+
 # --- commands ---------------------------------------------------------------------------------------------------------
 def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
     states = ros.collect(JointState, "joint_states")

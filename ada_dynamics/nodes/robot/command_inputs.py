@@ -26,11 +26,10 @@ from ada_dynamics.nodes.kit.inbox import Inbox
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.robot.plant import OfferedTrajectory, joint_limits
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
-from ada_dynamics.nodes.robot.plant_services import done
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
 from ada_dynamics.nodes.robot.robot_source import state_with
 
-WARN_EVERY = 2.0  # [s] between two lines of the log on the same subject
+_COMMANDS = "joint_commands"
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
 LARGEST_WRENCH = 1e6  # [N, N m]
 
@@ -61,11 +60,11 @@ class CommandInputs:
             max_jump=settings.max_position_jump,
             age_parameter="max_command_age",
         )
-        self._said = 0  # refusals that were logged
+        self._said: Counter[str] = Counter()  # refusals that were logged
         self._age: float | None = None  # of the newest command by its stamp, when it was fetched [s]
         self.others: Counter[str] = Counter()
         self._last: dict[str, str] = {}  # refusals of the other topics
-        self._topic = node.resolve_topic_name("joint_commands")
+        self._topic = node.resolve_topic_name(_COMMANDS)
         self._commands = Inbox(node, JointState, "joint_commands", _QUEUE)
         node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
         node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
@@ -163,24 +162,26 @@ class CommandInputs:
     def _refuse(self, topic: str, text: str) -> None:
         self.others[topic] += 1
         self._last[topic] = text
-        self._warn(f"{topic}: {text}")
 
-    def _warn(self, text: str) -> None:
-        self._node.get_logger().warning(f"refused {text}", throttle_duration_sec=WARN_EVERY)
+    def _say_new(self) -> None:
+        """Log what was refused since the last report: where it was refused, there was no time for words."""
+        guard = self.guard
+        counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
+        last = {**self._last, _COMMANDS: "" if guard.last_refusal is None else guard.last_refusal.text}
+        for topic, count in (counts - self._said).items():
+            self._node.get_logger().warning(f"refused {count} on {topic}, the last one: {last[topic]}")
+        self._said = counts
 
     # --- diagnostics --------------------------------------------------------------------------------------------
     def status(self) -> Status:
         """What came in, and who sends it."""
         guard = self.guard
-        refused = sum(guard.refused.values())
-        if refused > self._said and guard.last_refusal is not None:  # the physics thread has no time for words
-            self._warn(f"{refused - self._said} joint_commands, the last one: {guard.last_refusal.text}")
-        self._said = refused
+        self._say_new()
         senders = self._node.get_publishers_info_by_topic(self._topic)
         names = sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
         values: dict[str, object] = {
             "taken": guard.accepted,
-            "refused": refused,
+            "refused": sum(guard.refused.values()),
             "publishers of joint_commands": ", ".join(names) or "none",
             "ended without a newer one": self._loop.plant.stale,
         }

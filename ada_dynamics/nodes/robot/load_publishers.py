@@ -20,6 +20,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
+from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.messages.markers import MarkerMessages
 from ada_dynamics.nodes.messages.marks import Marks
 from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
@@ -67,6 +68,7 @@ class LoadPublishers:
         self._ground = None if plant.simulation.contact is None else 0.0
         self._lock = threading.Lock()  # between this thread and the executor, which changes the choice
         self._topics: dict[str, Any] = {}
+        self._loads: JointLoads | None = None
         self._wrenches: WrenchMessages | None = None
         self.choose(settings.wrenches)
         self._loops = [DeadlineLoop(1.0 / settings.wrench_rate, self._tell_wrenches, name="wrenches")]
@@ -87,6 +89,7 @@ class LoadPublishers:
             loads = JointLoads(model, self._dynamics, joints, contact_frames=self._frames, efforts=self._efforts)
         with self._lock:
             self._marks = Marks(model, self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
+            self._loads = loads
             self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame)
             wanted = {} if self._wrenches is None else self._wrenches.topics
             for joint in self._topics.keys() - wanted.keys():
@@ -130,6 +133,18 @@ class LoadPublishers:
         snapshot = self._latest()
         with self._lock, self._said("markers"):
             self._markers.publish(self._marker_messages.message(self._marks.at(snapshot), self._stamp(snapshot)))
+
+    # --- for /diagnostics ---------------------------------------------------------------------------------------
+    def status(self) -> Status:
+        """Whether they are published, and which wrenches do not follow from the motion alone."""
+        open_ones = () if self._loads is None else self._loads.not_unique
+        values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
+        for loop in self._loops:
+            if loop.failure is not None:
+                return Status(Level.ERROR, f"a thread has ended: {loop.failure}", values)
+        if open_ones:
+            return Status(Level.OK, "some wrenches depend on how stiff and exact the parts are", values)
+        return Status(Level.OK, "published", values)
 
     def _said(self, what: str) -> _Said:
         return _Said(self._node, what)

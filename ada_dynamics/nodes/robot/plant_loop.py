@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import TypeVar
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
 from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 
 T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known
 MOST_BEHIND = 0.2  # [s] by which the physics may be behind a clock that it follows before it gives the time up
+PATIENCE = 5.0  # [s] that the physics thread has for what somebody waits for
 REST = 0.1  # [s] between two states told while nothing moves
 _FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
 
@@ -192,3 +194,21 @@ class PlantLoop:
         if now - began >= _FACTOR_OVER:
             self.factor = (self.plant.steps - steps) * self._step / (now - began)
             self._measured = now, self.plant.steps
+
+
+def done(future: Future[Any]) -> Any:
+    """What the physics thread made of a request.
+
+    Raises:
+        AdaError: it refused, has ended, or did not come to it in time.
+    """
+    try:
+        return future.result(PATIENCE)
+    except CancelledError:
+        raise AdaError("the physics has ended; start the node anew.") from None
+    except FutureTimeoutError:
+        future.cancel()
+        raise AdaError(
+            f"the physics did not come to it within {PATIENCE:g} s; it is busy with too small a step or too large a "
+            "robot. Lower real_time_factor or physics_rate."
+        ) from None

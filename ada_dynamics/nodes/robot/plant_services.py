@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
 from rclpy.node import Node
@@ -13,10 +11,9 @@ from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
 from ada_dynamics.nodes.robot.robot_source import initial_state
 
-PATIENCE = 5.0  # [s] that the physics thread has for what a service asks
 BATCH = 200  # steps that are asked for at once
 
 
@@ -74,24 +71,6 @@ class PlantServices:
 
     def _step(self, _: Any, answer: Any) -> Any:
         return _answer(answer, lambda: self.step(self._settings().step_count))
-
-
-def done(future: Future[Any]) -> Any:
-    """What the physics thread made of a request.
-
-    Raises:
-        AdaError: it refused, has ended, or did not come to it in time.
-    """
-    try:
-        return future.result(PATIENCE)
-    except CancelledError:
-        raise AdaError("the physics has ended; start the node anew.") from None
-    except FutureTimeoutError:
-        future.cancel()
-        raise AdaError(
-            f"the physics did not come to it within {PATIENCE:g} s; it is busy with too small a step or too large a "
-            "robot. Lower real_time_factor or physics_rate."
-        ) from None
 
 
 def _answer(answer: Any, act: Callable[[], str]) -> Any:

@@ -19,8 +19,8 @@ from rclpy.time import Time
 from ada_dynamics import __version__
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_dynamics.nodes.robot.plant import Snapshot
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
-from ada_dynamics.nodes.robot.plant_services import PlantServices, done
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
+from ada_dynamics.nodes.robot.plant_services import PlantServices
 from ada_dynamics.nodes.robot.root_body import PoseError, RootBody
 
 try:

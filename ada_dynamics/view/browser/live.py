@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -116,6 +116,9 @@ class LivePage(MotionPage):
 
     def _set_speed(self) -> None:
         self.pace.speed = float(self.speed.value)
+
+    def _add_own(self, gui: Any) -> None:
+        """A simulation has no others."""
 
     def toggle(self) -> None:
         """Play or pause."""

@@ -7,6 +7,7 @@ What moves the robot, a simulation here or a plant elsewhere, is the business of
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ _SHOWN = 0.4  # [s] that the arrow of a push stays
 _PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
 
 
-class MotionPage:
+class MotionPage(ABC):
     """Controls and plots beside a robot that moves."""
 
     def __init__(
@@ -81,30 +82,31 @@ class MotionPage:
         self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
 
     # --- what a subclass does -----------------------------------------------------------------------------------
+    @abstractmethod
     def toggle(self) -> None:
         """Play or pause."""
-        raise NotImplementedError
 
+    @abstractmethod
     def one_step(self) -> None:
         """Pause, and take one step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reset(self) -> None:
         """Back to the start."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show(self) -> None:
         """Show the present state, everywhere."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _set_speed(self) -> None:
         """Act on the chosen speed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _apply(self, link: str, wrench: Array, duration: float) -> None:
         """Let a wrench [f, n] act on a link, at its origin in the world's axes, from now on for some seconds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _add_own(self, gui: Any) -> None:
         """More controls, above the plots."""
 
