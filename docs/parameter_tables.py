@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.nodes.kit.settings import Setting, fields_of
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
 from ada_dynamics.nodes.view.view_settings import ViewSettings
+from ada_dynamics.settings import Setting, fields_of
 
 PAGE = Path(__file__).parent / "ros2.md"
 TABLES: dict[str, tuple[tuple[type[Any], str], ...]] = {

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 import textwrap
 
-from ada_dynamics.nodes.kit.settings import Setting, fields_of
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
 from ada_dynamics.nodes.view.view_settings import ViewSettings
+from ada_dynamics.settings import Setting, fields_of
 
 NAME = "parameters.yaml"
 MADE_BY = "python -m ada_dynamics.bringup.files"

@@ -11,6 +11,7 @@ from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.deadlines import calm_interpreter
@@ -29,7 +30,6 @@ from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, sim
 from ada_dynamics.nodes.robot.standard_services import StandardServices
 from ada_dynamics.nodes.robot.state_publishers import StatePublishers
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_dynamics.simulation.servos import motor_joints
 
 NAME = "dynamics_node"
 SERVO = "servo"  # prefix of the gains of joints

@@ -30,7 +30,7 @@ from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Level, Status
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.settings import setting
 
 LOOK = 0.2  # [s] between looks at the graph
 DEPTH = 500  # messages of a topic that may wait while others are taken

@@ -32,7 +32,7 @@ from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Level, Status
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.settings import setting
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 
 LATCHED = ("/robot_description", "/tf_static")  # kept for late subscribers where the file does not say what is

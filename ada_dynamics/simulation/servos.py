@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo
+from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.material import finite
 
@@ -152,15 +152,6 @@ class ServoBank:
             raise InputError(f"the servo of joint {joint!s} was told {told[~np.isfinite(told)][0]}; it must be finite.")
         self._table[rows] = told
         self.changes += 1
-
-
-def motor_joints(model: Model) -> list[str]:
-    """Joints of one position and one velocity that have a motor."""
-    return [
-        name
-        for name in model.actuated
-        if name != ROOT_JOINT and model.joints[name].nq == 1 and model.joints[name].nv == 1
-    ]
 
 
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:

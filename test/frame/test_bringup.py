@@ -24,10 +24,10 @@ from ada_dynamics.bringup.starter import Starter, program_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import CATALOGUE, start_of
 from ada_dynamics.model.load import load
-from ada_dynamics.nodes.kit.settings import checked, fields_of
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.view.view_settings import ViewSettings
+from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.simulation import Simulation
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.commands import (
+from ada_dynamics.commanding.guard import (
     Command,
     CommandGuard,
     JointLimit,
@@ -18,6 +17,7 @@ from ada_dynamics.nodes.kit.commands import (
     Staleness,
     stamp_seconds,
 )
+from ada_dynamics.errors import InputError
 
 JOINTS = (
     JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),

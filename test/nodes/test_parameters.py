@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides  # noqa: E402
-from ada_dynamics.nodes.kit.settings import setting  # noqa: E402
+from ada_dynamics.settings import setting  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.commanding.guard import Command
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.commands import Command
-from ada_dynamics.nodes.kit.settings import checked
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.robot.plant import Mode, OfferedTrajectory, Plant
 from ada_dynamics.nodes.robot.plant_loop import PlantLoop
 from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of, state_with
+from ada_dynamics.settings import checked
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 
 

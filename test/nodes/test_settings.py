@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.settings import as_mapping, checked, fields_of, setting
+from ada_dynamics.settings import as_mapping, checked, fields_of, setting
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,6 @@ def test_a_mistake_in_a_settings_class_is_the_programmers():
 
 
 def test_settings_and_environment_are_imported_without_rclpy():
-    code = (
-        "import sys; from ada_dynamics.nodes.kit import environment, settings, status; sys.exit('rclpy' in sys.modules)"
-    )
+    imports = "import sys, ada_dynamics.settings; from ada_dynamics.nodes.kit import environment, status"
+    code = f"{imports}; sys.exit('rclpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

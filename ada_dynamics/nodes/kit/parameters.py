@@ -22,7 +22,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ada_dynamics.errors import AdaError, InputError, unknown_name
-from ada_dynamics.nodes.kit.settings import Setting, Value, as_mapping, checked, fields_of
+from ada_dynamics.settings import Setting, Value, as_mapping, checked, fields_of
 
 S = TypeVar("S")
 

@@ -10,7 +10,7 @@ import numpy as np
 from ada_dynamics.dynamics.computation import ALGORITHMS
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.settings import setting
 
 AUTO = "auto"
 

@@ -19,13 +19,14 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from ada_dynamics.commanding.guard import Command, CommandGuard, Refusal, stamp_seconds
+from ada_dynamics.commanding.limits import joint_limits
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.commands import Command, CommandGuard, Refusal, stamp_seconds
 from ada_dynamics.nodes.kit.inbox import Inbox
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import OfferedTrajectory, joint_limits
+from ada_dynamics.nodes.robot.plant import OfferedTrajectory
 from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
 from ada_dynamics.nodes.robot.robot_source import state_with
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ada_dynamics.dynamics.computation import ALGORITHMS
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.settings import setting
 from ada_dynamics.simulation.methods import METHODS
 
 AUTO = "auto"

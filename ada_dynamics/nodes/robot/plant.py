@@ -6,7 +6,7 @@ It belongs to one thread. What others hand in has been checked before (`kit.comm
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import IntEnum
 from typing import NamedTuple
@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.commanding.guard import Command, Refusal
+from ada_dynamics.commanding.limits import joint_limits
+from ada_dynamics.commanding.trajectory import TrajectoryFollower
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.kit.commands import Command, JointLimit, Refusal
-from ada_dynamics.nodes.kit.trajectory import TrajectoryFollower
 from ada_dynamics.simulation import Simulation
 
 Array = NDArray[np.float64]
@@ -321,14 +320,3 @@ class Plant:
         external = sim.external_wrenches() if loads else {}
         contact = sim.contact_wrenches() if loads else {}
         return Snapshot(self.steps, sim.t, sim.q, sim.v, sim.tau, external, contact)
-
-
-def joint_limits(model: Model, motors: Sequence[str]) -> list[JointLimit]:
-    """What commands may ask of the joints of a model, of which some have motors."""
-    found = []
-    for name, joint in model.joints.items():
-        if name == ROOT_JOINT or not joint.nv:
-            continue
-        lower, upper, speed, effort = joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort
-        found.append(JointLimit(name, float(lower), float(upper), float(speed), float(effort), name in motors))
-    return found

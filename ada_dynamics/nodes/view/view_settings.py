@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.nodes.kit.settings import setting
+from ada_dynamics.settings import setting
 from ada_dynamics.view.browser.page import HOST, PORT
 from ada_dynamics.view.browser.remote import AUTO
 

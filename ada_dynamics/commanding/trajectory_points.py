@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.commanding.rules import JointLimit, Reason, Refusal, refused_names, refused_number
+from ada_dynamics.commanding.trajectory_path import Path, PathState
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.command_rules import JointLimit, Reason, Refusal, refused_names, refused_number
-from ada_dynamics.nodes.kit.trajectory_path import Path, PathState
 
 Array = NDArray[np.float64]
 Rows = Sequence[Sequence[float]]

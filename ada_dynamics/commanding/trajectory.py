@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.nodes.kit.command_rules import (
+from ada_dynamics.commanding.guard import Tally
+from ada_dynamics.commanding.rules import (
     ROUNDING,
     JointLimit,
     Reason,
@@ -24,9 +25,8 @@ from ada_dynamics.nodes.kit.command_rules import (
     refused_jump,
     refused_names,
 )
-from ada_dynamics.nodes.kit.commands import Tally
-from ada_dynamics.nodes.kit.trajectory_path import Path, PathState
-from ada_dynamics.nodes.kit.trajectory_points import Rows, Trajectory, TrajectoryError, refuse
+from ada_dynamics.commanding.trajectory_path import Path, PathState
+from ada_dynamics.commanding.trajectory_points import Rows, Trajectory, TrajectoryError, refuse
 
 __all__ = ["Trajectory", "TrajectoryError", "TrajectoryFollower", "TrajectoryPoint"]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.nodes.kit.command_rules import (
+from ada_dynamics.commanding.rules import (
     JointLimit,
     Reason,
     Refusal,

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers of robots made of chains, trees and closed loops: one file each, the same in simulation, node and device.
+
+    from ada_controllers import JointReference, State, make
+
+    controller = make("computed_torque", model)
+    controller.reset(State(q, v), time=0.0)
+    command = controller.update(State(q, v), JointReference(q_wanted), time=0.001)
+
+What there is, with settings and units: `ada_controllers.registry.CONTROLLERS`, docs/controllers.md.
+"""
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ActivationRefused, ReferenceRefused, StateRefused
+from ada_controllers.registry import CONTROLLERS, find, make
+from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference, State
+
+__all__ = [
+    "CONTROLLERS",
+    "ActivationRefused",
+    "Command",
+    "Controller",
+    "JointPath",
+    "JointReference",
+    "PoseReference",
+    "Reference",
+    "ReferenceRefused",
+    "State",
+    "StateRefused",
+    "find",
+    "make",
+]

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers in `ada.Simulation`: the same object that a node runs, called at its period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.state import Array, Reference, State
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import JointServos, Simulation
+
+References = Callable[[float], "Reference | None"]
+Sensor = Callable[[Simulation], Array]
+
+
+class InSimulation:
+    """Calls a controller from a simulation, and keeps what it said.
+
+    Example::
+
+        loop = InSimulation(controller, reference=lambda t: wanted)
+        sim = loop.simulation(model, q, step=1e-3)
+        log = sim.run(3.0)
+        loop.times, loop.signals["error"]       # a row for each call
+
+    Efforts act on the joints directly; positions and velocities are told to the servos of the simulated motors.
+
+    Attributes:
+        controller: the controller.
+        period: between two calls [s].
+        sim: the simulation, after `simulation`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller[Any],
+        reference: Reference | References | None = None,
+        *,
+        period: float = 1e-3,
+        sensor: Sensor | None = None,
+        state: Callable[[Array, Array], State] | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            controller: to be called.
+            reference: to follow, or a function of time that gives it; None: the start.
+            period: between two calls [s].
+            sensor: measures [f, n], given the simulation.
+            state: what the controller measures, of the simulated q and v, where its model is not the simulated one.
+        """
+        self.controller, self.period = controller, period
+        self._reference, self._sensor, self._state = reference, sensor, state
+        self.sim: Simulation | None = None
+        self._times: list[float] = []
+        self._rows: list[dict[str, Array]] = []
+        self._v_index = controller.v_index
+        self._nv = controller.model.nv
+        self._told: Array = np.zeros(0)  # positions that the servos were told last
+
+    def simulation(self, model: Model, q: Array | None = None, v: Array | None = None, **options: Any) -> Simulation:
+        """A simulation in which the controller acts; the arguments are those of `Simulation`."""
+        if self.controller.KIND != "effort":
+            options.setdefault("servos", JointServos())
+        self._nv = model.nv
+        self._v_index = np.array([model.v_index(name).start for name in self.controller.joints], dtype=np.intp)
+        self.sim = Simulation(model, q, v, controller=self._call, control_period=self.period, **options)
+        return self.sim
+
+    @property
+    def times(self) -> Array:
+        """When the controller was called [s]."""
+        return np.array(self._times)
+
+    @property
+    def signals(self) -> Mapping[str, Array]:
+        """What the controller told at these times, by name: `Controller.signals` and the parts of its commands."""
+        names = self._rows[0] if self._rows else {}
+        return {name: np.array([row[name] for row in self._rows]) for name in names}
+
+    def _call(self, t: float, q: Array, v: Array) -> Array:
+        state = State(q, v) if self._state is None else self._state(q, v)
+        if self.sim is None:
+            raise InputError("InSimulation: make the simulation by its method `simulation`.")
+        if self._sensor is not None:
+            state = state._replace(wrench=self._sensor(self.sim))
+        controller = self.controller
+        if not self._times:
+            controller.reset(state, t)
+            self._told = state.q[controller.q_index]
+        reference = self._reference(t) if callable(self._reference) else self._reference
+        command = controller.update(state, reference, t)
+        self._times.append(t)
+        told = {name: values for name, values in command._asdict().items() if values is not None}
+        self._rows.append({**controller.signals(), **told})
+        efforts = np.zeros(self._nv)
+        if command.position is None and command.velocity is None:
+            if command.effort is not None:
+                efforts[self._v_index] = command.effort
+            return efforts
+        self._tell_servos(command.position, command.velocity, command.effort)
+        return efforts
+
+    def _tell_servos(self, position: Array | None, velocity: Array | None, effort: Array | None) -> None:
+        assert self.sim is not None
+        bank = self.sim.servos
+        rows = bank.rows(self.controller.joints)
+        if position is None:  # where the joint was told to be a period ago, moved on
+            position = self._told + velocity * self.period  # type: ignore[operator]
+        self._told = position
+        bank.hold(position, 0.0 if velocity is None else velocity, 0.0 if effort is None else effort, rows)
