@@ -114,3 +114,26 @@ class InSimulation:
             position = self._told + velocity * self.period  # type: ignore[operator]
         self._told = position
         bank.hold(position, 0.0 if velocity is None else velocity, 0.0 if effort is None else effort, rows)
+
+
+def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], State]:
+    """What a controller measures whose model is another one than the simulated robot: joints of the same names.
+
+    Args:
+        model: of the controller.
+        simulated: the robot that moves.
+
+    Raises:
+        InputError: the simulated robot lacks a joint, or has it in another form.
+    """
+    names = [name for name in model.joint_names if model.joints[name].nv]
+    for name in names:
+        other = simulated.joints.get(name)
+        if other is None or (other.nq, other.nv) != (model.joints[name].nq, model.joints[name].nv):
+            raise InputError(
+                f"the controller's robot {model.name!r} has a joint {name!r} that {simulated.name!r} lacks, or has in "
+                "another form; both must have the same joints."
+            )
+    q_of = np.concatenate([np.arange(simulated.nq)[simulated.q_index(name)] for name in names])
+    v_of = np.concatenate([np.arange(simulated.nv)[simulated.v_index(name)] for name in names])
+    return lambda q, v: State(q[q_of], v[v_of])

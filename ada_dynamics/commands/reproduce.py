@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ada_dynamics.commands.common import print_json, table
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.scenarios import Result, Scenario, load, names, reproduce
+from ada_dynamics.scenarios import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_dynamics.scenarios.machine import facts
 from ada_dynamics.simulation.progress import Progress
 from ada_dynamics.view.report import FAILS, HOLDS, limit_text, number, write_html
@@ -27,6 +27,7 @@ docs/reproduce.md. `--list` shows those that come with the library.
 examples:
   ada reproduce --list
   ada reproduce T3.1                          claims on the screen, figures and report in ./reproduced
+  ada reproduce chapter6 chapter7 pa10        those of a chapter, or of a robot
   ada reproduce all --output out              open out/report.html
   ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
   ada reproduce my_scenario.yaml
@@ -39,7 +40,12 @@ NOT_ALL_HOLD = 1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="*", metavar="NAME|FILE", help="experiments, files of scenarios, or: all")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME|FILE",
+        help=f"experiments, files of scenarios, groups, or: all; groups: {', '.join(GROUPS)}",
+    )
     parser.add_argument("--list", action="store_true", help="show the experiments and end")
     parser.add_argument("--json", action="store_true", help="print claims and figures as JSON")
     parser.add_argument(
@@ -95,13 +101,19 @@ def _scenarios(wanted: Sequence[str]) -> list[Scenario]:
     """The scenarios that were asked for; all of them are read before the first one runs."""
     if not wanted:
         raise InputError(f"name an experiment, a file or {ALL!r}; `ada reproduce --list` shows the experiments.")
-    found = [load(name) for name in dict.fromkeys(n for w in wanted for n in (names() if w == ALL else [w]))]
+    found = [load(name) for name in dict.fromkeys(name for word in wanted for name in _named(word))]
     taken: dict[str, Scenario] = {}
     for scenario in found:
         other = taken.setdefault(scenario.name, scenario)
         if other is not scenario:
             raise InputError(f"{scenario.file} and {other.file} have the same name {scenario.name!r}; rename one.")
     return found
+
+
+def _named(word: str) -> list[str]:
+    if word == ALL:
+        return names()
+    return names_in(word) if word in GROUPS else [word]
 
 
 def _list(as_json: bool) -> int:

@@ -11,18 +11,20 @@ result = scenarios.reproduce(scenario, Path("out"))                  # claims an
 """
 
 from ada_dynamics.scenarios.fields import ScenarioError
-from ada_dynamics.scenarios.reader import load, names
+from ada_dynamics.scenarios.reader import GROUPS, load, names, names_in
 from ada_dynamics.scenarios.reproduce import Result, reproduce
 from ada_dynamics.scenarios.run import measure, simulate, simulation_of
 from ada_dynamics.scenarios.scenario import Scenario
 
 __all__ = [
+    "GROUPS",
     "Result",
     "Scenario",
     "ScenarioError",
     "load",
     "measure",
     "names",
+    "names_in",
     "reproduce",
     "simulate",
     "simulation_of",

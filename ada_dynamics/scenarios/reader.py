@@ -20,6 +20,7 @@ from ada_dynamics.scenarios.claims import Relation
 from ada_dynamics.scenarios.fields import Part, ScenarioError, plain
 from ada_dynamics.scenarios.scenario import (
     ClaimPart,
+    ControlPart,
     Disturbance,
     FigurePart,
     ModelPart,
@@ -43,6 +44,7 @@ _TOP = (
     "model",
     "start",
     "simulation",
+    "controller",
     "disturbances",
     "claims",
     "figures",
@@ -64,11 +66,30 @@ _SIMULATION = (
     "contact",
     "stops",
 )
+_CONTROLLER = ("name", "settings", "shaping", "period", "robot", "reference")
+_REFERENCE = ("joints", "velocity", "pose")
+_POSE = ("position", "rpy")
 _CONTACT = ("soles", "points", "spheres", "ground", "material")
 _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
 _CLAIM = ("claim", "measure", "limit", "relation", "with", "note")
 _FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "animation", "with")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "chapter3": ("T3.",),
+    "chapter4": ("T4.",),
+    "chapter5": ("T5.",),
+    "chapter6": ("T6.", "R"),
+    "chapter7": ("T7.",),
+    "pa10": ("Y",),
+}
+"""Scenarios that belong together, by how their names begin; chapters are those of Takahashi 2012."""
+
+
+def names_in(group: str) -> list[str]:
+    """The scenarios of a group."""
+    return [name for name in names() if name.startswith(GROUPS[group])]
 
 
 def names() -> list[str]:
@@ -143,6 +164,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         model=model,
         start=_start(top),
         simulation=simulation,
+        control=_control(top, simulation),
         disturbances=tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE)),
         claims=tuple(_claim(part) for part in top.parts("claims", _CLAIM)),
         figures=_figures(top),
@@ -162,7 +184,7 @@ def _refuse_incomplete(
     if simulation is not None and model is None:
         raise top.problem("model", "it is missing; a simulation needs a robot, such as model: {robot: pa10}.")
     if simulation is None:
-        for key in ("start", "disturbances", "claims", "figures"):
+        for key in ("start", "controller", "disturbances", "claims", "figures"):
             if top.has(key):
                 raise top.problem(key, "it needs a simulation, and there is none.")
 
@@ -206,6 +228,30 @@ def _simulation(part: Part) -> SimulationPart:
         efforts=part.part("efforts", None),
         contact=part.part("contact", _CONTACT) if part.has("contact") else None,
         stops=_stops(part),
+    )
+
+
+def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
+    if not top.has("controller") or simulation is None:
+        return None
+    part = top.part("controller", _CONTROLLER)
+    reference = part.part("reference", _REFERENCE)
+    if reference.has("pose") and (reference.has("joints") or reference.has("velocity")):
+        raise reference.problem("pose", "a reference has either a pose or joints.")
+    reference.part("joints", None)
+    reference.part("velocity", None)
+    if reference.has("pose"):
+        pose = reference.part("pose", _POSE)
+        pose.vector("position", (units.LENGTH,) * 3)
+        if pose.has("rpy"):
+            pose.vector("rpy", (units.ANGLE,) * 3)
+    return ControlPart(
+        name=part.text("name"),
+        settings={key: plain(value) for key, (_, value) in part.part("settings", None).entries.items()},
+        shaping={key: plain(value) for key, (_, value) in part.part("shaping", None).entries.items()},
+        period=part.positive("period", units.TIME, simulation.step),
+        robot=part.text("robot") if part.has("robot") else None,
+        reference=reference,
     )
 
 

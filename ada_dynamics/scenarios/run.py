@@ -11,6 +11,7 @@ import numpy as np
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
+from ada_dynamics.scenarios.control import control_loop
 from ada_dynamics.scenarios.fields import ScenarioError
 from ada_dynamics.scenarios.loads import contact_of, profiles_of
 from ada_dynamics.scenarios.registry import Measured, find_measure
@@ -18,6 +19,7 @@ from ada_dynamics.scenarios.scenario import Scenario, SimulationPart
 from ada_dynamics.scenarios.states import build_model, efforts, start_state
 
 if TYPE_CHECKING:
+    from ada_controllers.in_simulation import InSimulation
     from ada_dynamics.simulation import Log, Simulation
 
 
@@ -27,6 +29,11 @@ def simulation_of(scenario: Scenario) -> Simulation:
     Raises:
         ScenarioError: it has none, or something in it does not fit the robot.
     """
+    return _set_up(scenario)[0]
+
+
+def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
+    """The simulation of a scenario, and what calls its controller if it has one."""
     from ada_dynamics.simulation import Simulation
 
     part = _part(scenario)
@@ -43,10 +50,12 @@ def simulation_of(scenario: Scenario) -> Simulation:
             more["dynamics"] = _hybrid(part, model)
         else:
             more["algorithm"] = part.algorithm
-        return Simulation(
+        loop = None if scenario.control is None else control_loop(scenario, model, q)
+        make = Simulation if loop is None else loop.simulation
+        simulation = make(
             model,
-            q=q,
-            v=v,
+            q,
+            v,
             integrator=part.integrator,
             step=part.step,
             contact=None if part.contact is None else contact_of(part.contact, model),
@@ -56,6 +65,7 @@ def simulation_of(scenario: Scenario) -> Simulation:
             log_every=part.log_every,
             **more,
         )
+        return simulation, loop
     except ScenarioError:
         raise
     except AdaError as problem:
@@ -89,7 +99,11 @@ def simulate(
     Raises:
         ScenarioError: the scenario does not fit its robot.
     """
-    return simulation_of(scenario).run(_part(scenario).duration, record=record, progress=progress)
+    simulation, loop = _set_up(scenario)
+    log = simulation.run(_part(scenario).duration, record=record, progress=progress)
+    if loop is not None:
+        log.signals, log.signal_times = loop.signals, loop.times
+    return log
 
 
 def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) -> dict[str, Measured]:

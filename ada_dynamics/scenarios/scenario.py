@@ -53,6 +53,27 @@ class SimulationPart:
 
 
 @dataclass(frozen=True)
+class ControlPart:
+    """What drives the motors.
+
+    Attributes:
+        name: of a controller, see `ada_controllers.registry`.
+        settings: of it.
+        shaping: what its commands are held to.
+        period: between two calls [s].
+        robot: in the catalogue, that the controller takes the robot for; the simulated one where None.
+        reference: what to follow; without keys: the start.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    shaping: Mapping[str, Any]
+    period: float
+    robot: str | None
+    reference: Part
+
+
+@dataclass(frozen=True)
 class Disturbance:
     """A wrench on a link over time."""
 
@@ -106,6 +127,7 @@ class Scenario:
         model: the robot; None where an experiment brings its own.
         start: its joints, velocities and how to close loops; read with the model, see `run.start_state`.
         simulation: None where there is none.
+        control: None where nothing drives the motors but constant efforts.
         disturbances: wrenches on links.
         claims: what must hold.
         figures: to be drawn.
@@ -124,6 +146,7 @@ class Scenario:
     model: ModelPart | None
     start: Part
     simulation: SimulationPart | None
+    control: ControlPart | None
     disturbances: tuple[Disturbance, ...]
     claims: tuple[ClaimPart, ...]
     figures: tuple[FigurePart, ...]

@@ -61,6 +61,8 @@ class Log(LogQuantities):
         events: what happened, in the order of time.
         singular: times of steps so near to a singular pose that the rate of the loop conditions decided [s];
             `analysis.singularity` finds all passings.
+        signals: what a controller told of itself, by name, a row for each time of `signal_times`; not kept in files.
+        signal_times: when the controller was called [s].
         info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut
             short.
     """
@@ -118,6 +120,8 @@ class Log(LogQuantities):
         self.events = list(events)
         self.singular = [float(time) for time in singular]
         self.info: dict[str, Any] = {"complete": True, **(info or {})}
+        self.signals: Mapping[str, Array] = {}
+        self.signal_times: Array = np.zeros(0)
         self._given_dynamics = dynamics
 
     def _unknown(self) -> Array:

@@ -20,6 +20,7 @@ from ada_dynamics.errors import InputError, unknown_name
 
 Array = NDArray[np.float64]
 TIME = "Time [s]"
+_SIGNAL = "signal:"  # before the name of what a controller told
 _MAKERS = ("joint_panels", "body_panels")
 
 
@@ -110,7 +111,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
     Args:
         motion: a `Log`, or anything with its model, t, q, v (a, tau, ...).
-        names: names of `panel_names()`, or panels.
+        names: names of `panel_names()`, "signal:NAME" for what a controller told of itself, or panels.
 
     Raises:
         InputError: there is no such panel, or the motion lacks what it shows; the message says what there is.
@@ -121,6 +122,9 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
         if isinstance(name, Panel):
             found.append(name)
             continue
+        if name.startswith(_SIGNAL):
+            found.append(_signal_panel(motion, name.removeprefix(_SIGNAL)))
+            continue
         if name not in known:
             raise unknown_name("panel", name, known)
         made = known[name](motion)
@@ -128,6 +132,16 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
             raise InputError(f"panel {name!r} has nothing to show for model {motion.model.name!r}.")
         found.extend(made)
     return found
+
+
+def _signal_panel(motion: Any, name: str) -> Panel:
+    """What a controller told of itself."""
+    signals = getattr(motion, "signals", {})
+    if name not in signals:
+        raise unknown_name("signal of the controller", name, signals)
+    rows = signals[name].reshape(len(motion.signal_times), -1)
+    curves = {"" if rows.shape[1] == 1 else str(i + 1): column for i, column in enumerate(rows.T)}
+    return Panel.of(name.replace("_", " "), "", motion.signal_times, curves)
 
 
 def panel_names() -> list[str]:
