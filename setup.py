@@ -102,7 +102,15 @@ EXTRAS = {
 # Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it (setup.cfg).
 NODES = [
     f"{name} = ada_dynamics.nodes.executables:{name}"
-    for name in ("dynamics_node", "oracle_node", "record_node", "replay_node", "view_node")
+    for name in (
+        "controller_node",
+        "dynamics_node",
+        "oracle_node",
+        "record_node",
+        "replay_node",
+        "target_node",
+        "view_node",
+    )
 ]
 
 README = Path("README.md")

@@ -11,7 +11,7 @@ What there is, with settings and units: `ada_controllers.registry.CONTROLLERS`, 
 """
 
 from ada_controllers.controller import Controller
-from ada_controllers.errors import ActivationRefused, ReferenceRefused, StateRefused
+from ada_controllers.errors import ActivationRefused, CommandRefused, ReferenceRefused, StateRefused
 from ada_controllers.registry import CONTROLLERS, find, make
 from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference, State
 
@@ -19,6 +19,7 @@ __all__ = [
     "CONTROLLERS",
     "ActivationRefused",
     "Command",
+    "CommandRefused",
     "Controller",
     "JointPath",
     "JointReference",

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,12 @@ from ada_controllers.controller import Controller
 from ada_controllers.gains import per_joint
 from ada_controllers.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
-from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Traced
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
+from ada_dynamics.spatial.scalar import Scalar
 
 
 @dataclass(frozen=True)
@@ -53,44 +54,50 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
         if model.nv != len(self.joints) or model.loop_names:
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {len(self.joints)} motors"
-                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and a "
-                "fixed base. With loops take virtual_closed_chain."
+                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
+                "a fixed base. With loops take virtual_closed_chain."
             )
         self._stiffness = per_joint(self, "stiffness", self.settings.stiffness)
         self._damping = per_joint(self, "damping", self.settings.damping)
-        self._wanted = _wanted_acceleration(model.nv)
-        self._dynamics = Dynamics(model)
+        self._efforts = _efforts(model)
         self._zero = np.zeros(model.nv)
 
     def _law(self, state: State, time: float) -> Command:
-        wanted = cast(JointReference, self.reference)
+        position, velocity, acceleration = self.reference  # type: ignore[misc]
         zero = self._zero
-        acceleration = self._wanted(
-            state.q,
-            state.v,
-            wanted.position,
-            zero if wanted.velocity is None else wanted.velocity,
-            zero if wanted.acceleration is None else wanted.acceleration,
+        efforts = self._efforts(
+            state[0],
+            state[1],
+            position,
+            zero if velocity is None else velocity,
+            zero if acceleration is None else acceleration,
             self._stiffness,
             self._damping,
         )
-        return Command(effort=self._dynamics.inverse(state.q, state.v, acceleration))
-
-    def signals(self) -> dict[str, Array]:
-        """Nothing beside the command."""
-        return {}
+        return tuple.__new__(Command, (efforts, None, None))  # takes half as long as Command(efforts)
 
 
-@lru_cache(maxsize=32)
-def _wanted_acceleration(count: int) -> Callable[..., Any]:
-    def body(q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, kp: Vector, kd: Vector) -> Any:
-        return {
-            "a": [
-                a_ref[i] + kd[i] * (v_ref[i] - v[i]) + kp[i] * (q_ref[i] - q[i])  # type: ignore[operator]
-                for i in range(count)
-            ]
-        }
+def _wanted_acceleration(
+    q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, kp: Vector, kd: Vector
+) -> list[Scalar]:
+    return [
+        a + d * (v1 - v0) + p * (q1 - q0)
+        for q0, v0, q1, v1, a, p, d in zip(q, v, q_ref, v_ref, a_ref, kp, kd, strict=True)
+    ]
 
-    return compiled(
-        "wanted_acceleration", dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), count), body
-    )
+
+def _efforts(model: Model) -> Callable[..., Array]:
+    """The whole law as one kernel; in two where the robot is too large for code of its own."""
+    names = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
+    inputs = dict.fromkeys(names, model.nv)
+    dynamics = Dynamics(model)
+    if dynamics.is_generic:
+        wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
+        return lambda q, v, *rest: dynamics.inverse(q, v, wanted(q, v, *rest))
+    inverse_dynamics = quantities.inverse(model.tree, external=False).body
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar], **rest: Any) -> Traced:
+        assert inverse_dynamics is not None
+        return inverse_dynamics(q=q, v=v, a=_wanted_acceleration(q, v, **rest))
+
+    return compiled("computed_torque", inputs, body)

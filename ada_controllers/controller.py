@@ -10,14 +10,15 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
-from ada_controllers.errors import ReferenceRefused, StateRefused
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.reference_check import ReferenceCheck
 from ada_controllers.shaping import Shaper, ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, Reference, State
+from ada_controllers.state_check import LATEST, StateCheck
 from ada_dynamics.commanding.limits import joint_limits, motor_joints
-from ada_dynamics.commanding.rules import refused_number
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.settings import checked
+from ada_dynamics.settings import as_mapping, checked
 
 S = TypeVar("S")
 
@@ -43,6 +44,7 @@ class Controller(ABC, Generic[S]):
         model: the robot.
         joints: those that it commands.
         settings: values in use.
+        shaping: what commands are held to beside the limits of the robot.
         reference: what it follows.
     """
 
@@ -68,9 +70,12 @@ class Controller(ABC, Generic[S]):
         Raises:
             InputError: settings that are not allowed, or a robot that the law is not for.
         """
+        if not isinstance(model, Model):
+            raise InputError(
+                f"{self.NAME}: model is {model!r:.80}; a controller needs a Model, such as ada.load('pa10') returns."
+            )
         self.model = model
-        given = {} if settings is None else settings
-        self.settings: S = checked(self.SETTINGS, given) if isinstance(given, Mapping) else given
+        self.settings: S = _checked(self.SETTINGS, settings, f"{self.NAME}: settings")
         self.joints = self._commanded_joints()
         if not self.joints:
             raise InputError(
@@ -80,13 +85,12 @@ class Controller(ABC, Generic[S]):
         self.v_index = np.array([model.v_index(name).start for name in self.joints], dtype=np.intp)
         by_name = {limit.name: limit for limit in joint_limits(model, self.joints)}
         self.limits = [by_name[name] for name in self.joints]
-        held_to = {} if shaping is None else shaping
-        self._shaper = Shaper(
-            self.limits,
-            checked(ShapingSettings, held_to) if isinstance(held_to, Mapping) else held_to,
-            self.q_index,
-        )
-        self._shapes = (model.nq,), (model.nv,)
+        held_to = self.shaping = _checked(ShapingSettings, shaping, f"{self.NAME}: shaping")
+        self._shaper = Shaper(self.limits, held_to, self.q_index, self.v_index, self.NAME)
+        self._shaper.prepare(self.KIND)
+        self._states = StateCheck(self.NAME, model)
+        self._numbers = self._states.numbers
+        self._references = ReferenceCheck(self.NAME, self.limits)
         self.reference: Reference | None = None
 
     def _commanded_joints(self) -> tuple[str, ...]:
@@ -104,30 +108,47 @@ class Controller(ABC, Generic[S]):
 
         Raises:
             StateRefused: the state cannot be.
+            InputError: the command is none, or the law cannot begin here.
         """
         self.check_state(state)
-        self._begin(state, time)
-        self.reference = self._reference_at(state)
-        self._shaper.begin(time, command)
+        if not -math.inf < time < math.inf:
+            raise self._states.wrong_time(time, math.nan)
+        shaper = self._shaper
+        before = shaper.before, shaper.then, shaper.count
+        shaper.begin(time, command)
+        try:
+            self._begin(state, time)
+            self.reference = self._reference_at(state)
+        except Exception:
+            shaper.before, shaper.then, shaper.count = before
+            raise
 
     def update(self, state: State, reference: Reference | None, time: float) -> Command:
         """What the joints shall do now.
 
         Args:
             state: measured.
-            reference: what to follow; None: as before.
+            reference: what to follow; None, or the one of the last call again: as before. Its arrays are not to be
+                changed afterwards.
             time: [s], not before that of the last call.
 
         Raises:
-            StateRefused: the state cannot be.
+            StateRefused: the state or its time cannot be, or `reset` has not been called.
             ReferenceRefused: the reference cannot be followed.
+            CommandRefused: the law has come to what is no command.
         """
-        self.check_state(state)
+        q, v, wrench = state
+        shaper = self._shaper
+        if not shaper.then <= time < LATEST:
+            raise self._states.wrong_time(time, shaper.then)
+        self._numbers(q, v)
+        if wrench is not None:
+            self._states.wrench(wrench)
         if reference is not None and reference is not self.reference:
             self.check(reference)
             self._accept(reference, state, time)
             self.reference = reference
-        return self._shaper(self._law(state, time), state, time)
+        return shaper(self._law(state, time), state, time)
 
     def check_state(self, state: State) -> None:
         """Refuse a state that is not finite or of another robot.
@@ -136,18 +157,9 @@ class Controller(ABC, Generic[S]):
             StateRefused: which value, and what was expected.
         """
         q, v, wrench = state
-        if (q.shape, v.shape) != self._shapes:
-            raise StateRefused(
-                f"{self.NAME}: the state has {q.shape} positions and {v.shape} velocities; robot "
-                f"{self.model.name!r} has {self._shapes[0]} and {self._shapes[1]}."
-            )
-        if not math.isfinite(q.dot(q) + v.dot(v)):
-            raise StateRefused(f"{self.NAME}: {_not_finite(self.model, q, v)}")
-        if wrench is not None and (wrench.shape != (6,) or not math.isfinite(wrench.dot(wrench))):
-            raise StateRefused(
-                f"{self.NAME}: the measured wrench is {wrench.tolist()!r:.80}; it must be six finite numbers "
-                "[fx, fy, fz, nx, ny, nz] [N, N m]."
-            )
+        self._states.numbers(q, v)
+        if wrench is not None:
+            self._states.wrench(wrench)
 
     def check(self, reference: Reference) -> None:
         """Refuse a reference that cannot be followed, before anything uses it.
@@ -160,13 +172,17 @@ class Controller(ABC, Generic[S]):
             raise ReferenceRefused(
                 f"{self.NAME} takes references of the kind {kinds}; this is a {type(reference).__name__}."
             )
-        if isinstance(reference, JointReference):
-            self._check_joint_reference(reference)
+        self._references(reference)
         self._check_reference(reference)
 
     def signals(self) -> dict[str, Array]:
         """Inner quantities of the last update by name, for plots; each always of the same length."""
         return {}
+
+    @property
+    def last_command(self) -> Command:
+        """What `update` gave last, or what `reset` was told: empty where there is neither."""
+        return self._shaper.before
 
     @property
     def saturated(self) -> tuple[str, ...]:
@@ -181,7 +197,7 @@ class Controller(ABC, Generic[S]):
     # --- what a law says ---------------------------------------------------------------------------------------------
     @abstractmethod
     def _law(self, state: State, time: float) -> Command:
-        """The command before its limits, for the present `reference`."""
+        """The command before its limits, for the present `reference`; its arrays are given away: new ones each time."""
 
     def _begin(self, state: State, time: float) -> None:
         """Forget the past."""
@@ -196,27 +212,14 @@ class Controller(ABC, Generic[S]):
     def _check_reference(self, reference: Reference) -> None:
         """Raise ReferenceRefused for what this law cannot follow."""
 
-    def _check_joint_reference(self, reference: JointReference) -> None:
-        for what, values in zip(("position", "velocity", "acceleration"), reference, strict=True):
-            if values is None and what != "position":
-                continue
-            if not isinstance(values, np.ndarray) or values.shape != (len(self.joints),):
-                raise ReferenceRefused(
-                    f"{self.NAME}: the reference's {what} is {values!r:.80}; it must be a float64 vector of "
-                    f"{len(self.joints)} numbers, one for each of {', '.join(self.joints)}."
-                )
-            for limit, value in zip(self.limits, values.tolist(), strict=True):
-                refusal = refused_number(limit, what, value)
-                if refusal is not None:
-                    raise ReferenceRefused(f"{self.NAME}: reference: {refusal.text}")
 
+def _checked(cls: type[Any], given: object, what: str) -> Any:
+    """Settings, whether they were given as such or by name.
 
-def _not_finite(model: Model, q: Array, v: Array) -> str:
-    for what, values, where in (("position", q, model.q_index), ("velocity", v, model.v_index)):
-        for name in model.joint_names:
-            part = values[where(name)]
-            if not np.isfinite(part).all():
-                return (
-                    f"the {what} of joint {name!r} is {part.tolist()}; it must be finite. The last good command holds."
-                )
-    return "the state is too large to be of a robot; positions and velocities are in SI units."
+    Raises:
+        InputError: they are neither, or a value is not allowed.
+    """
+    if given is not None and not isinstance(given, (cls, Mapping)):
+        raise InputError(f"{what} is {given!r:.80}; give values by name, as {{'name': value}}, or a {cls.__name__}.")
+    values = {} if given is None else given if isinstance(given, Mapping) else as_mapping(given)
+    return checked(cls, values)

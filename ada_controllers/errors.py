@@ -7,11 +7,15 @@ from ada_dynamics.errors import InputError
 
 
 class StateRefused(InputError):
-    """A measured state that cannot be: not finite, or of another robot."""
+    """A measured state that cannot be: not finite, of another robot, or older than the last one."""
 
 
 class ReferenceRefused(InputError):
     """A reference that the controller does not take: of another kind, out of limits, out of reach."""
+
+
+class CommandRefused(InputError):
+    """A control law gave what is no command: not finite, or not a number for each joint. Nothing of it gets out."""
 
 
 class ActivationRefused(InputError):

@@ -22,7 +22,7 @@ def per_joint(controller: Controller[Any], setting: str, values: Sequence[float]
     count = len(controller.joints)
     if len(values) not in (1, count):
         raise InputError(
-            f"{controller.NAME}: {setting} has {len(values)} numbers; give one for all joints, or {count}, one for each "
-            f"of {', '.join(controller.joints)}."
+            f"{controller.NAME}: {setting} has {len(values)} numbers; give one for all joints, or {count}, one for "
+            f"each of {', '.join(controller.joints)}."
         )
     return np.full(count, values[0]) if len(values) == 1 else np.array(values)

@@ -79,9 +79,13 @@ class InSimulation:
 
     @property
     def signals(self) -> Mapping[str, Array]:
-        """What the controller told at these times, by name: `Controller.signals` and the parts of its commands."""
-        names = self._rows[0] if self._rows else {}
-        return {name: np.array([row[name] for row in self._rows]) for name in names}
+        """What the controller told at these times, by name: `Controller.signals` and the parts of its commands.
+
+        What it did not tell at one of them is not a number there.
+        """
+        sizes = {name: np.shape(values) for row in self._rows for name, values in row.items()}
+        missing = {name: np.full(shape, np.nan) for name, shape in sizes.items()}
+        return {name: np.array([row.get(name, missing[name]) for row in self._rows]) for name in sizes}
 
     def _call(self, t: float, q: Array, v: Array) -> Array:
         state = State(q, v) if self._state is None else self._state(q, v)
@@ -90,14 +94,16 @@ class InSimulation:
         if self._sensor is not None:
             state = state._replace(wrench=self._sensor(self.sim))
         controller = self.controller
-        if not self._times:
+        if not self._times or t < self._times[-1]:  # the simulation was reset
+            self._times, self._rows = [], []
             controller.reset(state, t)
             self._told = state.q[controller.q_index]
         reference = self._reference(t) if callable(self._reference) else self._reference
         command = controller.update(state, reference, t)
         self._times.append(t)
         told = {name: values for name, values in command._asdict().items() if values is not None}
-        self._rows.append({**controller.signals(), **told})
+        # copies: a law may use its arrays again
+        self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **told}.items()})
         efforts = np.zeros(self._nv)
         if command.position is None and command.velocity is None:
             if command.effort is not None:

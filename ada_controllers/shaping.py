@@ -10,15 +10,22 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ada_controllers.compiled import Vector, compiled
+from ada_controllers.compiled import Vector, compiled_kernel
+from ada_controllers.errors import CommandRefused
 from ada_controllers.state import Array, Command, State
 from ada_dynamics import expr
 from ada_dynamics.commanding.rules import JointLimit
 from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Traced
+from ada_dynamics.jit import Kernel
 from ada_dynamics.settings import setting
+from ada_dynamics.spatial.scalar import Scalar
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
+STOPPING = 0.02  # [s] in which a joint may be told to reach its end
+SHORTEST = 1e-9  # [s] so that what is unlimited stays so between two commands of one moment
 
 
 @dataclass(frozen=True)
@@ -37,26 +44,39 @@ class ShapingSettings:
 class Shaper:
     """Holds commands to limits: values, and their change from one command to the next.
 
+    Limits come before rates: what is outside of a limit is cut to it at once. Positions change by the joint's velocity
+    limit at most, and begin at the measured ones; velocities begin at the measured ones, too. A velocity without a
+    position gets smaller towards the ends of the joint, so that it can stop there.
+
     Attributes:
-        saturated: joints whose last command was cut.
+        before: the last command, within its limits.
+        then: when that was [s]; not a number before `begin`.
         count: commands that were cut since `begin`.
     """
 
-    def __init__(self, limits: Sequence[JointLimit], settings: ShapingSettings, q_index: Array) -> None:
+    def __init__(
+        self,
+        limits: Sequence[JointLimit],
+        settings: ShapingSettings,
+        q_index: NDArray[np.intp],
+        v_index: NDArray[np.intp] | None = None,
+        law: str = "controller",
+    ) -> None:
         """Take the limits.
 
         Args:
             limits: of the commanded joints.
             settings: what else commands are held to.
             q_index: where the joints' positions are in q.
+            v_index: where their velocities are in v; as in q where it is not given.
+            law: whose commands they are, for messages.
 
         Raises:
             InputError: margins that leave a joint no room.
         """
+        self._law = law
         self._names = tuple(limit.name for limit in limits)
-        self._q_index = q_index
-        effort = np.array([settings.effort_scale * limit.effort for limit in limits])
-        speed = np.array([settings.velocity_scale * limit.velocity for limit in limits])
+        self._q_index, self._v_index = q_index, q_index if v_index is None else v_index
         lower = np.array([limit.lower + settings.position_margin for limit in limits])
         upper = np.array([limit.upper - settings.position_margin for limit in limits])
         for limit, low, high in zip(limits, lower, upper, strict=True):
@@ -65,98 +85,272 @@ class Shaper:
                     f"position_margin is {settings.position_margin:g}; it leaves joint {limit.name!r} no room within "
                     f"[{limit.lower:g}, {limit.upper:g}]. Make it smaller."
                 )
-        self._effort, self._speed = _bounded(effort), _bounded(speed)
-        self._lower, self._upper = _bounded(lower), _bounded(upper)
-        self._minus_effort, self._minus_speed = -self._effort, -self._speed
+        self._lower, self._upper = bounded(lower), bounded(upper)
+        # a scale of zero means no effort at all, also where there is no limit
+        self._effort = _scaled([limit.effort for limit in limits], settings.effort_scale)
+        self._speed = _scaled([limit.velocity for limit in limits], settings.velocity_scale)
         self._effort_rate = np.full(len(limits), settings.effort_rate or UNLIMITED)
         self._acceleration = np.full(len(limits), settings.acceleration or UNLIMITED)
-        self._within = _within(len(limits))
+        self._calls: dict[str, Callable[..., Any]] = {}
         self._dt = np.zeros(1)
-        self._before: Command = Command()
-        self._then = -math.inf
-        self._cut = np.zeros(len(limits))
-        self.count = 0
+        self.before, self.then, self.count = Command(), math.nan, 0
+        self._cut = np.zeros(len(limits) + 1)
+        # most commands need nothing cut: then this says so, and they pass as they are
+        self._passes = _passes(len(limits)).python_call(lambda *_: None)
+        self._uncut = self._cut
+
+    def prepare(self, kind: str) -> None:
+        """Compile now what commands of a kind need: "effort", "position" or "velocity"."""
+        for name in ("position", "position_velocity") if kind == "position" else (kind,):
+            self._call(name)
 
     def begin(self, time: float, command: Command | None = None) -> None:
-        """Forget what was commanded; the next command changes from this one, or from nothing."""
-        self._before, self._then, self.count = command or Command(), time, 0
-        self._cut = np.zeros(len(self._names))
+        """Forget what was commanded; the next command changes from this one, or from nothing.
+
+        Raises:
+            InputError: the command is none.
+        """
+        if command is not None:
+            for part, values in command._asdict().items():
+                if values is not None:
+                    self._checked(part, values)
+        self.before, self.then, self.count = command or Command(), time, 0
+        self._cut = np.zeros(len(self._names) + 1)
 
     @property
     def saturated(self) -> tuple[str, ...]:
         """Joints whose last command was cut."""
-        return tuple(name for name, cut in zip(self._names, self._cut, strict=True) if cut)
+        return tuple(name for name, cut in zip(self._names, self._cut[:-1], strict=True) if cut)
 
     def __call__(self, command: Command, state: State, time: float) -> Command:
         """A command within all limits.
 
         Raises:
-            InputError: the control law gave what is not finite.
+            CommandRefused: the control law gave what is no command; the last one counts still.
         """
-        self._dt[0] = max(time - self._then, _SHORTEST)
-        before, effort, position, velocity = self._before, command.effort, command.position, command.velocity
-        cut = None
-        if effort is not None:
-            effort, cut = self._within(
-                effort,
-                effort if before.effort is None else before.effort,
-                self._minus_effort,
-                self._effort,
-                self._effort_rate,
-                self._dt,
-            )
-        if position is not None:
-            present = state.q[self._q_index] if before.position is None else before.position
-            position, cut = self._within(position, present, self._lower, self._upper, self._speed, self._dt)
-        if velocity is not None:
-            lowest, highest = self._minus_speed, self._speed
-            if position is None:  # nothing else keeps the joint from running into its end
-                lowest, highest = self._speeds_to_ends(state.q[self._q_index])
-            velocity, lost = self._within(
-                velocity,
-                velocity if before.velocity is None else before.velocity,
-                lowest,
-                highest,
-                self._acceleration,
-                self._dt,
-            )
-            cut = lost if cut is None else cut + lost
-        shaped = Command(effort, position, velocity)
-        self._before, self._then = shaped, time
-        if cut is not None:
-            self._cut = cut
-            if cut[-1]:
-                self.count += 1
+        effort, position, velocity = command
+        passed = time - self.then
+        self._dt[0] = passed if passed > SHORTEST else SHORTEST
+        if position is None and velocity is None and effort is not None:
+            last = self.before[0]
+            if (
+                self._passes(effort, effort if last is None else last, self._effort, self._effort_rate, self._dt)
+                is not None
+            ):
+                self.before, self.then, self._cut = command, time, self._uncut
+                return command
+        shaped, cut = self._all_parts(effort, position, velocity, state)
+        self.before, self.then, self._cut = shaped, time, cut
+        if cut[-1]:
+            self.count += 1
         return shaped
 
-    def _speeds_to_ends(self, position: Array) -> tuple[Array, Array]:
-        """Velocities at which a joint can still stop before its limits, by the acceleration that it has."""
-        room = np.maximum(self._upper - position, 0.0), np.maximum(position - self._lower, 0.0)
-        up, down = (np.minimum(np.sqrt(2.0 * self._acceleration * way), way / _STOPPING) for way in room)
-        return -np.minimum(down, self._speed), np.minimum(up, self._speed)
+    def _all_parts(
+        self, effort: Array | None, position: Array | None, velocity: Array | None, state: State
+    ) -> tuple[Command, Array]:
+        before, cut = self.before, np.zeros(len(self._names) + 1)
+        if effort is not None:
+            last = effort if before.effort is None else before.effort
+            effort, lost = self._call("effort")(effort, last, self._effort, self._effort_rate, self._dt)
+            cut = np.maximum(cut, lost)
+        q, v = state.q[self._q_index], state.v[self._v_index]
+        last_position = q if before.position is None else before.position
+        last_velocity = v if before.velocity is None else before.velocity
+        ends = self._lower, self._upper, self._speed
+        if position is not None and velocity is not None:
+            position, velocity, lost = self._call("position_velocity")(
+                position, velocity, last_position, last_velocity, *ends, self._acceleration, self._dt
+            )
+            cut = np.maximum(cut, lost)
+        elif position is not None:
+            position, lost = self._call("position")(position, last_position, *ends, self._dt)
+            cut = np.maximum(cut, lost)
+        elif velocity is not None:
+            velocity, lost = self._call("velocity")(velocity, last_velocity, q, *ends, self._acceleration, self._dt)
+            cut = np.maximum(cut, lost)
+        return Command(effort, position, velocity), cut
+
+    # --- where compiled code is not enough ----------------------------------------------------------------------------
+    def _call(self, name: str) -> Callable[..., Any]:
+        call = self._calls.get(name)
+        if call is None:
+            kernel = _kernel(name, len(self._names))
+            call = self._calls[name] = kernel.python_call(self._otherwise(name, kernel))
+        return call
+
+    def _otherwise(self, name: str, kernel: Kernel) -> Callable[..., Any]:
+        """What runs where the arguments are no plain vectors: it says what is wrong with a command, if anything is."""
+        parts = name.split("_")
+
+        def careful(*arrays: Any) -> Any:
+            wanted = [self._checked(part, values) for part, values in zip(parts, arrays, strict=False)]
+            rest = [np.ascontiguousarray(values, dtype=np.float64) for values in arrays[len(parts) :]]
+            return kernel.single(*wanted, *rest)
+
+        return careful
+
+    def _checked(self, part: str, values: Any) -> Array:
+        """One part of a command as a plain vector.
+
+        Raises:
+            CommandRefused: it is not a finite number for each joint.
+        """
+        try:
+            checked = np.ascontiguousarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            checked = np.zeros(0)
+        if checked.shape != (len(self._names),):
+            raise CommandRefused(
+                f"{self._law}: the commanded {part} is {values!r:.80}; it must have {len(self._names)} numbers, one "
+                f"for each of {', '.join(self._names)}."
+            )
+        for name, value in zip(self._names, checked.tolist(), strict=True):
+            if not math.isfinite(value):
+                raise CommandRefused(
+                    f"{self._law}: the {part} that it wants of joint {name!r} is {value}; the last command counts "
+                    "still. Gains, or a state that is far from what the law is for, are the usual reasons."
+                )
+        return checked
 
 
-_STOPPING = 0.02  # [s] in which a joint may be told to reach its end
-_SHORTEST = 1e-9  # [s] so that what is unlimited stays so between two commands of one moment
+def bounded(values: Array) -> Array:
+    """With a large number for infinity, as compiled code needs it."""
+    return np.asarray(np.clip(values, -UNLIMITED, UNLIMITED), dtype=np.float64)
 
 
-def _bounded(values: Array) -> Array:
-    return np.clip(values, -UNLIMITED, UNLIMITED)
+def _scaled(limits: Sequence[float], scale: float) -> Array:
+    return scale * bounded(np.array(limits, dtype=np.float64))
+
+
+# --- the rules, over generic scalars ----------------------------------------------------------------------------------
+def _within(value: Scalar, lowest: Scalar, highest: Scalar) -> Scalar:
+    return expr.minimum(expr.maximum(value, lowest), highest)
+
+
+def _limited(value: Scalar, last: Scalar, change: Scalar, lowest: Scalar, highest: Scalar) -> Scalar:
+    """Near to the last one, and within limits."""
+    return _within(_within(value, last - change, last + change), lowest, highest)
+
+
+def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
+    """Velocity from which a joint can stop within a way: by its acceleration, and not faster than STOPPING at the end.
+
+    Near the end v = s/T, whose deceleration s/T² is a where s = a T²; before that v² = 2 a s - (a T)², which goes on
+    smoothly from there and decelerates by a.
+    """
+    slow = acceleration * STOPPING
+    square = 2.0 * acceleration * way - slow * slow
+    far = expr.sqrt(expr.maximum(square, slow * slow))
+    return expr.select(way, slow * STOPPING, way / STOPPING, far)
+
+
+def _told(parts: Sequence[tuple[Vector, Sequence[Scalar]]]) -> list[Scalar]:
+    """For each joint whether a part of its command was cut, and then whether any was."""
+    cut: list[Scalar] = []
+    for pairs in zip(*(zip(wanted, allowed, strict=True) for wanted, allowed in parts), strict=True):
+        lost = sum((expr.absolute(wanted - allowed) for wanted, allowed in pairs[1:]), _lost(*pairs[0]))
+        cut.append(expr.select(0.0, lost, 1.0, 0.0))
+    return [*cut, sum(cut[1:], cut[0])]
+
+
+def _lost(wanted: Scalar, allowed: Scalar) -> Scalar:
+    return expr.absolute(wanted - allowed)
+
+
+def _effort(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Any:
+    allowed = [
+        _limited(value, last, change * dt[0], -most, most)
+        for value, last, most, change in zip(effort, before, limit, rate, strict=True)
+    ]
+    return {"allowed": allowed, "cut": _told([(effort, allowed)])}
+
+
+def _position(position: Vector, before: Vector, lower: Vector, upper: Vector, speed: Vector, dt: Vector) -> Any:
+    allowed = [
+        _limited(value, last, most * dt[0], low, high)
+        for value, last, low, high, most in zip(position, before, lower, upper, speed, strict=True)
+    ]
+    return {"allowed": allowed, "cut": _told([(position, allowed)])}
+
+
+def _velocity(
+    velocity: Vector,
+    before: Vector,
+    present: Vector,
+    lower: Vector,
+    upper: Vector,
+    speed: Vector,
+    acceleration: Vector,
+    dt: Vector,
+) -> Any:
+    """Nothing else keeps the joint from running into its end."""
+    allowed = []
+    for i, value in enumerate(velocity):
+        a = acceleration[i]
+        up = expr.minimum(_speed_to_end(expr.maximum(upper[i] - present[i], 0.0), a), speed[i])
+        down = expr.minimum(_speed_to_end(expr.maximum(present[i] - lower[i], 0.0), a), speed[i])
+        allowed.append(_limited(value, before[i], a * dt[0], -down, up))
+    return {"allowed": allowed, "cut": _told([(velocity, allowed)])}
+
+
+def _position_velocity(
+    position: Vector,
+    velocity: Vector,
+    position_before: Vector,
+    velocity_before: Vector,
+    lower: Vector,
+    upper: Vector,
+    speed: Vector,
+    acceleration: Vector,
+    dt: Vector,
+) -> Any:
+    """The velocity is that of the position: it does not push on where the position has to stop."""
+    places = _position(position, position_before, lower, upper, speed, dt)["allowed"]
+    speeds = []
+    for i, value in enumerate(velocity):
+        most = expr.select(upper[i], position[i], 0.0, speed[i])
+        least = expr.select(position[i], lower[i], 0.0, -speed[i])
+        speeds.append(_limited(value, velocity_before[i], acceleration[i] * dt[0], least, most))
+    return {"position_": places, "velocity_": speeds, "cut": _told([(position, places), (velocity, speeds)])}
 
 
 @lru_cache(maxsize=32)
-def _within(count: int) -> Callable[..., Any]:
-    """(wanted, before, lowest, highest, rate, dt) -> what is allowed, and whether each was cut, with their number."""
+def _passes(count: int) -> Kernel:
+    """Goes through where efforts need nothing cut."""
 
-    def body(wanted: Vector, before: Vector, lowest: Vector, highest: Vector, rate: Vector, dt: Vector) -> Any:
-        allowed, cut = [], []
-        for value, last, low, high, change in zip(wanted, before, lowest, highest, rate, strict=True):
-            step = change * dt[0]
-            near = expr.minimum(expr.maximum(value, last - step), last + step)
-            within = expr.minimum(expr.maximum(near, low), high)
-            allowed.append(within)
-            cut.append(expr.select(0.0, expr.absolute(value - within), 1.0, 0.0))
-        return {"allowed": allowed, "cut": [*cut, sum(cut[1:], cut[0])]}
+    def body(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Traced:
+        guards: list[Scalar] = []
+        for value, last, most, each in zip(effort, before, limit, rate, strict=True):
+            change, step = each * dt[0], value - last
+            guards += [most - value, most + value, change - step, change + step]
+        return Traced({"sum": [sum(effort[1:], effort[0])]}, guards)
 
-    sizes = dict.fromkeys(("wanted", "before", "lowest", "highest", "rate"), count)
-    return compiled("within_limits", {**sizes, "dt": 1}, body)
+    sizes = dict.fromkeys(("effort", "before", "limit", "rate"), count)
+    return compiled_kernel("efforts_pass", {**sizes, "dt": 1}, body)
+
+
+_RULES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "effort": (_effort, ("effort", "before", "limit", "rate")),
+    "position": (_position, ("position", "before", "lower", "upper", "speed")),
+    "velocity": (_velocity, ("velocity", "before", "present", "lower", "upper", "speed", "acceleration")),
+    "position_velocity": (
+        _position_velocity,
+        (
+            "position",
+            "velocity",
+            "position_before",
+            "velocity_before",
+            "lower",
+            "upper",
+            "speed",
+            "acceleration",
+        ),
+    ),
+}
+
+
+@lru_cache(maxsize=64)
+def _kernel(name: str, count: int) -> Kernel:
+    """What is allowed of a command of so many joints, and whether each was cut, with their number."""
+    body, vectors = _RULES[name]
+    return compiled_kernel(f"within_limits_{name}", {**dict.fromkeys(vectors, count), "dt": 1}, body)

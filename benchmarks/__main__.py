@@ -9,7 +9,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import assembly, chains, closed, compiling, flops, forward, hybrid, machine, other, simulation
+from benchmarks import (
+    assembly,
+    chains,
+    closed,
+    compiling,
+    controllers,
+    flops,
+    forward,
+    hybrid,
+    machine,
+    other,
+    simulation,
+)
 from benchmarks.report import Report
 from benchmarks.timing import Plan, pin_to_one_cpu
 
@@ -23,6 +35,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "flops": flops.run,
     "other": other.run,
     "simulation": simulation.run,
+    "controllers": controllers.run,
 }
 METHOD = """\
 method: all contenders of a table in turn, in this one process, round after round. Shown are medians over the rounds;

@@ -7,16 +7,22 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ada_controllers.control_loop import LoopSettings
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.shaping import ShapingSettings
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
+from ada_dynamics.nodes.target.target_settings import TargetSettings
 from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.settings import Setting, fields_of
 
 PAGE = Path(__file__).parent / "ros2.md"
 TABLES: dict[str, tuple[tuple[type[Any], str], ...]] = {
     "dynamics_node": ((DynamicsSettings, ""), (ServoGains, "servo.JOINT.")),
+    "controller_node": ((ControllerSettings, ""), (LoopSettings, ""), (ShapingSettings, "shaping.")),
     "oracle_node": ((OracleSettings, ""),),
     "view_node": ((ViewSettings, ""),),
+    "target_node": ((TargetSettings, ""),),
 }
 _HEAD = "| parameter | default | allowed | meaning |\n|---|---|---|---|\n"
 

@@ -7,6 +7,7 @@ configurations (`rviz`) are made from this description. Nothing here imports rcl
 
 from ada_dynamics.bringup.arguments import Argument, Values
 from ada_dynamics.bringup.processes import Machine, Parameter, Plan, Process
-from ada_dynamics.bringup.setups import SETUPS, Setup, find_setup, plan
+from ada_dynamics.bringup.setup import Setup
+from ada_dynamics.bringup.setups import SETUPS, find_setup, plan
 
 __all__ = ["SETUPS", "Argument", "Machine", "Parameter", "Plan", "Process", "Setup", "Values", "find_setup", "plan"]

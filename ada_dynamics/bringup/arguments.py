@@ -12,7 +12,7 @@ from typing import Literal
 
 from ada_dynamics.errors import InputError, unknown_name
 
-Kind = Literal["text", "number", "port", "file", "new_file", "robot", "namespace"]
+Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace"]
 
 BOOLEANS = ("true", "false")
 # As far as the plan can see: RViz where it is installed, the browser view where viser is.
@@ -120,6 +120,17 @@ def _number(name: str, text: str) -> str:
     return text
 
 
+def _real(name: str, text: str) -> str:
+    """A number of any sign, or nothing."""
+    try:
+        value = float(text or 0.0)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{name}:={text}: it must be a number, or empty.")
+    return text
+
+
 def _port(name: str, text: str) -> str:
     if not text.isdecimal() or int(text) > _LAST_PORT:
         raise InputError(f"{name}:={text}: it must be a port from 1 to {_LAST_PORT}, or 0 for any free one.")
@@ -174,6 +185,7 @@ def _namespace(name: str, text: str) -> str:
 
 _CHECKS = {
     "number": _number,
+    "real": _real,
     "port": _port,
     "file": _file,
     "new_file": _new_file,

@@ -19,7 +19,8 @@ from launch_ros.actions import Node
 
 from ada_dynamics.bringup.arguments import assignments
 from ada_dynamics.bringup.processes import PACKAGE, Plan, Process
-from ada_dynamics.bringup.setups import SETUPS, Setup, plan
+from ada_dynamics.bringup.setup import Setup
+from ada_dynamics.bringup.setups import SETUPS, plan
 from ada_dynamics.errors import unknown_name
 from launch import LaunchContext, LaunchDescription
 

@@ -19,6 +19,7 @@ class Picture:
         newton: length of an arrow for 1 N [m].
         newton_metre: length of an arrow for 1 N m [m].
         robot: in the catalogue; "" for any.
+        has_target: whether there is a target to drag.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Picture:
     newton: float
     newton_metre: float
     robot: str
+    has_target: bool = False
 
     @property
     def file(self) -> str:
@@ -65,6 +67,21 @@ PICTURES = {
         _mechanism("bennett", (*_RHOMBUS, "closing"), 2.0, 0.0, 0.01, 0.05),
         _mechanism("delta", ("leg_1_crank", "leg_2_crank", "leg_3_crank"), 2.0, -0.3, 0.01, 0.05),
         _mechanism("stewart", ("leg_1_slide", "leg_3_slide", "leg_5_slide"), 2.4, 0.35, 0.002, 0.02),
+        Picture(
+            "pa10_control",
+            "world",
+            ("s1", "s2", "e1", "w1", "flange_fixed"),
+            2.8,
+            0.6,
+            0.001,
+            0.004,
+            "pa10",
+            has_target=True,
+        ),
+        Picture(
+            "closed_chain_control", "world", (*_RHOMBUS, "joint_4"), 4.5, 0.0, 0.02, 0.02, "planar_4r", has_target=True
+        ),
+        Picture("hoap2_balance", "world", ("joint_4", "joint_9"), 1.4, 0.28, 0.002, 0.02, "hoap2_standing"),
         Picture("display", "world", (), 2.5, 0.5, 0.01, 0.05, ""),
     )
 }

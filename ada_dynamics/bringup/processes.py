@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = "ada_dynamics"
+# Executables of the package whose modules are not among its nodes.
+_MODULES = {"controller_node": "ada_controllers.node.controller_node"}
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
 
@@ -54,7 +56,7 @@ class Process:
     @property
     def module(self) -> str:
         """The module whose `main()` it is; only processes of this package have one."""
-        return f"{PACKAGE}.nodes.{self.executable}"
+        return _MODULES.get(self.executable, f"{PACKAGE}.nodes.{self.executable}")
 
     @property
     def full_name(self) -> str:
@@ -128,7 +130,16 @@ class Plan:
     @property
     def robot(self) -> Mapping[str, ParameterValue]:
         """All parameters of the simulated robot's node."""
-        node = self.process("dynamics_node")
+        return self.parameters("dynamics_node")
+
+    @property
+    def controller(self) -> str:
+        """Name of the controller that moves the robot; "" where there is none."""
+        return str(self.parameters("controller_node").get("controller", ""))
+
+    def parameters(self, executable: str) -> Mapping[str, ParameterValue]:
+        """All parameters of the process with that executable; none where there is no such process."""
+        node = self.process(executable)
         return {} if node is None else {**node.parameters, **node.given}
 
 

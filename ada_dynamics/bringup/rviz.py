@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations of RViz 2, made from `pictures`: robot, frames, wrenches at joints, markers.
+"""Configurations of RViz 2, made from `pictures`: robot, frames, wrenches at joints, markers, targets to drag.
 
 `python -m ada_dynamics.bringup.files` writes config/*.rviz anew; that needs PyYAML.
 """
@@ -17,14 +17,17 @@ Tree = dict[str, Any]
 DESCRIPTION = "/robot_description"
 MARKERS = "/dynamics_node/markers"
 WRENCH = "/dynamics_node/wrench"
+TARGET = "/target_node"
+_TARGET_NAMES = ("update", "feedback", "get_interactive_markers")  # of topics and of the service
 
 _FORCE, _MOMENT = "204; 51; 51", "51; 102; 204"  # red; green; blue
 _YAW, _PITCH = 0.9, 0.3  # [rad] of the eye
 
 
 def topics(picture: Picture) -> tuple[str, ...]:
-    """Topics that a configuration listens to, besides those of TF."""
-    return (DESCRIPTION, MARKERS, *(f"{WRENCH}/{joint}" for joint in picture.joints))
+    """Topics and services that a configuration names, besides those of TF."""
+    target = tuple(f"{TARGET}/{name}" for name in _TARGET_NAMES) if picture.has_target else ()
+    return (DESCRIPTION, MARKERS, *target, *(f"{WRENCH}/{joint}" for joint in picture.joints))
 
 
 def render(picture: Picture) -> str:
@@ -46,7 +49,14 @@ def _configuration(picture: Picture) -> Tree:
         ],
         "Visualization Manager": {
             "Class": "",
-            "Displays": [_grid(picture), _robot(), _frames(picture), *_wrenches(picture), _markers()],
+            "Displays": [
+                _grid(picture),
+                _robot(),
+                _frames(picture),
+                *_wrenches(picture),
+                _markers(),
+                *([_target()] if picture.has_target else []),
+            ],
             "Enabled": True,
             "Global Options": {
                 "Background Color": "48; 48; 48",
@@ -126,6 +136,17 @@ def _wrenches(picture: Picture) -> list[Tree]:
 
 def _markers() -> Tree:
     return _display("MarkerArray", "Markers", {"Topic": _topic(MARKERS, 10), "Namespaces": {}})
+
+
+def _target() -> Tree:
+    rest = {
+        "Interactive Markers Namespace": TARGET,
+        "Enable Transparency": True,
+        "Show Axes": False,
+        "Show Descriptions": True,
+        "Show Visual Aids": False,
+    }
+    return _display("InteractiveMarkers", "Target", rest)
 
 
 def _eye(picture: Picture) -> Tree:

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import Any
 
+from ada_controllers.control_loop import LoopSettings
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.registry import CONTROLLERS, find
+from ada_controllers.shaping import ShapingSettings
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
+from ada_dynamics.nodes.target.target_settings import TargetSettings
 from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.settings import Setting, fields_of
 
@@ -22,24 +28,39 @@ _HEAD = f"""\
 # What it says wins over the setup's own values, and arguments that are given win over it. The names of the nodes fit in
 # any namespace. JOINT stands for the name of a joint.
 """
-# A block must hold something: the first parameter named here is not commented out.
-_NODES = (
-    ("dynamics_node", DynamicsSettings, "publish_rate"),
-    ("view_node", ViewSettings, "host"),
-    ("oracle_node", OracleSettings, "rate"),
-)
+# A block must hold something: the parameter named here is not commented out.
+_SHOWN = {
+    "dynamics_node": "publish_rate",
+    "controller_node": "state_rate",
+    "target_node": "scale",
+    "view_node": "host",
+    "oracle_node": "rate",
+}
+
+
+Group = tuple[str, type[Any]]  # what stands before the names of settings, with its dot, and their class
+
+
+def settings_of_nodes() -> dict[str, list[Group]]:
+    """The settings of each node."""
+    controllers = [(f"{name}.", find(name).SETTINGS) for name in CONTROLLERS]
+    return {
+        "dynamics_node": [("", DynamicsSettings), ("servo.JOINT.", ServoGains)],
+        "controller_node": [("", ControllerSettings), ("", LoopSettings), ("shaping.", ShapingSettings), *controllers],
+        "target_node": [("", TargetSettings)],
+        "view_node": [("", ViewSettings)],
+        "oracle_node": [("", OracleSettings)],
+    }
 
 
 def render() -> str:
     """The text of the file."""
     blocks = [_HEAD]
-    for node, settings, shown in _NODES:
+    for node, groups in settings_of_nodes().items():
         lines = [f"/**/{node}:", "  ros__parameters:"]
-        for one in fields_of(settings):
-            lines += _lines(one, one.name, is_shown=one.name == shown)
-        if settings is DynamicsSettings:
-            for one in fields_of(ServoGains):
-                lines += _lines(one, f"servo.JOINT.{one.name}", is_shown=False)
+        for prefix, settings in groups:
+            for one in fields_of(settings):
+                lines += _lines(one, prefix + one.name, is_shown=prefix + one.name == _SHOWN[node])
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 NAME = "up"
 SUMMARY = "start a simulated robot as ROS 2 nodes"
 DETAILS = """\
-Start the nodes of a setup: the simulated robot, a browser view of its topics and, where it is installed, RViz. It is
-what `ros2 launch ada_dynamics NAME.launch.py` starts, with the same arguments, and needs no installed ROS 2. Where
-ROS 2 nodes cannot run at all, the same robot is simulated without topics. Ctrl-C ends all of it.
+Start the nodes of a setup: the simulated robot, its controller where the setup has one, a browser view of its topics
+and, where it is installed, RViz. It is what `ros2 launch ada_dynamics NAME.launch.py` starts, with the same arguments,
+and needs no installed ROS 2. Where ROS 2 nodes cannot run at all, the same robot is simulated without topics and without
+a controller. Ctrl-C ends all of it.
 
 examples:
   ada up --list                             the setups
@@ -37,6 +38,7 @@ examples:
   ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
   ada up slider_crank record:=crank.mcap
   ada up display robot:=my_robot.urdf       sliders for any robot
+  ada up hoap2_balance                      a humanoid that keeps its balance when you push it
   ada up pa10 --headless --duration 10      a check without pictures: exit code 0 if the robot was published
 """
 _TICK = 0.05  # [s]
@@ -231,6 +233,8 @@ class _Watching:
     def _why_still(self) -> str:
         if self.what.robot.get("start_paused"):
             return "the simulation is paused"
+        if self.what.controller:
+            return f"its controller {self.what.controller} lets it stay where it is"
         if self.what.robot.get("idle") == "hold":
             return "its servos hold it (idle:=release lets it swing)"
         return "nothing moves it"
@@ -247,10 +251,14 @@ class _Watching:
         if self.duration is not None:
             return lines
         space = self.what.values["namespace"]
+        if self.what.controller and self.starter.address:
+            lines.append("push the robot there with the mouse, or drag its target, or move the sliders of its joints")
         if shutil.which("ros2"):
+            controlled = f"  ros2 topic echo {space}/controller_node/state" if self.what.controller else ""
             return [
                 *lines,
                 "try in another terminal:",
+                *([controlled] if controlled else []),
                 f"  ros2 topic hz {space}/joint_states",
                 f"  ros2 topic echo {space}/tf --once",
                 f"  ros2 service call {space}/dynamics_node/reset std_srvs/srv/Trigger",

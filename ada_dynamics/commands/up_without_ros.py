@@ -49,6 +49,8 @@ def _lost(what: Plan, is_shown: bool) -> list[str]:
         "use_sim_time": "true",
     }
     lost = [f"{name}:={word}" for name, word in wishes.items() if what.values[name] == word]
+    if what.controller:
+        lost.append(f"the controller {what.controller}")
     if float(what.values["real_time_factor"]) != 1.0:
         lost.append("real_time_factor")
     lost += [name for name in ("namespace", "params_file") if what.values[name]]

@@ -7,7 +7,7 @@ from ada_dynamics.expr.derive import directional, gradient, jacobian, jvp
 from ada_dynamics.expr.evaluate import evaluate, python_source
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function, Traced, make_function, trace
-from ada_dynamics.expr.functions import absolute, cos, maximum, minimum, select, sign, sin, sqrt
+from ada_dynamics.expr.functions import absolute, atan2, cos, maximum, minimum, select, sign, sin, sqrt
 from ada_dynamics.expr.graph import Expr, Graph, Scalar
 from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 from ada_dynamics.expr.latex import Latex, to_latex
@@ -26,6 +26,7 @@ __all__ = [
     "Scalar",
     "Traced",
     "absolute",
+    "atan2",
     "cos",
     "cost",
     "directional",

@@ -10,16 +10,17 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
+from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr, Scalar
 
 _FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
-_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", SELECT: "({0} < {1}) ? {2} : {3}"})
+_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
+_FORMS[SELECT] = "({0} < {1}) ? {2} : {3}"
 
 
 # Words that are fine in Python and not as the name of a C function or argument.
 _RESERVED = frozenset(
     "auto case char const default do double enum extern float goto inline int long register restrict short signed "  # noqa: SIM905
-    "sizeof static struct switch typedef union unsigned void volatile main sin cos sqrt".split()
+    "sizeof static struct switch typedef union unsigned void volatile main sin cos sqrt atan2".split()
 )
 
 
@@ -80,7 +81,7 @@ def _description(function: Function) -> str:
         "",
         f"Returns 0, or 1 where one of {len(function.guards)} guards fails (then the outputs are not to be used).",
         f"{of.flops} additions and multiplications, {of.divisions} divisions, {of.square_roots} square roots, "
-        f"{of.sincos_pairs} sine-cosine pairs.",
+        f"{of.sincos_pairs} sine-cosine pairs, {of.arctangents} arctangents.",
         "The outputs may overlap neither the inputs nor each other.",
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"

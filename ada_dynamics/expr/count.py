@@ -8,14 +8,31 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, COS, LANE_SUM, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, Expr, Scalar, live_nodes
+from ada_dynamics.expr.graph import (
+    ADD,
+    ATAN2,
+    COS,
+    LANE_SUM,
+    MUL,
+    NEG,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    Expr,
+    Scalar,
+    live_nodes,
+)
 
 # Cycles of one operation on a recent x86-64 core.
 LATENCY: Mapping[str, int] = MappingProxyType(
-    {ADD: 3, SUB: 3, MUL: 3, NEG: 0, REC: 13, SQRT: 18, SIN: 45, COS: 45, SELECT: 2}
+    {ADD: 3, SUB: 3, MUL: 3, NEG: 0, REC: 13, SQRT: 18, SIN: 45, COS: 45, ATAN2: 80, SELECT: 2}
 )
 # Operations in one evaluation of our own sine and cosine pair.
 SINCOS_FLOPS = 36
+# Operations in one of our own arctangents of two numbers, with its division.
+ATAN2_FLOPS = 40
 
 
 @dataclass(frozen=True)
@@ -29,6 +46,7 @@ class Cost:
     sincos_pairs: int
     selects: int
     critical_path: int
+    arctangents: int = 0
 
     @property
     def flops(self) -> int:
@@ -37,8 +55,8 @@ class Cost:
 
     @property
     def work(self) -> int:
-        """Flops with those of the sine and cosine pairs."""
-        return self.flops + SINCOS_FLOPS * self.sincos_pairs
+        """Flops with those of the sine and cosine pairs and of the arctangents."""
+        return self.flops + SINCOS_FLOPS * self.sincos_pairs + ATAN2_FLOPS * self.arctangents
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,7 @@ def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATEN
         sincos_pairs=sum(angles.values()),
         selects=counts.get(SELECT, 0),
         critical_path=critical_path(nodes, latency),
+        arctangents=counts.get(ATAN2, 0),
     )
 
 

@@ -11,6 +11,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import cos, select, sin
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     CONST,
     COS,
     MUL,
@@ -64,7 +65,17 @@ def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
     if op is MUL:
         a, b = node.args
         return tangents[0] * _plain(b) + _plain(a) * tangents[1]
+    if op is ATAN2:
+        by_y, by_x = _arctangent_slopes(node)
+        return by_y * tangents[0] + by_x * tangents[1]
     return _slope(node) * tangents[0]
+
+
+def _arctangent_slopes(node: Expr) -> tuple[Scalar, Scalar]:
+    """d atan2(y, x) / dy and / dx."""
+    y, x = (_plain(arg) for arg in node.args)
+    square = x * x + y * y
+    return x / square, -(y / square)
 
 
 def _slope(node: Expr) -> Scalar:
@@ -145,6 +156,9 @@ def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
         return [(args[0], -adjoint)]
     if op is MUL:
         return [(args[0], adjoint * _plain(args[1])), (args[1], adjoint * _plain(args[0]))]
+    if op is ATAN2:
+        by_y, by_x = _arctangent_slopes(node)
+        return [(args[0], adjoint * by_y), (args[1], adjoint * by_x)]
     if op is SELECT:
         a, b = _plain(args[0]), _plain(args[1])
         return [(args[2], select(a, b, adjoint, 0.0)), (args[3], select(a, b, 0.0, adjoint))]

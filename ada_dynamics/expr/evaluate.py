@@ -14,6 +14,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import operate
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     CONST,
     COS,
     EXTRACT,
@@ -74,7 +75,7 @@ def _value(node: Expr, operands: Sequence[Any]) -> Any:
 
 
 _FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0}*{1}", NEG: "-{0}", REC: "1.0/{0}"}
-_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})"})
+_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
 _SELECT = {"math": "{2} if {0} < {1} else {3}", "numpy": "where({0} < {1}, {2}, {3})"}
 
 

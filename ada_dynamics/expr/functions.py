@@ -10,6 +10,7 @@ import numpy as np
 
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     COS,
     MUL,
     NEG,
@@ -19,6 +20,7 @@ from ada_dynamics.expr.graph import (
     SQRT,
     SUB,
     Expr,
+    arctangent,
     cosine,
     select_node,
     sine,
@@ -61,6 +63,18 @@ def sqrt(x: S) -> S:
     if type(x) is PerLane:
         return lane_by_lane(sqrt, x)  # type: ignore[no-any-return]
     return np.sqrt(x)  # type: ignore[call-overload,no-any-return]
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """Angle [rad] from -pi to pi of the point (x, y), seen from the origin; 0 there."""
+    operands = (y, x)
+    if any(operand.__class__ is Expr for operand in operands):
+        return arctangent(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
+    if any(operand.__class__ is PerLane for operand in operands):
+        return lane_by_lane(atan2, *operands)
+    if all(isinstance(operand, _PLAIN) for operand in operands):
+        return math.atan2(y, x)
+    return np.arctan2(y, x)
 
 
 def select(a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -107,6 +121,8 @@ def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any
         return -a
     if op is REC:
         return 1.0 / a
+    if op is ATAN2:
+        return atan2(a, b)
     if op is SELECT:
         return select(a, b, x, y)
     return {SQRT: sqrt, SIN: sin, COS: cos}[op](a)

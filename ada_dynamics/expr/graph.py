@@ -24,6 +24,7 @@ REC: Final = "rec"
 SQRT: Final = "sqrt"
 SIN: Final = "sin"
 COS: Final = "cos"
+ATAN2: Final = "atan2"
 SELECT: Final = "select"
 PACK: Final = "pack"
 EXTRACT: Final = "extract"
@@ -347,6 +348,14 @@ def cosine(a: Expr) -> Expr:
 def square_root(a: Expr) -> Expr:
     """sqrt(a)."""
     return _unary(SQRT, a)
+
+
+def arctangent(y: Any, x: Any) -> Expr:
+    """atan2(y, x) of which one at least is an Expr, the other may be a constant; atan2(-y, x) = -atan2(y, x)."""
+    graph = (y if isinstance(y, Expr) else x).graph
+    # There is one constant zero in a graph, so it has no sign.
+    a, b = (operand if isinstance(operand, Expr) else graph.constant(operand + 0.0) for operand in (y, x))
+    return _neg(_binary(ATAN2, a.args[0], b)) if a.op is NEG else _binary(ATAN2, a, b)
 
 
 def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:

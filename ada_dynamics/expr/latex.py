@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ada_dynamics.expr.expand import plain_values
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     CONST,
     COS,
     MUL,
@@ -105,6 +106,9 @@ class _Printer:
             return self.product(args[0], args[1]), _PRODUCT
         if op is REC:
             return rf"\frac{{1}}{{{self.value(args[0])[0]}}}", _ATOM
+        if op is ATAN2:
+            y, x = (self.value(arg)[0] for arg in args)
+            return rf"\operatorname{{atan2}}\left({y}, {x}\right)", _ATOM
         if op is SELECT:
             a, b, x, y = (self.value(arg)[0] for arg in args)
             cases = rf"{x} & {a} < {b} \\ {y} & \text{{otherwise}}"

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 from ada_dynamics.errors import CompileError
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     CONST,
     COS,
     EXTRACT,
@@ -26,9 +28,13 @@ from ada_dynamics.expr.graph import (
 )
 from ada_dynamics.jit import lanes as lane_text
 from ada_dynamics.jit.angles import first_angles, groups
+from ada_dynamics.jit.atan2 import atan2_definition, atan2_name
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.sincos import sincos_definition, sincos_name
 from ada_dynamics.jit.target import Target
+
+# A function that the code calls: what writes its definition (for a width, with fused multiply-add or not), its width.
+Call: TypeAlias = tuple[Callable[[int, bool], str], int]
 
 _BINARY = {ADD: "fadd", SUB: "fsub", MUL: "fmul"}
 
@@ -52,7 +58,7 @@ class Emitter:
         self.pairs: dict[int, tuple[str, str]] = {}
         # Every sine: one that is not a number tells that its angle is out of range.
         self.sines: list[tuple[Lanes, str]] = []
-        self.sincos_widths: set[int] = set()
+        self.called: set[Call] = set()
 
     def kind(self, node: Expr) -> Lanes:
         """Type of a node's value."""
@@ -108,6 +114,9 @@ class Emitter:
             return self.body.emit(f"fdiv {real} {kind.number(1.0)}, {operands[0]}")
         if op is SQRT:
             return self.body.emit(f"call {real} @llvm.sqrt.{kind.suffix}({real} {operands[0]})")
+        if op is ATAN2:
+            self.called.add((atan2_definition, kind.width))
+            return self.body.emit(f"call {real} {atan2_name(kind.width)}({real} {operands[0]}, {real} {operands[1]})")
         assert op is SELECT
         a, b, x, y = operands
         below = self.body.emit(f"fcmp olt {real} {a}, {b}")
@@ -123,7 +132,7 @@ class Emitter:
         return lane_text.horizontal_sum(self.body, kind, vector, source.lanes, self.target.contract)
 
     def _sincos(self, kind: Lanes, angle: str) -> tuple[str, str]:
-        self.sincos_widths.add(kind.width)
+        self.called.add((sincos_definition, kind.width))
         both = self.body.emit(f"call {kind.pair} {sincos_name(kind.width)}({kind.real} {angle})")
         sine = self.body.emit(f"extractvalue {kind.pair} {both}, 0")
         cosine = self.body.emit(f"extractvalue {kind.pair} {both}, 1")
@@ -202,15 +211,15 @@ def either(body: Body, flags: Iterable[str]) -> str:
     return result or "false"
 
 
-def preamble(widths: Iterable[int], target: Target) -> str:
-    """Definitions that kernels need: sincos of each width, intrinsics, and the function attributes."""
+def preamble(called: Iterable[Call], target: Target, widths: Iterable[int]) -> str:
+    """Definitions that kernels need: functions that they call, intrinsics of their widths, the function attributes."""
     texts = []
-    declared = {1, *widths}
-    for width in sorted(declared):
+    calls = sorted(called, key=lambda call: (call[0].__name__, call[1]))
+    for width in sorted({*widths, *(width for _, width in calls)}):
         lanes = Lanes(width)
         real = lanes.real
         texts.append(f"declare {real} @llvm.fma.{lanes.suffix}({real}, {real}, {real})\n")
         texts.extend(f"declare {real} @llvm.{name}.{lanes.suffix}({real})\n" for name in ("sqrt", "fabs"))
-    texts.extend(sincos_definition(width, target.fma) for width in sorted(set(widths)))
+    texts.extend(define(width, target.fma) for define, width in calls)
     texts.append(f"attributes #0 = {{ {target.function_attributes} }}\n")
     return "".join(texts)

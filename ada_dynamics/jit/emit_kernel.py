@@ -12,7 +12,7 @@ from dataclasses import replace
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import EXTRACT, Expr
-from ada_dynamics.jit.emit import Emitter, NotFinite, either, preamble
+from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.lanes import padded
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.schedule import critical_first
@@ -53,8 +53,8 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
 def single_module(function: Function, target: Target, checked: bool = True) -> str:
     """Text with `i32 @kernel(in..., out...)` and `i32 @kernel_repeat(in..., out..., i64 n, i64 repeats)`."""
     target = replace(target, vector_bits=single_vector_bits(function, target.vector_bits))
-    text, widths = _kernel(function, target, Lanes(1), checked)
-    return text + _repeat_loop(function) + preamble(widths, target)
+    text, called = _kernel(function, target, Lanes(1), checked)
+    return text + _repeat_loop(function) + preamble(called, target, [1])
 
 
 def batch_module(function: Function, target: Target, checked: bool = True) -> str:
@@ -63,7 +63,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     Rows: each array holds n rows, one for each state. Columns: each array holds one run of n for each element.
     """
     function = expand(function)  # here the lanes are states
-    text, widths = _kernel(function, target, Lanes(target.lanes), checked)
+    text, called = _kernel(function, target, Lanes(target.lanes), checked)
     if checked:
         text += _input_check(function, target)
     sizes_in = sorted(set(function.inputs.values()))
@@ -72,7 +72,7 @@ def batch_module(function: Function, target: Target, checked: bool = True) -> st
     moves += [columns_in(size, target.lanes) for size in sizes_in]
     moves += [columns_out(size, target.lanes) for size in sizes_out]
     loops = _blocks_loop(function, ROWS, target.lanes, checked) + _blocks_loop(function, COLUMNS, target.lanes, checked)
-    return "".join(moves) + text + loops + preamble(widths, target)
+    return "".join(moves) + text + loops + preamble(called, target, [target.lanes])
 
 
 def _pointers(function: Function) -> list[str]:
@@ -83,8 +83,8 @@ def _parameters(function: Function, *more: str) -> str:
     return ", ".join([*(f"ptr {pointer}" for pointer in _pointers(function)), *more])
 
 
-def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[int]]:
-    """The kernel for one state, or for a block of W states whose element i lies at i W; and its sincos widths."""
+def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> tuple[str, set[Call]]:
+    """The kernel for one state, or for a block of W states whose element i lies at i W; and the functions it calls."""
     body = Body()
     many = lanes.width > 1
 
@@ -108,7 +108,7 @@ def _kernel(function: Function, target: Target, lanes: Lanes, checked: bool) -> 
     body.do(f"ret i32 {status}")
     linkage, name = ("internal ", _LANES) if many else ("", SINGLE)
     head = f"define {linkage}i32 @{name}({_parameters(function)})"
-    return f"{head} noinline #0 {{\n{body}\n}}\n", emitter.sincos_widths
+    return f"{head} noinline #0 {{\n{body}\n}}\n", emitter.called
 
 
 def _input_check(function: Function, target: Target) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.graph import (
     ADD,
+    ATAN2,
     CONST,
     COS,
     EXTRACT,
@@ -33,7 +34,7 @@ from ada_dynamics.jit.lanes import padded
 
 # Instructions in place of which one of these could run. A vector of angles takes as long as one angle. There are fewer
 # units for the widest vectors (measured: 0.25 ns for an instruction in place of 0.18, in code that is full of them).
-_WEIGHT = {ADD: 1.0, SUB: 1.0, MUL: 1.0, NEG: 1.0, SELECT: 2.0, REC: 8.0, SQRT: 12.0, VAR: 0.5, CONST: 0.0}
+_WEIGHT = {ADD: 1.0, SUB: 1.0, MUL: 1.0, NEG: 1.0, SELECT: 2.0, REC: 8.0, SQRT: 12.0, VAR: 0.5, CONST: 0.0, ATAN2: 50.0}
 _SINCOS = 60.0
 _WIDEST = 1.5
 

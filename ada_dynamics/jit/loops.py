@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.jit.emit import Emitter, preamble
+from ada_dynamics.jit.emit import Call, Emitter, preamble
 from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import Body, Lanes
 from ada_dynamics.jit.target import Target
@@ -68,8 +68,8 @@ def loop_text(program: LoopProgram, target: Target, widths: Sequence[int]) -> st
     """LLVM text with an entry point per width: `loop_W(tables..., arguments..., out, joints, states)`."""
     writers = [_Writer(program, target, width) for width in widths]
     texts = [writer.text() for writer in writers]
-    needed = set(widths).union(*(writer.sincos_widths for writer in writers))
-    return preamble(needed, target) + "".join(texts)
+    called = {call for writer in writers for call in writer.called}
+    return preamble(called, target, widths) + "".join(texts)
 
 
 class _Writer:
@@ -78,7 +78,7 @@ class _Writer:
     def __init__(self, program: LoopProgram, target: Target, width: int) -> None:
         self.program, self.target, self.lanes = program, target, Lanes(width)
         self.body = Body()
-        self.sincos_widths: set[int] = set()
+        self.called: set[Call] = set()
 
     def text(self) -> str:
         names = [f"ptr noalias %{name}" for name in self.program.placed()]
@@ -159,7 +159,7 @@ class _Writer:
 
         emitter = Emitter(body, lanes, self.target, load)
         emitter.emit(code.function.nodes())
-        self.sincos_widths |= emitter.sincos_widths
+        self.called |= emitter.called
         for name, (region, offset) in code.stores.items():
             for j, element in enumerate(code.function.outputs[name]):
                 body.store(lanes.real, emitter.value(element), regions[region](offset + j))

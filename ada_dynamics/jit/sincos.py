@@ -7,7 +7,8 @@ products with n must be exact); the polynomials are those of fdlibm. Beyond LIMI
 
 from __future__ import annotations
 
-from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.arithmetic import Arithmetic
+from ada_dynamics.jit.llvm_text import Lanes
 
 # |angle| [rad] up to which n fits in the 30 bits that the reduction without fused multiply-add allows.
 LIMIT = 1.6e9
@@ -70,32 +71,8 @@ def sincos_definition(width: int, fma: bool) -> str:
     return f"define internal {lanes.pair} {sincos_name(width)}({lanes.real} %x) alwaysinline #0 {{\n{body}\n}}\n"
 
 
-class _Arithmetic:
-    """Instructions with exactly the roundings that are written: no `contract` flag anywhere."""
-
-    def __init__(self, lanes: Lanes, fma: bool) -> None:
-        self.lanes = lanes
-        self.fma = fma
-        self.body = Body()
-
-    def multiply(self, a: str, b: str) -> str:
-        return self.body.emit(f"fmul {self.lanes.real} {a}, {b}")
-
-    def add(self, a: str, b: str) -> str:
-        return self.body.emit(f"fadd {self.lanes.real} {a}, {b}")
-
-    def subtract(self, a: str, b: str) -> str:
-        return self.body.emit(f"fsub {self.lanes.real} {a}, {b}")
-
-    def multiply_add(self, a: str, b: str, c: str) -> str:
-        if not self.fma:
-            return self.add(self.multiply(a, b), c)
-        real = self.lanes.real
-        return self.body.emit(f"call {real} @llvm.fma.{self.lanes.suffix}({real} {a}, {real} {b}, {real} {c})")
-
-    def choose(self, condition: str, a: str, b: str) -> str:
-        real = self.lanes.real
-        return self.body.emit(f"select {self.lanes.boolean} {condition}, {real} {a}, {real} {b}")
+class _Arithmetic(Arithmetic):
+    """What sine and cosine are made of."""
 
     def flip_sign(self, value: str, quadrant: str) -> str:
         """Negate where bit 1 of the quadrant is set."""
@@ -120,14 +97,6 @@ class _Arithmetic:
         rest, error_2 = self.exact_difference(rest, products[3])
         return self.add(rest, self.subtract(self.add(error, error_2), products[4]))
 
-    def exact_difference(self, a: str, b: str) -> tuple[str, str]:
-        """a - b rounded, and what the rounding took away (Knuth's two-sum)."""
-        total = self.subtract(a, b)
-        back = self.subtract(total, a)
-        lost_a = self.subtract(a, self.subtract(total, back))
-        lost_b = self.add(b, back)
-        return total, self.subtract(lost_a, lost_b)
-
     def polynomials(self, r: str) -> tuple[str, str]:
         """Sine and cosine for |r| <= pi/4."""
         square = self.multiply(r, r)
@@ -135,9 +104,3 @@ class _Arithmetic:
         cube = self.multiply(r, square)
         cosine = self.horner(_COSINE, square)
         return self.multiply_add(sine, cube, r), self.multiply_add(cosine, square, self.lanes.number(1.0))
-
-    def horner(self, coefficients: tuple[float, ...], x: str) -> str:
-        value = self.lanes.number(coefficients[-1])
-        for coefficient in coefficients[-2::-1]:
-            value = self.multiply_add(value, x, self.lanes.number(coefficient))
-        return value

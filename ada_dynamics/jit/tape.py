@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ada_dynamics.expr.expand import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit.tape_program import (
+    ARCTANGENT,
     END,
     MULTIPLY_ADD,
     NONE,
@@ -61,6 +62,7 @@ FORMATS = {
     SINCOS: Format((0, 1, 2, 2), 2),
     SELECTION: Format((0, 2, 3, 4, 5, 5), 2),
     NARROW_MULTIPLY_ADD: Format((0, 2, 3, 4), 4),
+    ARCTANGENT: Format((0, 2, 3, 3), 2),
 }
 
 

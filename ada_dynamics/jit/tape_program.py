@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.graph import ADD, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
+from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -33,9 +33,10 @@ RECIPROCAL = 2  # r = 1 / a
 SQUARE_ROOT = 3  # r = sqrt(a)
 SINCOS = 4  # r, s = sin(a), cos(a)
 SELECTION = 5  # r = x where a < b else y
+ARCTANGENT = 7  # r = atan2(a, b); 6 is a narrow multiply-add, see `tape`
 NONE = -1
 
-_OPERATIONS = (VAR, CONST, ADD, SUB, MUL, NEG, REC, SQRT, SIN, COS, SELECT)
+_OPERATIONS = (VAR, CONST, ADD, SUB, MUL, NEG, REC, SQRT, SIN, COS, ATAN2, SELECT)
 _CODES = {op: code for code, op in enumerate(_OPERATIONS)}
 _RE_PICKS = 3
 
@@ -126,7 +127,8 @@ class _Lowering:
         dropped[product[product != NONE]] = True
         linear = np.flatnonzero(nodes.are(ADD, SUB, MUL, NEG) & ~dropped)
         angles, at, sines, cosines = self._angles()
-        others = [(SQUARE_ROOT, nodes.are(SQRT)), (RECIPROCAL, nodes.are(REC)), (SELECTION, nodes.are(SELECT))]
+        kinds = {SQRT: SQUARE_ROOT, REC: RECIPROCAL, ATAN2: ARCTANGENT, SELECT: SELECTION}
+        others = [(kind, nodes.are(op)) for op, kind in kinds.items()]
 
         # Every result has its number before operands are looked up.
         for which in (linear, *(np.flatnonzero(mask) for _, mask in others)):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.expr.functions import cos, select, sin, sqrt
+from ada_dynamics.expr.functions import atan2, cos, select, sin, sqrt
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.signature import Array
 from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD, Tape, unpack
-from ada_dynamics.jit.tape_program import END, MULTIPLY_ADD, RECIPROCAL, SINCOS, SQUARE_ROOT
+from ada_dynamics.jit.tape_program import ARCTANGENT, END, MULTIPLY_ADD, RECIPROCAL, SINCOS, SQUARE_ROOT
 
 # Instructions that are unpacked at a time.
 _UNPACKED = 1 << 14
@@ -43,6 +43,9 @@ def _run(tape: Tape, slots: list[Any]) -> list[Any]:
         elif kind == SQUARE_ROOT:
             for result, a in zip(*fields, strict=True):
                 slots[result] = sqrt(slots[a])
+        elif kind == ARCTANGENT:
+            for result, a, b, _ in zip(*fields, strict=True):
+                slots[result] = atan2(slots[a], slots[b])
         elif kind == SINCOS:
             for sine, cosine, a, _ in zip(*fields, strict=True):
                 angle = slots[a]

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ada_dynamics.jit.atan2 import atan2_definition, atan2_name
 from ada_dynamics.jit.emit import NotFinite, either, preamble
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE_VECTOR_BITS
 from ada_dynamics.jit.llvm_text import Body, Lanes
-from ada_dynamics.jit.sincos import sincos_name
+from ada_dynamics.jit.sincos import sincos_definition, sincos_name
 from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD
-from ada_dynamics.jit.tape_program import END, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
+from ada_dynamics.jit.tape_program import ARCTANGENT, END, MULTIPLY_ADD, RECIPROCAL, SELECTION, SINCOS, SQUARE_ROOT
 from ada_dynamics.jit.target import Target
 
 _PARAMETERS = (
@@ -36,7 +37,7 @@ def entry_point(width: int) -> str:
 def interpreter_text(width: int, target: Target) -> str:
     """Text of the interpreter for one width."""
     writer = _Writer(width, target)
-    return writer.text() + preamble(writer.sincos_widths, target)
+    return writer.text() + preamble(writer.called, target, [width])
 
 
 class _Writer:
@@ -49,7 +50,11 @@ class _Writer:
         self.variables: dict[str, str] = {}
         # Angles of one state are taken together, as many as fill a vector.
         self.gathered = min(target.vector_bits, SINGLE_VECTOR_BITS) // 64 if width == 1 else 1
-        self.sincos_widths = {width, self.gathered * width}
+        self.called = {
+            (sincos_definition, width),
+            (sincos_definition, self.gathered * width),
+            (atan2_definition, width),
+        }
 
     def text(self) -> str:
         self._set("bad", self.lanes.real, self.lanes.number(0.0))
@@ -154,6 +159,7 @@ class _Writer:
             SQUARE_ROOT: ("square_root", 1, self._square_roots),
             SINCOS: ("sincos", self.gathered, self._sincos),
             SELECTION: ("selection", 1, self._selections),
+            ARCTANGENT: ("arctangent", 1, self._arctangents),
         }
         self._set("word", "ptr", "%words")
         self._set("run", "ptr", "%runs")
@@ -238,6 +244,13 @@ class _Writer:
             below = self.body.emit(f"fcmp olt {real} {self._load(a)}, {self._load(b)}")
             chosen = f"select {self.lanes.boolean} {below}, {real} {self._load(x)}, {real} {self._load(y)}"
             self._store(result, self.body.emit(chosen))
+
+    def _arctangents(self, count: int) -> None:
+        real = self.lanes.real
+        for i in range(count):
+            result, y, x, _ = self._slots(i, ARCTANGENT)
+            angle = f"call {real} {atan2_name(self.lanes.width)}({real} {self._load(y)}, {real} {self._load(x)})"
+            self._store(result, self.body.emit(angle))
 
     def _sincos(self, count: int) -> None:
         """One angle, or the angles of several instructions in a vector."""

@@ -87,7 +87,9 @@ class Entry:
             return self.expand()
         from ada_dynamics.model.sticks import with_sticks
 
-        return _render(with_sticks(self.mechanism().model))
+        model = self.mechanism().model
+        has_looks = any(link.visuals for link in model.links.values())
+        return _render(model if has_looks else with_sticks(model))
 
 
 def _render(model: Model) -> str:
@@ -160,6 +162,12 @@ _ENTRIES = (
         start={"joint_1": 90.0},
     ),
     Entry(
+        "planar_4r",
+        "four rods in a row, the last one half as long (Takahashi 2012, fig. 7.2)",
+        "planar_4r.urdf.xacro",
+        start={"joint_1": 60.0, "joint_2": 30.0, "joint_3": 150.0, "joint_4": -60.0},
+    ),
+    Entry(
         "floating_6",
         "six rods in space without gravity, floating (Takahashi 2012, fig. 4.8)",
         "floating_6.urdf.xacro",
@@ -220,6 +228,8 @@ _ENTRIES = (
     Entry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
     Entry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
     Entry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
+    Entry("hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, sec. 6.3)"),
+    Entry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
 )
 CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 

@@ -21,6 +21,11 @@ def oracle_node() -> int:
     return _started("oracle_node")
 
 
+def target_node() -> int:
+    """Where a controlled robot shall go."""
+    return _started("target_node")
+
+
 def view_node() -> int:
     """The robot in the browser."""
     return _started("view_node")
@@ -36,8 +41,13 @@ def replay_node() -> int:
     return _started("replay_node")
 
 
-def _started(name: str) -> int:
+def controller_node() -> int:
+    """A controller of the library."""
+    return _started("controller_node", "ada_controllers.node.controller_node")
+
+
+def _started(name: str, module: str = "") -> int:
     if find_spec("rclpy") is None:
         print(f"{name}: error: {ros_problem()}", file=sys.stderr)
         return USAGE_ERROR
-    return int(import_module(f"ada_dynamics.nodes.{name}").main())
+    return int(import_module(module or f"ada_dynamics.nodes.{name}").main())

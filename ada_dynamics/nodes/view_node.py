@@ -17,6 +17,7 @@ from rclpy.node import Node
 
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.view.controller_link import ControllerLink
 from ada_dynamics.nodes.view.view_link import ViewLink
 from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.view.browser.page import Page, nearest_free
@@ -55,7 +56,14 @@ class ViewNode(Node):
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
             self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note)
-            self.shown = RemotePage(self.page, self.link, base=settings.base, pose_sliders=settings.pose_sliders)
+            self.controller = ControllerLink(self, settings.controller, settings.target_link)
+            self.shown = RemotePage(
+                self.page,
+                self.link,
+                base=settings.base,
+                pose_sliders=settings.pose_sliders,
+                follower=self.controller,
+            )
             if not self.link.has_transforms:
                 self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")
             self.page.invite(settings.open_browser)

@@ -21,7 +21,8 @@ from ada_dynamics.errors import InputError, unknown_name
 Array = NDArray[np.float64]
 TIME = "Time [s]"
 _SIGNAL = "signal:"  # before the name of what a controller told
-_MAKERS = ("joint_panels", "body_panels")
+_LINK = ("link_position:", "link_velocity:")  # before the name of a link
+_MAKERS = ("joint_panels", "body_panels", "fixed_feet_panels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,8 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
     Args:
         motion: a `Log`, or anything with its model, t, q, v (a, tau, ...).
-        names: names of `panel_names()`, "signal:NAME" for what a controller told of itself, or panels.
+        names: names of `panel_names()`, "signal:NAME" for what a controller told of itself, "link_position:NAME" and
+            "link_velocity:NAME" of a link, or panels.
 
     Raises:
         InputError: there is no such panel, or the motion lacks what it shows; the message says what there is.
@@ -124,6 +126,9 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
             continue
         if name.startswith(_SIGNAL):
             found.append(_signal_panel(motion, name.removeprefix(_SIGNAL)))
+            continue
+        if name.startswith(_LINK):
+            found.append(import_module("ada_dynamics.view.link_panels").link_panel(motion, name))
             continue
         if name not in known:
             raise unknown_name("panel", name, known)

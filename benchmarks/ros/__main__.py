@@ -12,7 +12,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.kit import environment
 from benchmarks import machine
 from benchmarks.report import Report
-from benchmarks.ros import latency, timing, world
+from benchmarks.ros import control, latency, timing, world
 
 METHOD = """\
 method: the node, who listens to it, and who sends commands are processes of their own; a bare process on each CPU
@@ -25,7 +25,12 @@ LONGEST = 15.0  # [min] that the trace of a loop has room for
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 1 where a target is missed, 2 where nothing can be measured."""
     parser = argparse.ArgumentParser("python -m benchmarks.ros", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="how long the idle node is watched (default 10)")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        help="how long the idle node, and a controlled one, are watched (default 10)",
+    )
     parser.add_argument("--robot", default="pa10", help="name or file of the robot (default pa10)")
     parser.add_argument("--rate", type=float, default=1000.0, metavar="HZ", help="of the physics (default 1000)")
     parser.add_argument("--publish", type=float, default=250.0, metavar="HZ", help="of joint_states (default 250)")
@@ -50,6 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         plan = timing.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
         timing.run(report, plan, 1.0 if chosen.quick else 60.0 * chosen.minutes, chosen.quick)
         latency.run(report, plan, 20 if chosen.quick else 2000)
+        control.run(report, plan, 1.0 if chosen.quick else 60.0 * chosen.minutes, chosen.quick)
     except AdaError as failure:
         print(f"benchmarks.ros: error: {failure}", file=sys.stderr)
         return 2

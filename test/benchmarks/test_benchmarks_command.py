@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ["forward", "closed", "chains", "assembly", "hybrid", "compile", "flops", "other", "simulation"]
+SECTIONS = ["forward", "closed", "chains", "assembly", "hybrid", "compile", "flops", "other", "simulation", "controllers"]
 
 
 def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -36,7 +36,7 @@ def test_a_quick_run_of_all_sections_ends_well_and_writes_every_figure(tmp_path:
         assert target["reached"] == better
         assert target["what"] in done.stdout or f"target >= {target['limit']:g}" in done.stdout
     judged = {target["section"] for target in figures["targets"]}
-    assert judged == {"forward", "closed", "hybrid", "compile", "simulation"}
+    assert judged == {"forward", "closed", "hybrid", "compile", "simulation", "controllers"}
 
 
 def test_an_unknown_section_is_refused_by_name() -> None:

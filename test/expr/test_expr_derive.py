@@ -9,7 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import absolute, cos, evaluate, gradient, jacobian, jvp, make_function, select, sin, sqrt, trace
+from ada_dynamics.expr import (
+    absolute,
+    atan2,
+    cos,
+    evaluate,
+    gradient,
+    jacobian,
+    jvp,
+    make_function,
+    select,
+    sin,
+    sqrt,
+    trace,
+)
 
 
 def _body(q, v):
@@ -20,7 +33,7 @@ def _body(q, v):
             sqrt(3.0 + a * a) - c / (b * b + 1.0),
             select(a, b, a * a, -b * c) + absolute(c) * v[0],
         ),
-        "z": (a - 2.0) * (3.0 - b) - v[1] ** 3 + (1.0 - a),
+        "z": (a - 2.0) * (3.0 - b) - v[1] ** 3 + (1.0 - a) + atan2(a * b - 5.0, c * c + 1.0) + atan2(-v[0], 4.0 + b),
     }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Traced, cost, evaluate, floors, sin, trace
+from ada_dynamics.expr import Traced, atan2, cost, evaluate, floors, sin, trace
 from ada_dynamics.expr.count import Machine
 
 
@@ -67,6 +67,12 @@ def test_evaluating_with_wrong_inputs_is_refused():
         evaluate(function, q=[1.0, 2.0, 3.0])
     with pytest.raises(InputError, match="no input 'v'"):
         function.variables("v")
+
+
+def test_costs_count_arctangents():
+    of = cost(trace("f", {"q": 2}, lambda q: {"y": (atan2(q[0], q[1]), atan2(-q[0], q[1]), atan2(q[1], 2.0))}))
+    assert (of.arctangents, of.flops, of.critical_path) == (2, 0, 80)
+    assert of.work == 80
 
 
 def test_costs_count_each_live_operation_once():

@@ -8,7 +8,21 @@ import math
 import numpy as np
 import pytest
 
-from ada_dynamics.expr import Expr, Graph, absolute, cos, maximum, minimum, select, sign, sin, sqrt, trace
+from ada_dynamics.expr import (
+    Expr,
+    Graph,
+    PerLane,
+    absolute,
+    atan2,
+    cos,
+    maximum,
+    minimum,
+    select,
+    sign,
+    sin,
+    sqrt,
+    trace,
+)
 from ada_dynamics.expr.evaluate import evaluate
 
 
@@ -35,6 +49,36 @@ def test_arrays_go_element_by_element(ours, reference):
 def test_expressions_give_nodes():
     x = Graph().variable("q", 0)
     assert all(isinstance(f(x), Expr) for f in (sin, cos, sqrt, absolute, sign))
+
+
+_SIGNED = (0.0, -0.0, 1.5, -1.5, 1e-320, -1e200)
+
+
+@pytest.mark.parametrize("y", _SIGNED)
+@pytest.mark.parametrize("x", _SIGNED)
+def test_the_arctangent_of_two_numbers_agrees_on_all_scalars(y, x):
+    function = trace("f", {"p": 2}, lambda p: {"a": (atan2(p[0], p[1]), atan2(p[0], x), atan2(y, p[1]))})
+    expected = math.atan2(y, x)
+    assert atan2(y, x) == expected
+    assert atan2(np.longdouble(y), np.longdouble(x)) == pytest.approx(expected)
+    assert atan2(np.array([y]), x)[0] == pytest.approx(expected)
+    assert atan2(PerLane([y, 2.5]), PerLane([x, 3.5])) == PerLane([expected, math.atan2(2.5, 3.5)])
+    # a zero that is a constant of an expression has no sign
+    unsigned = [math.atan2(y, x + 0.0), math.atan2(y + 0.0, x)]
+    assert evaluate(function, p=[y, x])["a"].tolist() == [expected, *unsigned]
+
+
+def test_the_arctangent_keeps_extended_precision():
+    value = atan2(np.longdouble(2), np.longdouble(3))
+    assert value.dtype == np.longdouble
+    assert value != np.longdouble(math.atan2(2.0, 3.0))
+
+
+def test_an_arctangent_lets_the_sign_of_its_first_number_out():
+    y, x = Graph().vector("p", 2)
+    assert isinstance(atan2(y, 1.0), Expr)
+    assert atan2(y, x) is atan2(y, x)
+    assert -atan2(-y, x) is atan2(y, x)
 
 
 def test_select_folds_whatever_is_known():

@@ -12,12 +12,33 @@ import numpy as np
 import pytest
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr import Traced, absolute, cos, evaluate, python_source, select, sin, sqrt, to_c, to_latex, trace
+from ada_dynamics.expr import (
+    Traced,
+    absolute,
+    atan2,
+    cos,
+    evaluate,
+    python_source,
+    select,
+    sin,
+    sqrt,
+    to_c,
+    to_latex,
+    trace,
+)
 
 
 def _body(q, v, unused):
     a, b, c = q
-    y = (sin(a * b) / (2.0 + cos(c)), sqrt(3.0 + a * a) - 1e-7 * c, select(a, b, -a, 2.5), a, -0.75, 1e30 * v[0])
+    y = (
+        sin(a * b) / (2.0 + cos(c)),
+        sqrt(3.0 + a * a) - 1e-7 * c,
+        select(a, b, -a, 2.5),
+        a,
+        -0.75,
+        1e30 * v[0],
+        atan2(-a, c),
+    )
     return Traced({"y": y, "m": ((a + b, 0.0), (absolute(b), -1.0 / c))}, (b - 0.5, a + 10.0))
 
 
@@ -40,7 +61,7 @@ def library(tmp_path_factory):
 
 
 def _call(library, state):
-    y, m = np.empty(6), np.empty((2, 2))
+    y, m = np.empty(7), np.empty((2, 2))
     pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (*state.values(), y, m)]
     return library.mixed(*pointers), y, m
 
@@ -75,6 +96,7 @@ def test_names_that_c_does_not_allow_are_refused(word):
 @pytest.mark.parametrize("namespace", ["math", "numpy"])
 def test_python_source_agrees(namespace):
     scope = {name: getattr(math if namespace == "math" else np, name) for name in ("sin", "cos", "sqrt")}
+    scope["atan2"] = math.atan2 if namespace == "math" else np.arctan2
     exec(python_source(FUNCTION, namespace), {**scope, "where": np.where}, scope)
     inputs = [array.tolist() if namespace == "math" else list(array[:, None]) for array in STATE.values()]
     y, m, guards = scope["mixed"](*inputs)
@@ -98,6 +120,12 @@ def test_latex_names_what_is_used_twice():
     assert r"\begin{cases} 1 & q_{1} < q_{2}" in printed.expressions["y_3"]
     assert printed.expressions["y_4"] == r"q_{2} \, \left(q_{2} - q_{1}\right)"
     assert printed.aligned().startswith("\\begin{aligned}\nx_{1} &= ")
+
+
+def test_latex_of_an_arctangent():
+    function = trace("f", {"q": 2}, lambda q: {"y": (2.0 * atan2(-q[0], q[1] + 1.0),)})
+    printed = to_latex({"y": function.outputs["y"][0]})
+    assert printed.expressions["y"] == r"-2 \, \operatorname{atan2}\left(q_{1}, 1 + q_{2}\right)"
 
 
 def test_latex_takes_names_from_the_caller():

@@ -19,19 +19,27 @@ from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, pla
 from ada_dynamics.bringup.arguments import assignments
 from ada_dynamics.bringup.console import Console
 from ada_dynamics.bringup.processes import params_text
-from ada_dynamics.bringup.setups import MECHANISMS
+from ada_dynamics.bringup.simulations import MECHANISMS
 from ada_dynamics.bringup.starter import Starter, program_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import CATALOGUE, start_of
 from ada_dynamics.model.load import load
-from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
-from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.simulation import Simulation
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file", "oracle", "idle"}
+
+
+def read_settings(node, values):
+    """The settings of a node, by what stands before their names; refuses what the node would refuse."""
+    found, left = {}, dict(values)
+    for prefix, cls in reversed(template.settings_of_nodes()[node]):  # those without a prefix come last
+        names = {prefix + one.name for one in fields_of(cls)} & set(left)
+        given = {name.removeprefix(prefix): left.pop(name) for name in names}
+        found[prefix, cls] = checked(cls, given, prefix=prefix)
+    assert left == {}
+    return found
 
 
 def executables(what):
@@ -57,15 +65,13 @@ def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
         for choice in argument.choices or (argument.default,):
             what = plan(setup, {argument.name: choice}, FULL)
             node = what.process("dynamics_node")
-            checked(DynamicsSettings, what.robot)
             assert node.name == "dynamics_node"
             assert not node.optional
-            for executable, settings in (("view_node", ViewSettings), ("oracle_node", OracleSettings)):
-                process = what.process(executable)
-                if process is not None:
-                    parameters = {**process.parameters, **process.given}
-                    parameters.pop("use_sim_time")
-                    checked(settings, parameters)
+            for process in what.processes:
+                if process.package == "ada_dynamics":
+                    values = dict(what.parameters(process.executable))
+                    values.pop("use_sim_time", None)
+                    read_settings(process.executable, values)
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
@@ -286,10 +292,12 @@ def test_the_file_to_start_from_fits_the_nodes_as_it_is_and_with_all_its_lines()
     text = path.read_text(encoding="utf-8")
     full = re.sub(r"(?m)^    # ", "    ", text).replace(": 1e-06", ": 0.000001")  # which YAML 1.1 takes for a text
     for content in (yaml.safe_load(text), yaml.safe_load(full)):
-        for settings, block in zip((DynamicsSettings, ViewSettings, OracleSettings), content.values(), strict=True):
-            values = {name: value for name, value in block["ros__parameters"].items() if "JOINT" not in name}
-            assert checked(settings, values) == settings()
-    assert set(values) == {one.name for one in fields_of(OracleSettings)}
+        assert list(content) == [f"/**/{node}" for node in template.settings_of_nodes()]
+        for key, block in content.items():
+            values = block["ros__parameters"]
+            for (_, cls), settings in read_settings(key.removeprefix("/**/"), values).items():
+                assert settings == cls()
+    assert set(values) == {one.name for one in fields_of(template.OracleSettings)}
 
 
 # --- the starter ------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.bringup import SETUPS, Machine, plan
 from ada_dynamics.bringup.pictures import PICTURES
-from ada_dynamics.bringup.rviz import DESCRIPTION, MARKERS, WRENCH, render, topics
+from ada_dynamics.bringup.rviz import DESCRIPTION, MARKERS, TARGET, WRENCH, render, topics
 from ada_dynamics.model.load import load
 
 yaml = pytest.importorskip("yaml")
@@ -22,6 +22,7 @@ FILES = [name for name in resources.names("config") if name.endswith(".rviz")]
 DISPLAYS = {
     "Axes": None,
     "Grid": None,
+    "InteractiveMarkers": None,
     "Marker": "Topic",
     "MarkerArray": "Topic",
     "Path": "Topic",
@@ -48,6 +49,8 @@ KEYS = {
     "Wrench": {"Accept NaN Values", "Alpha", "Arrow Width", "Force Arrow Scale", "Force Color", "History Length"}
     | {"Topic", "Torque Arrow Scale", "Torque Color"},
     "MarkerArray": {"Namespaces", "Topic"},
+    "InteractiveMarkers": {"Enable Transparency", "Interactive Markers Namespace", "Show Axes", "Show Descriptions"}
+    | {"Show Visual Aids"},
 }
 OF_ALL = {"Class", "Name", "Enabled", "Value"}
 
@@ -143,6 +146,8 @@ def test_robot_frames_wrenches_and_markers_are_shown(picture):
     assert displays_of(picture.file, "MarkerArray")[0]["Topic"]["Value"] == MARKERS
     wrenches = [display["Topic"]["Value"] for display in displays_of(picture.file, "Wrench")]
     assert wrenches == [f"{WRENCH}/{joint}" for joint in picture.joints]
+    targets = [display["Interactive Markers Namespace"] for display in displays_of(picture.file, "InteractiveMarkers")]
+    assert targets == ([TARGET] if picture.has_target else [])
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
@@ -155,10 +160,9 @@ def test_each_choice_of_robot_publishes_what_its_configuration_shows(setup):
         assert what.process("rviz2").arguments[1].endswith(f"config/{picture.file}")
         assert what.robot["world_frame"] == picture.fixed_frame
         assert what.robot["wrenches"] == list(picture.joints)
-        assert {f"{WRENCH}/{joint}" for joint in what.robot["wrenches"]} == set(topics(picture)) - {
-            DESCRIPTION,
-            MARKERS,
-        }
+        named = {name for name in topics(picture) if not name.startswith(f"{TARGET}/")}
+        assert {f"{WRENCH}/{joint}" for joint in what.robot["wrenches"]} == named - {DESCRIPTION, MARKERS}
+        assert (named != set(topics(picture))) == picture.has_target
         model = load(str(what.robot["robot"]))
         assert set(picture.joints) <= {*model.joint_names, *model.loop_names}
 

@@ -9,7 +9,16 @@ import sros2_policy
 
 from ada_dynamics.nodes.bag.selection import moves_robots
 
-NODES = ("dynamics_node", "oracle_node", "view_node", "record_node", "replay_node")
+NODES = (
+    "dynamics_node",
+    "oracle_node",
+    "view_node",
+    "controller_node",
+    "target_node",
+    "record_node",
+    "replay_node",
+)
+MOVERS = {"view_node", "controller_node", "target_node"}  # what they publish moves robots
 RULES = ("publish", "subscribe", "reply", "request")
 # What rclpy itself has in each node.
 PARAMETER_SERVICES = {
@@ -67,10 +76,11 @@ def test_each_node_may_do_what_rclpy_does_in_it(node):
     assert not sros2_policy.refused(node, "reply", {f"/{node}/{service}" for service in PARAMETER_SERVICES})
 
 
-def test_only_the_view_may_command_the_robot_and_only_robot_and_replay_may_publish_its_state():
+def test_only_view_controller_and_target_may_move_the_robot_and_only_robot_and_replay_may_publish_its_state():
     for node in NODES:
         published = sros2_policy.allowed(node, "publish")
-        assert any(moves_robots(topic) for topic in published) == (node == "view_node")
+        assert any(moves_robots(topic) for topic in published) == (node in MOVERS)
+        assert ("/joint_commands" in published) == (node in ("view_node", "controller_node"))
         assert ("/joint_states" in published) == (node in ("dynamics_node", "replay_node"))
         assert bool(sros2_policy.allowed(node, "request")) == (node == "view_node")
 

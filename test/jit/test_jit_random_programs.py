@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jit_examples import host_runs, kernel_of, reference, states
 
-from ada_dynamics.expr import absolute, cos, maximum, minimum, sin, sqrt, trace
+from ada_dynamics.expr import absolute, atan2, cos, maximum, minimum, sin, sqrt, trace
 
 # Every step keeps numbers near one and is continuous, so rounding cannot grow into a visible difference.
 _STEPS = {
@@ -21,6 +21,7 @@ _STEPS = {
     "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
     "sin": lambda a, b: sin(a + 0.5),
     "cos": lambda a, b: cos(b),
+    "atan2": lambda a, b: atan2(0.4 * a, 1.5 + b * b) + 0.3 * atan2(b, a + 60.0),
     "min": minimum,
     "max": maximum,
     "constant": lambda a, b: a * 0.75 - 0.25,

@@ -18,6 +18,7 @@ from ada_dynamics.expr import (
     PerLane,
     Traced,
     absolute,
+    atan2,
     cos,
     evaluate,
     lane_sum,
@@ -118,6 +119,7 @@ _STEPS = {
     "sqrt": lambda a, b: sqrt(absolute(a) + 0.25),
     "sin": lambda a, b: sin(a + 0.5),
     "cos": lambda a, b: cos(sin(b)),
+    "atan2": lambda a, b: atan2(0.4 * a, 1.5 + b * b) + 0.3 * atan2(b, a + 60.0),
     "max": maximum,
     "constant": lambda a, b: a * 0.75 - 0.25,
 }

@@ -6,7 +6,9 @@ import pytest
 from ada_dynamics.nodes import executables
 
 
-@pytest.mark.parametrize("name", ["dynamics_node", "oracle_node", "view_node", "record_node", "replay_node"])
+@pytest.mark.parametrize(
+    "name", ["controller_node", "dynamics_node", "oracle_node", "view_node", "record_node", "replay_node"]
+)
 def test_without_ros_an_executable_says_what_is_missing(name, monkeypatch, capsys):
     monkeypatch.setattr(executables, "find_spec", lambda _: None)
     monkeypatch.setattr(executables, "ros_problem", lambda: "rclpy is missing: pip install it.")

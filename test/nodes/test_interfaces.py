@@ -3,11 +3,9 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import threading
 from pathlib import Path
 
@@ -16,6 +14,8 @@ import pytest
 
 pytest.importorskip("rclpy")
 pytest.importorskip("rosidl_generator_py", reason="the generators come with the wheels of ROS 2")
+
+from linked_environment import builder, child_environment, definitions, environment_of_links, run, site_of
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.nodes.interfaces import toolchain
@@ -64,31 +64,6 @@ rclpy.try_shutdown()
 """
 
 
-def child_environment(**more):
-    # This process' Python came from wheels, too, and left marks that another environment's Python must not see.
-    marks = ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "PYTHONPATH", "CC", "CXX")
-    kept = {name: value for name, value in os.environ.items() if name not in marks}
-    return {**kept, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF", **more}
-
-
-def run(python, *arguments, code=0, **environment):
-    result = subprocess.run(
-        [str(python), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        env=child_environment(**environment),
-        cwd="/",
-    )
-    assert result.returncode == code, f"{arguments}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    return result.stdout + result.stderr
-
-
-def builder(*arguments):
-    return ("-m", "ada_dynamics.nodes.interfaces", *arguments)
-
-
 @pytest.fixture
 def fresh(tmp_path):
     """Python of a new environment that sees the wheels of this one through links, without what was built here."""
@@ -100,43 +75,6 @@ def built(tmp_path_factory):
     """Such an environment in which tf2_msgs was built, and what the builder said."""
     python = environment_of_links(tmp_path_factory.mktemp("built") / "venv")
     return python, run(python, *builder())
-
-
-def environment_of_links(root):
-    run(sys.executable, "-m", "venv", "--without-pip", root)
-    python = root / "bin/python"
-    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip())
-    here = Path(sys.prefix)
-    link_all(Path(sysconfig.get_path("platlib")), site)
-    link_all(here / "lib", root / "lib", "python")
-    link_all(here / "include", root / "include", "python")
-    link_all(here / "share", root / "share", "ament_index")
-    shutil.copytree(here / "share/ament_index", root / "share/ament_index")
-    for path in (root / "share/ament_index").rglob("tf2_msgs"):
-        path.unlink()
-    return python
-
-
-def link_all(source, target, but=" "):
-    target.mkdir(parents=True, exist_ok=True)
-    for path in source.iterdir():
-        if not path.name.startswith((but, "tf2_msgs", "libtf2_msgs")) and not (target / path.name).exists():
-            (target / path.name).symlink_to(path)
-
-
-def site_of(python):
-    (site,) = python.parents[1].glob("lib/python3*/site-packages")
-    return site
-
-
-def definitions(folder, **packages):
-    """A folder of packages: name="kind/Type.kind" and its text."""
-    for package, files in packages.items():
-        for name, text in files.items():
-            path = folder / package / name.rsplit(".", 1)[1] / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-    return folder
 
 
 @needs_compilers

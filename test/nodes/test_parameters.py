@@ -17,7 +17,7 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters,
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
-from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides  # noqa: E402
+from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings  # noqa: E402
 from ada_dynamics.settings import setting  # noqa: E402
 
 
@@ -312,3 +312,37 @@ def test_the_node_itself_can_change_them(ros):
     parameters = Parameters(node, Rates)
     assert node.set_parameters([Parameter("physics_rate", value=50)])[0].successful
     assert parameters.value.physics_rate == 50.0
+
+
+def test_parameters_may_go_and_others_come_once_a_change_holds(ros):
+    node = ros.node("chooser", parameter_overrides=[Parameter("b.stiffness", value=7.0)])
+    groups = {}
+
+    @dataclass(frozen=True)
+    class Choice:
+        which: str = setting("a", "which part", choices=("a", "b"))
+
+    def choose(new: Choice) -> None:
+        for group in groups.values():
+            group.close()
+        groups.clear()
+        groups[new.which] = Parameters(node, Gains, prefix=new.which)
+
+    Parameters(node, Choice, on_done=choose)
+    groups["a"] = Parameters(node, Gains, prefix="a")
+    assert start_settings(node, Gains, prefix="b").stiffness == 7.0, "known before it is declared"
+    (done,) = node.set_parameters([Parameter("which", value="b")])
+    assert done.successful
+    assert node.get_parameter("which").value == "b"
+    assert node.get_parameter("b.stiffness").value == 7.0
+    assert not node.has_parameter("a.stiffness")
+    (done,) = node.set_parameters([Parameter("b.damping", value=-1.0)])
+    assert not done.successful and "b.damping" in done.reason
+    (done,) = node.set_parameters([Parameter("which", value="a")])
+    assert done.successful and not node.has_parameter("b.stiffness")
+
+
+def test_a_wrong_name_behind_a_prefix_is_refused_with_near_names(ros):
+    node = ros.node("chooser", parameter_overrides=[Parameter("b.stifness", value=7.0)])
+    with pytest.raises(InputError, match=r"b\.stiffness"):
+        start_settings(node, Gains, prefix="b")

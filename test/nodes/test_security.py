@@ -96,12 +96,21 @@ def test_the_view_has_exactly_what_its_policy_allows(ros):
         assert not sros2_policy.unused("view_node", rule, names | _VIEW_AT_TIMES), rule
 
 
+def test_the_target_has_exactly_what_its_policy_allows(ros):
+    from ada_dynamics.nodes.target_node import TargetNode
+
+    ros.add(TargetNode(context=ros.context, parameter_overrides=[SIM_TIME]))
+    compare(ros, "target_node")
+
+
 def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros, tmp_path):
     pytest.importorskip("mcap")
     from ada_dynamics.nodes.record_node import RecordNode
 
-    published = {name for node in ("dynamics_node", "view_node") for name in sros2_policy.allowed(node, "publish")}
-    published |= {"/oracle_node/differences", "/joint_trajectory"}
+    nodes = ("dynamics_node", "view_node", "controller_node")
+    published = {name for node in nodes for name in sros2_policy.allowed(node, "publish")}
+    published |= {"/oracle_node/differences", "/joint_trajectory", "/controller_node/joint_trajectory"}
+    published -= {"/controller_node/transition_event"}
     for name in published - {"/rosout", "/parameter_events", "/diagnostics"}:
         ros.publisher(Clock if name == "/clock" else Float64, name.replace("*", "s1"))
     options = [Parameter("path", value=str(tmp_path / "run.mcap")), SIM_TIME]

@@ -63,11 +63,14 @@ class Solver(NamedTuple):
     correct: Callable[[Sequence[Scalar], Sequence[Scalar]], Closed] | None = None
 
 
-def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
-    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too."""
+def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = None) -> Solver:
+    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too.
+
+    `smallest` is the pivot, of a typical one, below which the guards stop it; by default as far as digits allow.
+    """
     algorithm = "kkt" if name == "late" else name.split()[0]
     plan = plans.candidates.get(name, plans.late)
-    threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
+    threshold = smallest or (LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD)
     short = for_efforts(tree)
 
     def run(*state: Any, **added: Any) -> Closed:
@@ -81,7 +84,7 @@ def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
         return chosen(replace(short, gravity=(0.0, 0.0, 0.0)), q, rest, rest, plan, rates=residuals)
 
     def guards(found: Closed) -> list[Scalar]:
-        return _pivot_guards(tree, plans, plan, found, threshold)
+        return _pivot_guards(tree, plans, plan, found, threshold, smallest or LATE_THRESHOLD)
 
     return Solver(name.replace(" ", "_"), plan, run, guards, correct)
 
@@ -133,14 +136,16 @@ def _digest(tree: Tree, plans: Plans, plan: Plan) -> str:
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def _pivot_guards(tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float) -> list[Scalar]:
+def _pivot_guards(
+    tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float, of_product: float
+) -> list[Scalar]:
     guards: list[Scalar] = []
     if plan.compliance:
         # Of dependent conditions some pivots are as small as the compliance; the product of all tells a singular pose.
         left: Scalar = 1.0
         for pivot, typical in zip(closed.pivots, plans.typical, strict=True):
             left = product(left, product(pivot, 1.0 / typical))
-        right: Scalar = LATE_THRESHOLD * plans.determinant
+        right: Scalar = of_product * plans.determinant
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             right = product(right, product(inverse, typical))
         guards.append(minus(left, right))

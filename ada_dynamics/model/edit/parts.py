@@ -47,6 +47,10 @@ class Parts:
 
     def build(self) -> Model:
         """The model of these parts, checked."""
+        return self.builder().build(self.base, self.gravity)
+
+    def builder(self) -> Builder:
+        """A builder that holds these parts."""
         builder = Builder(self.name)
         for link in self.links.values():
             add_link(builder, link)
@@ -56,7 +60,7 @@ class Parts:
             add_loop(builder, loop)
         if self.actuated is not None:
             builder.actuated(self.actuated)
-        return builder.build(self.base, self.gravity)
+        return builder
 
     def name_actuated(self, names: Iterable[str]) -> None:
         """Spell out which joints have motors, before joints come or go."""

@@ -18,6 +18,7 @@ from ada_dynamics.model.mechanisms.random_mechanism import random_mechanism
 from ada_dynamics.model.mechanisms.ring import ring
 from ada_dynamics.model.mechanisms.six_bar import stephenson_six_bar, watt_six_bar
 from ada_dynamics.model.mechanisms.slider_crank import slider_crank
+from ada_dynamics.model.mechanisms.standing import hoap2_reaching, hoap2_standing
 from ada_dynamics.model.mechanisms.stewart import stewart
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "five_bar",
     "four_bar",
     "hexa",
+    "hoap2_reaching",
+    "hoap2_standing",
     "ladder",
     "parallel_gripper",
     "random_mechanism",

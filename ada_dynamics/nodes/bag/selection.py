@@ -10,6 +10,8 @@ CHATTER = ("/rosout", "/parameter_events")  # taken only where they are named
 COMMANDS = (
     "joint_commands",
     "joint_trajectory",
+    "joint_reference",
+    "pose_reference",
     "external_wrench",
     "set_state",
 )  # last names of topics that move robots

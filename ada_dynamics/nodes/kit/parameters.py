@@ -55,6 +55,7 @@ class Parameters(Generic[S]):
         *,
         prefix: str = "",
         on_change: Callable[[S, S], None] | None = None,
+        on_done: Callable[[S], None] | None = None,
     ) -> None:
         """Declare the parameters, with the values that the node was started with.
 
@@ -65,23 +66,29 @@ class Parameters(Generic[S]):
             on_change: called with the old and the new settings before these hold; what it raises as AdaError is the
                 refusal that the caller gets. Where a later check of the same request refuses, it is called again with
                 new and old exchanged.
+            on_done: called with the new settings once they hold; here other parameters may come and go.
 
         Raises:
             InputError: a start value is not allowed.
         """
         self.cls = cls
         self.prefix = prefix + "." if prefix else ""
-        self.on_change = on_change
+        self.on_change, self.on_done = on_change, on_done
         self.settings = {self.prefix + one.name: one for one in fields_of(cls)}
-        overrides = _overrides(node)
-        given = {name: overrides[name].value for name in self.settings if name in overrides}
-        for name, value in given.items():
-            if value is None and self.settings[name].kind in ("floats", "strs"):
-                given[name] = []  # rcl reads an empty list as "not set"
-        self.value = self.checked(given)
+        self._node = weakref.ref(node)
+        self.value = start_settings(node, cls, prefix=prefix)
         for name, value in self.typed(self.value).items():
             _declare(node, name, value, self.settings[name])
         _Changes.of(node).groups.append(self)
+
+    def close(self) -> None:
+        """Undeclare the parameters; `value` stays what it was."""
+        node: Any = self._node()
+        _Changes.of(node).groups.remove(self)
+        for name, one in self.settings.items():
+            if one.read_only:  # to be declared anew later, such a one must be able to go
+                node._descriptors[name].read_only = False
+            node.undeclare_parameter(name)
 
     def checked(self, values: dict[str, Any]) -> S:
         """The present settings (the defaults, before there are any) with some values, by full names, replaced."""
@@ -92,6 +99,29 @@ class Parameters(Generic[S]):
     def typed(self, settings: S) -> dict[str, Value]:
         """The values of settings by full names."""
         return {self.prefix + name: value for name, value in as_mapping(settings).items()}
+
+
+def start_settings(node: Node, cls: type[S], *, prefix: str = "") -> S:
+    """Settings with the values that a node was started with, whether they are declared or not.
+
+    Args:
+        node: see `Parameters`.
+        cls: likewise.
+        prefix: likewise.
+
+    Raises:
+        InputError: a start value is not allowed.
+    """
+    before = prefix + "." if prefix else ""
+    overrides = _overrides(node)
+    known = {before + one.name: one for one in fields_of(cls)}
+    # All names that begin so, for nobody else looks for wrong ones among them.
+    names = [name for name in overrides if name in known or (before and name.startswith(before))]
+    given = {name.removeprefix(before): overrides[name].value for name in names}
+    for one in known.values():
+        if one.kind in ("floats", "strs") and given.get(one.name, ()) is None:
+            given[one.name] = []  # rcl reads an empty list as "not set"
+    return checked(cls, given, prefix=before)
 
 
 class _Request(NamedTuple):
@@ -185,8 +215,12 @@ class _Changes:
 
     def _commit(self, parameters: Sequence[Parameter]) -> None:
         request = self._request(parameters)
-        for group, new in request.changes if request is not None else []:
+        changes = request.changes if request is not None else []
+        for group, new in changes:
             group.value = new
+        for group, new in changes:
+            if group.on_done is not None:
+                group.on_done(new)
 
     def _request(self, parameters: Sequence[Parameter]) -> _Request | None:
         """What `_rewrite` made of this request; None for a declaration, which rclpy does not show to it."""

@@ -36,6 +36,14 @@ class DynamicsSettings:
     gravity: tuple[float, ...] = setting(
         (), "gravity vector in the world; empty: the robot's own", unit="m/s^2", read_only=True
     )
+    rotor_inertia: float = setting(
+        0.0,
+        "of each motor, as seen at its joint, beside what the robot's description has",
+        unit="kg m^2, kg",
+        lower=0.0,
+        upper=1e3,
+        read_only=True,
+    )
     contact: str = setting(
         AUTO, "ground at height 0; auto: under floating robots with weight", choices=(AUTO, "on", "off"), read_only=True
     )

@@ -17,7 +17,7 @@ T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known
 MOST_BEHIND = 0.2  # [s] by which the physics may be behind a clock that it follows before it gives the time up
 PATIENCE = 5.0  # [s] that the physics thread has for what somebody waits for
-REST = 0.1  # [s] between two states told while nothing moves
+REST = 0.04  # [s] between two states told while nothing moves: who watches over them shall not think it dead
 _FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
 
 

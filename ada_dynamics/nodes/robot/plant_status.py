@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
-from ada_dynamics.nodes.kit.periods import PeriodSummary
+from ada_dynamics.nodes.kit.period_status import MOST_MISSED, period_values, since
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.robot.plant_loop import PlantLoop
 
-MOST_MISSED = 1e-3  # share of the periods in one report that may be late before it is said
 WIDEST_GAP = 1e-6  # [m, rad] of a loop
-_MS = 1e3
 
 
 class PhysicsStatus:
@@ -29,23 +26,12 @@ class PhysicsStatus:
         """The report."""
         loop = self._loop
         summary = loop.loop.statistics.summary()
-        new, self._before = _since(self._before, summary), summary
+        new, self._before = since(self._before, summary), summary
         values: dict[str, object] = {
             "simulated time [s]": loop.latest.t,
             "steps": loop.latest.step,
             "real-time factor": loop.factor,
-            "wake-ups": summary.count,
-            "missed periods": summary.missed,
-            "time given up [s]": summary.slipped_s,
-            "period p50 [ms]": summary.period_p50 * _MS,
-            "period p99 [ms]": summary.period_p99 * _MS,
-            "period p99.9 [ms]": summary.period_p999 * _MS,
-            "period max [ms]": summary.period_max * _MS,
-            "late p50 [ms]": summary.late_p50 * _MS,
-            "late p99 [ms]": summary.late_p99 * _MS,
-            "late p99.9 [ms]": summary.late_p999 * _MS,
-            "late max [ms]": summary.late_max * _MS,
-            "measured over [s]": summary.since_s,
+            **period_values(summary),
             "clock": "monotonic",
         }
         if loop.jumps:
@@ -62,16 +48,6 @@ class PhysicsStatus:
         if new.missed > MOST_MISSED * max(new.count, 1):
             return Status(Level.WARN, f"{new.missed} periods missed since the last report, and made up for", values)
         return Status(Level.OK, "in time", values)
-
-
-def _since(before: PeriodSummary, after: PeriodSummary) -> PeriodSummary:
-    """Counts of a summary since an earlier one."""
-    return replace(
-        after,
-        count=after.count - before.count,
-        missed=after.missed - before.missed,
-        slipped_s=after.slipped_s - before.slipped_s,
-    )
 
 
 def loop_status(loop: PlantLoop) -> Callable[[], Status]:

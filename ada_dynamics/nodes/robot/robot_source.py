@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.robot.dynamics_settings import AUTO, DynamicsSettings
@@ -32,7 +35,22 @@ def load_robot(settings: DynamicsSettings, description: str | None = None) -> Mo
     if gravity is not None and (len(gravity) != 3 or not np.isfinite(gravity).all()):
         raise InputError(f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2], or empty.")
     base = None if settings.base == AUTO else settings.base
-    return load(description or settings.robot, base=base, gravity=gravity, loops=settings.loops or None)
+    model = load(description or settings.robot, base=base, gravity=gravity, loops=settings.loops or None)
+    return with_rotors(model, settings.rotor_inertia) if settings.rotor_inertia else model
+
+
+def with_rotors(model: Model, inertia: float) -> Model:
+    """The robot with heavier motors.
+
+    Args:
+        model: the robot.
+        inertia: of each motor as seen at its joint, added to what it has [kg m^2, kg].
+    """
+    parts = Parts.of(model)
+    for name in motor_joints(model):
+        joint = parts.joints[name]
+        parts.joints[name] = replace(joint, armature=joint.armature + inertia)
+    return parts.build()
 
 
 def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:

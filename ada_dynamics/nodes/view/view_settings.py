@@ -34,3 +34,9 @@ class ViewSettings:
         "sliders that put the robot into a pose (PLANT/set_state), rather than command its motors",
         read_only=True,
     )
+    controller: str = setting(
+        "controller_node", "node whose target is shown and dragged, where it follows one", read_only=True
+    )
+    target_link: str = setting(
+        "", "link that the controller's target pose is for; empty: how far it is away is not told", read_only=True
+    )

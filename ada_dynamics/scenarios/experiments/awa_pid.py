@@ -5,6 +5,8 @@ What the gains mean: sec. 2.4 says that the control sets the motor's target spee
 and a largest torque by which that speed is reached. So u(t) is a speed [rad/s], K_p is in 1/s, T_i and T_d in seconds,
 angles in radians (the unit of ODE, sec. 2.2). ODE reaches the speed within one step by a constraint; here a speed servo
 of finite gain does, τ = k (u - θ̇) with |τ| at most the servo's, which an engine without that constraint can run too.
+
+Eq. 1 itself is that of `ada_controllers.pid`; here its derivative is the difference over the last period.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_controllers.pid import equation
 from ada_dynamics.errors import InputError
 
 Array = NDArray[np.float64]
@@ -43,16 +46,19 @@ class Pid:
                 raise InputError(f"{name} is {value}; it must be positive.")
         self.gains = gains
         self.period = period
-        self._integral = np.zeros(count)
+        self._equation = equation(count)
+        self._gains = [np.full(count, value) for value in (gains.kp, gains.kp / gains.ti, gains.td)]
+        self._dt = np.array([period])
+        self._sums = np.zeros(count)  # (K_p / T_i) ∫ e dτ
         self._before: Array | None = None
 
     def target_speed(self, error: Array) -> Array:
         """u of eq. 1 [rad/s]; the derivative is that over the last period."""
-        g = self.gains
         slope = np.zeros_like(error) if self._before is None else (error - self._before) / self.period
-        self._integral = self._integral + error * self.period
+        u: Array
+        u, self._sums = self._equation(error, slope, self._sums, *self._gains, self._dt)
         self._before = error
-        return g.kp * (error + self._integral / g.ti + g.td * slope)
+        return u
 
     def torque(self, desired: Array, angles: Array, rates: Array) -> Array:
         """Torques for the next period [N m].

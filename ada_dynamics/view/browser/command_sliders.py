@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,6 @@ from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.page import Page, SharedNumber
-from ada_dynamics.view.browser.plant import Plant
 
 Array = NDArray[np.float64]
 
@@ -25,18 +25,29 @@ LEAD = 0.5  # [rad] or [m] that a command may be ahead of its joint
 _SHOWN = 0.2  # [s] between looks at the joints while nothing is commanded
 
 
+class Commanded(Protocol):
+    """Who gets the positions."""
+
+    def command(self, positions: Mapping[str, float] | None) -> None:
+        """Positions by joint; None ends the commands. InputError where nobody listens."""
+
+
 class CommandSliders:
     """A slider per motor, and a box that says whether they command."""
 
-    def __init__(self, page: Page, model: Model, plant: Plant) -> None:
+    def __init__(
+        self, page: Page, model: Model, plant: Commanded, title: str = "joint commands", box: str = "command"
+    ) -> None:
         """Add them to the page.
 
         Args:
             page: to draw on.
             model: the robot; its motors with one position get sliders.
             plant: that is commanded.
+            title: above the sliders.
+            box: what stands beside the box.
         """
-        self._page, self._plant = page, plant
+        self._page, self._plant, self._title = page, plant, title
         self._names = [n for n in model.actuated if model.joints[n].nq == model.joints[n].nv == 1]
         self._is_angle = np.array([model.joints[n].kind != Prismatic.kind for n in self._names], dtype=bool)
         self._places = np.array([model.q_index(n).start for n in self._names], dtype=np.intp)
@@ -49,8 +60,9 @@ class CommandSliders:
         self._numbers: list[SharedNumber] = []
         if not self._names:
             return
-        with page.gui.add_folder("joint commands", expand_by_default=False):
-            self.box = page.gui.add_checkbox("command", False, hint="motors go where the sliders are")
+        self._folder = page.gui.add_folder(title, expand_by_default=False)
+        with self._folder:
+            self.box = page.gui.add_checkbox(box, False, hint="motors go where the sliders are")
             for i, name in enumerate(self._names):
                 self._add(i, name, float(model.lower[self._places[i]]), float(model.upper[self._places[i]]))
         page.when(self.box, lambda: self.switch(bool(self.box.value)))
@@ -63,6 +75,14 @@ class CommandSliders:
         slider = self._page.gui.add_slider(f"{name} [{unit}]", low, max(high, low + step), step, low, disabled=True)
         self.sliders.append(slider)
         self._numbers.append(SharedNumber(slider))
+
+    def offer(self, is_offered: bool) -> None:
+        """Show them, or hide them, and command no more then."""
+        if not self._names or self._folder.visible == is_offered:
+            return
+        self._folder.visible = is_offered
+        if not is_offered:
+            self.end("there is somebody else to command")
 
     def switch(self, is_on: bool) -> None:
         """Begin to command where the joints are now, or end."""
@@ -80,7 +100,7 @@ class CommandSliders:
         """Command no more, and say why."""
         if self.is_on:
             self.switch(False)
-            self._page.say(f"joint commands are off: {reason}")
+            self._page.say(f"{self._title} are off: {reason}")
 
     def tick(self, q: Array) -> None:
         """Once a frame.

@@ -17,6 +17,7 @@ from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.builder import BASES, ROOT_JOINT
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.view.browser.follower import Follower
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plant import Plant
 from ada_dynamics.view.browser.remote_robot import RemoteRobotPage
@@ -40,7 +41,15 @@ class Wanted(NamedTuple):
 class RemotePage:
     """A page that shows whatever robot a plant has at the time."""
 
-    def __init__(self, page: Page, plant: Plant, *, base: str = AUTO, pose_sliders: bool = False) -> None:
+    def __init__(
+        self,
+        page: Page,
+        plant: Plant,
+        *,
+        base: str = AUTO,
+        pose_sliders: bool = False,
+        follower: Follower | None = None,
+    ) -> None:
         """Say what is waited for.
 
         Args:
@@ -48,8 +57,9 @@ class RemotePage:
             plant: that moves the robot.
             base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
             pose_sliders: sliders that put the robot into a pose, rather than command its motors.
+            follower: the controller that moves the robot, if there may be one.
         """
-        self.page, self.plant = page, plant
+        self.page, self.plant, self._follower = page, plant, follower
         self.robot: RemoteRobotPage | None = None
         self.problem = ""  # why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
@@ -157,7 +167,7 @@ class RemotePage:
         if isinstance(seen, SeenState) and _sizes(seen) != _sizes_of(dynamics.model):
             seen = None
         try:
-            self.robot = RemoteRobotPage(self.page, self.plant, dynamics, seen, self._pose_sliders)
+            self.robot = RemoteRobotPage(self.page, self.plant, dynamics, seen, self._pose_sliders, self._follower)
         except AdaError as problem:  # such as a mesh or a kernel that is not to be had
             self._refuse(str(problem))
             return

@@ -15,6 +15,8 @@ from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.command_sliders import CommandSliders
+from ada_dynamics.view.browser.follower import Follower
+from ada_dynamics.view.browser.joint_targets import JointTargets
 from ada_dynamics.view.browser.marks_layer import MarksPanel
 from ada_dynamics.view.browser.motion_page import PUSH, SPEEDS, MotionPage
 from ada_dynamics.view.browser.page import Page
@@ -23,6 +25,7 @@ from ada_dynamics.view.browser.pose_sliders import PoseSliders
 from ada_dynamics.view.browser.posing import Knob, Posing
 from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import Seen, SeenMotion, SeenState, pose_of
+from ada_dynamics.view.browser.target_gizmo import TargetGizmo
 
 Array = NDArray[np.float64]
 
@@ -36,7 +39,13 @@ class RemoteRobotPage(MotionPage):
     """Controls and plots beside a robot that moves elsewhere."""
 
     def __init__(
-        self, page: Page, plant: Plant, dynamics: Dynamics, seen: Seen | None, has_pose_sliders: bool = False
+        self,
+        page: Page,
+        plant: Plant,
+        dynamics: Dynamics,
+        seen: Seen | None,
+        has_pose_sliders: bool = False,
+        follower: Follower | None = None,
     ) -> None:
         """Draw the robot.
 
@@ -46,11 +55,14 @@ class RemoteRobotPage(MotionPage):
             dynamics: of its model.
             seen: of its state, if anything was.
             has_pose_sliders: sliders that put the robot into a pose, rather than command its motors.
+            follower: the controller that moves it, if there may be one.
         """
         model = dynamics.model
-        self.plant, self.seen = plant, seen
+        self.plant, self.seen, self.follower = plant, seen, follower
         self.motion = SeenMotion()
         self.commands: CommandSliders | None = None
+        self.targets: JointTargets | None = None
+        self.gizmo: TargetGizmo | None = None
         self.pose_sliders: PoseSliders | None = None
         self.t, self.q = 0.0, model.neutral()
         self.v: Array | None = None
@@ -91,15 +103,24 @@ class RemoteRobotPage(MotionPage):
         self.is_playing = not lost and (self._answer if believed else self.motion.is_going_on)
         if self._pull is not None:
             self._pull_on(PUSH)
-        if self.commands and lost:
-            self.commands.end(f"{self.plant.name} sends no state")
-        elif self.commands:
-            self.commands.tick(self.q)
+        self._tick_sliders(lost)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
             self.pose_sliders.posing.q = self.q.copy()
         if (is_new and self.page.is_looked_at) or now - self._drawn_at > _IDLE:
             self.show()
         self.marks.tick()
+        if self.gizmo:
+            self.gizmo.tick(self.scene.poses)
+
+    def _tick_sliders(self, lost: bool) -> None:
+        """Joints are told where to go by a controller, where there is one."""
+        if self.commands and lost:
+            self.commands.end(f"{self.plant.name} sends no state")
+        elif self.commands:
+            self.commands.offer(self.follower is None or not self.follower.is_there)
+            self.commands.tick(self.q)
+        if self.targets:
+            self.targets.tick(self.q)
 
     def _read(self, model: Model, seen: Seen) -> bool:
         """Take a state over; whether it differs from the last one."""
@@ -202,6 +223,9 @@ class RemoteRobotPage(MotionPage):
     def _add_own(self, gui: Any) -> None:
         self.com.value = True
         self.marks = MarksPanel(self.page, self.plant)
+        if self.follower is not None:
+            self.gizmo = TargetGizmo(self.page, self.follower, self.scene.size)
+            self.targets = JointTargets(self.page, self.model, self.follower)
         if not self._has_pose_sliders:
             self.commands = CommandSliders(self.page, self.model, self.plant)
             return
@@ -232,6 +256,8 @@ class RemoteRobotPage(MotionPage):
         self._is_closed = True
         self.plant.command(None)
         self.marks.close()
+        if self.gizmo:
+            self.gizmo.remove()
         self.page.clear()
         self.scene.remove()
 

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Balance of a humanoid that is pushed at a shoulder or a hand: the strategies of Takahashi 2012, sec. 6.3.
+
+For HOAP-2 with hips and ankles whose feet are fixed to the ground. Joints 1 to 5 are the right leg's (hip about z, x
+and y, ankle about y and x), 6 to 10 the left one's. All joints turn about +x, +y or +z here, so both legs bend forward
+for the same sign. The document's pitch joints of the two legs point in opposite directions: its mean ankle angle
+(θ_9 - θ_4)/2 is (θ_4 + θ_9)/2 here. Eq. 6.7 is to move the right ankle against the left one, so that the legs scissor
+and the upper body turns about z, and so it is taken in these axes; in the document's own it would do the opposite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from ada_controllers.ankle_hip_model import AnkleHipModel
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.controller import Controller
+from ada_controllers.loop_conditions import carried_weight
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.spring_damper import spring_efforts
+from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.variable_gains import between, share, turned
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
+from ada_dynamics.settings import setting
+from ada_dynamics.simulation.control import CompiledController
+from ada_dynamics.spatial.scalar import Scalar
+
+JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
+TRUNK = "body"
+Strategy = Literal["upper_body_rotation", "combined", "springs"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Gains of a strategy by joint, and how they change with the turn of the upper body.
+
+    Attributes:
+        stiffness: k_p of joints 1 to 10 [N m/rad].
+        damping: k_d [N m s/rad].
+        turned_stiffness: k_p at the full angle.
+        turned_damping: k_d there.
+        axis: about which the upper body turns: z is the document's angle α, y its β.
+    """
+
+    stiffness: tuple[float, ...]
+    damping: tuple[float, ...]
+    turned_stiffness: tuple[float, ...]
+    turned_damping: tuple[float, ...]
+    axis: Literal["y", "z"]
+
+
+def _by_joint(common: float, **own: float) -> tuple[float, ...]:
+    """Gains of all joints, and other ones for `j3` and the like."""
+    return tuple(own.get(f"j{i}", common) for i in range(1, 11))
+
+
+# Sec. 6.3.1: springs and dampers of all joints (eq. 6.6), without eq. 6.7; dampers of joints 1, 6, 4 and 9 grow.
+_SPRINGS = Preset(
+    stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j4=0.3, j9=0.3),
+    damping=_by_joint(1.5, j1=0.03, j6=0.03, j4=0.03, j9=0.03),
+    turned_stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j4=0.3, j9=0.3),
+    turned_damping=_by_joint(1.5, j1=0.5, j6=0.5, j4=3.5, j9=3.5),
+    axis="z",
+)
+PRESETS: Mapping[str, Preset] = {
+    "springs": _SPRINGS,
+    # Sec. 6.3.1: stiffer hips about y, the right ankle by eq. 6.7.
+    "upper_body_rotation": Preset(
+        stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j9=0.3, j3=5.0, j8=5.0, j4=0.0),
+        damping=_by_joint(1.5, j1=0.03, j6=0.03, j9=0.03, j3=0.5, j8=0.5, j4=0.0),
+        turned_stiffness=_by_joint(1.5, j1=0.3, j6=0.3, j9=0.3, j3=5.0, j8=5.0, j4=0.0),
+        turned_damping=_by_joint(1.5, j1=0.5, j6=0.5, j9=3.5, j3=0.5, j8=0.5, j4=0.0),
+        axis="z",
+    ),
+    # Sec. 6.3.2: soft joints, the left ankle by eqs. 6.12 and 6.13 and a spring that grows with the extension β.
+    "combined": Preset(
+        stiffness=_by_joint(0.5),
+        damping=_by_joint(0.05),
+        turned_stiffness=_by_joint(0.5, j9=5.0),
+        turned_damping=_by_joint(0.05, j9=2.0),
+        axis="y",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class BalanceSettings:
+    """The strategy, and what the document leaves open or found by trial."""
+
+    strategy: str = setting(
+        "combined",
+        "upper_body_rotation (smaller pushes), combined (rotation with extension and flexion), springs (eq. 6.6 alone)",
+        choices=tuple(PRESETS),
+    )
+    carry_weight: bool = setting(
+        True,
+        "whether the motors carry the weight beside it, as eq. 6.3 takes for granted; without it the robot falls over",
+    )
+    full_angle: float = setting(
+        0.785, "turn of the upper body at which the variable gains are at their end", unit="rad", lower=1e-3, upper=1.5
+    )
+    right_ankle_stiffness: float = setting(5.0, "k_p4 of eq. 6.7", unit="N m/rad", lower=0.0)
+    right_ankle_damping: float = setting(0.5, "k_d4 of eq. 6.7", unit="N m s/rad", lower=0.0)
+    ankle_gain: float = setting(50.0, "k_a of eq. 6.13", unit="N m s/rad", lower=0.0)
+    gain_scale: float = setting(1.0, "factor on the springs and dampers of eq. 6.6", lower=0.0)
+
+
+class Balance(Controller[BalanceSettings]):
+    """Springs and dampers that give way to a push and bring the robot back, and an ankle that keeps its feet flat."""
+
+    NAME = "balance"
+    SUMMARY = "balance of HOAP-2 against pushes at shoulder or hand: two human strategies"
+    KIND = "effort"
+    REFERENCES = (JointReference,)
+    SETTINGS = BalanceSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: BalanceSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        self._refuse_other_robots()
+        self._order = [self.joints.index(name) for name in JOINTS]  # of joint_1, ... among the commanded ones
+        self.ankle_hip = ankle_hip_model(model)
+        self._compiled = compiled(
+            "balance", {"q": model.nq, "v": model.nv, "position": len(JOINTS), "velocity": len(JOINTS)}, self._equations
+        )
+        self._zero = np.zeros(len(JOINTS))
+        self._told = {"upper_body": np.zeros(2), "ankle": np.zeros(2)}
+
+    def _commanded_joints(self) -> tuple[str, ...]:
+        missing = [name for name in JOINTS if name not in self.model.joints]
+        return () if missing else super()._commanded_joints()
+
+    def _refuse_other_robots(self) -> None:
+        model = self.model
+        is_fixed = all(body.parent != WORLD or body.joint.nv == 1 for body in model.tree.bodies)
+        if set(self.joints) != set(JOINTS) or model.nv != len(JOINTS) or TRUNK not in model.links or not is_fixed:
+            raise InputError(
+                f"{self.NAME}: robot {model.name!r} is none that stands on two legs of five joints, {JOINTS[0]} to "
+                f"{JOINTS[-1]}, with a link {TRUNK!r}; take 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
+                "may be another one with joints of these names, such as 'hoap2_10dof'."
+            )
+        if len(model.loop_names) != 1:
+            raise InputError(
+                f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; it must stand on one foot by "
+                "its base and on the other one by a loop, as 'hoap2_standing' does."
+            )
+
+    def _equations(self, q: Vector, v: Vector, position: Vector, velocity: Vector) -> dict[str, Any]:
+        """The law over generic scalars; vectors of the reference in the order of `joints`."""
+        own, tree = self.settings, self.model.tree
+        preset = PRESETS[own.strategy]
+        roles = self._order
+        x, rate = [q[self.q_index[k]] for k in roles], [v[self.v_index[k]] for k in roles]
+        rest, moving = [position[k] for k in roles], [velocity[k] for k in roles]
+        yaw, pitch = turned(tree, q, TRUNK, "z"), turned(tree, q, TRUNK, "y")
+        part = share(yaw if preset.axis == "z" else pitch, own.full_angle)
+        springs = _scaled(own.gain_scale, preset.stiffness, preset.turned_stiffness, part)
+        dampers = _scaled(own.gain_scale, preset.damping, preset.turned_damping, part)
+        tau = spring_efforts(springs, dampers, rest, moving, x, rate)
+        ankle: tuple[Scalar, Scalar] = (0.0, 0.0)
+        if own.strategy == "upper_body_rotation":
+            # eq. 6.7
+            tau[3] = -own.right_ankle_stiffness * (x[8] - rest[8]) - own.right_ankle_damping * rate[8]
+        elif own.strategy == "combined":
+            a, h1, h2 = 0.5 * (x[8] + x[3]), x[5], x[7]
+            wanted = self.ankle_hip.ankle_per_hip((a, h1, h2)) * rate[7]  # eq. 6.12
+            ankle = (wanted, 0.5 * (rate[8] + rate[3]))
+            tau[8] = tau[8] + own.ankle_gain * (ankle[0] - ankle[1])  # eq. 6.13
+        weight = carried_weight(tree, q) if own.carry_weight else (0.0,) * len(tau)
+        efforts: list[Scalar] = [0.0] * len(tau)
+        for k, effort in zip(roles, tau, strict=True):
+            efforts[k] = effort + weight[self.v_index[k]]
+        return {"tau": efforts, "upper_body": [yaw, pitch], "ankle": list(ankle)}
+
+    def _law(self, state: State, time: float) -> Command:
+        wanted = cast(JointReference, self.reference)
+        velocity = self._zero if wanted.velocity is None else wanted.velocity
+        tau, upper_body, ankle = self._compiled(state.q, state.v, wanted.position, velocity)
+        self._told = {"upper_body": upper_body, "ankle": ankle}
+        return Command(effort=tau)
+
+    def signals(self) -> dict[str, Array]:
+        """`upper_body`: its angles about z (α) and y (β) [rad]; `ankle`: θ̇_a^ref of eq. 6.12 and θ̇_a [rad/s]."""
+        return self._told
+
+    def continuous(self, reference: JointReference) -> CompiledController:
+        """The law for a fixed reference as part of the equations of motion, for sweeps; limits do not count."""
+        self.check(reference)
+        zero = self._zero if reference.velocity is None else reference.velocity
+        position, velocity = tuple(reference.position.tolist()), tuple(zero.tolist())
+
+        def law(_: Scalar, q: Vector, v: Vector) -> list[Scalar]:
+            tau = self._equations(q, v, position, velocity)["tau"]
+            efforts: list[Scalar] = [0.0] * self.model.nv
+            for i, effort in zip(self.v_index, tau, strict=True):
+                efforts[i] = effort
+            return efforts
+
+        return CompiledController(law)
+
+
+def _scaled(scale: float, near: Sequence[float], far: Sequence[float], part: Scalar) -> list[Scalar]:
+    return [between(scale * a, scale * b, part) if a != b else scale * a for a, b in zip(near, far, strict=True)]
+
+
+def ankle_hip_model(model: Model) -> AnkleHipModel:
+    """Fig. 6.7 for a robot of JOINTS: both legs are one, between the heights of the ankles and of the hips."""
+    from ada_dynamics.model.edit.poses import link_poses
+
+    poses = link_poses(model, model.neutral())
+    ankle, hip = poses["left_ankle"][1][2], poses["left_thigh"][1][2]
+    parts = {"foot": 0.0, "leg": 0.0, "hip": 0.0, "upper": 0.0}
+    moments = dict(parts)
+    for name, link in model.links.items():
+        part = _part_of(name)
+        R, p = poses[name]
+        parts[part] += link.mass
+        moments[part] += link.mass * float((p + R @ link.com)[2])
+    return AnkleHipModel(
+        m1=parts["leg"],
+        lg1=moments["leg"] / parts["leg"] - ankle,
+        l1=float(hip - ankle),
+        mh=parts["hip"],
+        m2=parts["upper"],
+        lg2=moments["upper"] / parts["upper"] - hip,
+    )
+
+
+def _part_of(link: str) -> str:
+    side, _, part = link.partition("_")
+    if side not in ("left", "right"):
+        return "upper"
+    if part in ("ankle", "foot", "sole"):
+        return "foot"
+    if part in ("thigh", "shank"):
+        return "leg"
+    return "hip" if part.startswith("hip") else "upper"

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hand that gives way to forces like a spring (Yamada, sec. 4.2, force control), on top of the pose servo.
+
+The sensor measures w_fs = [f, n] of what touches the hand. In the hand's frame it is w_h = ʰH_fs w_fs, and the hand
+shall give way by x_h = C_h w_h with C_h = K_h⁻¹: from its target, which stays (mode `displaced`), or with its target,
+which goes along for as long as the force lasts (mode `moved`). The second one alone swings on anything hard; with both
+together the force of a contact dies out calmly (mode `relaxed`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ada_controllers.contact_stability import stiffest_contact
+from ada_controllers.errors import StateRefused
+from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings, three_numbers
+from ada_controllers.poses import inverse, length, moved, pose_of, wrench_matrix
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, PoseReference, Reference, State
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+
+
+@dataclass(frozen=True)
+class ComplianceSettings(PoseServoSettings):
+    """How soft the hand is, and where its sensor is; with all settings of the pose servo."""
+
+    stiffness: tuple[float, ...] = setting(
+        (1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0),
+        "K_h: six numbers, along and about the hand's axes, or the rows of a symmetric matrix, 36",
+        unit="N/m, N m/rad",
+    )
+    mode: str = setting(
+        "displaced",
+        "displaced: from a target that stays; moved: the target goes along; relaxed: both",
+        choices=("displaced", "moved", "relaxed"),
+    )
+    moving_time: float = setting(
+        0.5, "in which a moved target goes the way of the spring (Yamada: one period)", unit="s", lower=1e-3
+    )
+    sensor_link: str = setting("", "link that carries the force sensor; empty: that of the tool")
+    sensor_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the sensor in its link", unit="m")
+    sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its roll, pitch and yaw there", unit="rad")
+    bias_at_reset: bool = setting(False, "whether what is measured at the start counts as zero")
+    tool_mass: float = setting(0.0, "of what hangs on the sensor, whose weight is taken off", unit="kg", lower=0.0)
+    tool_com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its centre of mass from the sensor", unit="m")
+    dead_band: tuple[float, ...] = setting(
+        (0.0, 0.0), "force and moment that are not felt, and are taken off greater ones", unit="N, N m", lower=0.0
+    )
+    filter_time: float = setting(0.0, "of the measured wrench; 0: none", unit="s", lower=0.0)
+    largest_shift: float = setting(0.2, "greatest displacement from the target", unit="m", lower=0.0)
+    largest_turn: float = setting(0.5, "greatest turn from the target", unit="rad", lower=0.0)
+    contact_stiffness: float = setting(
+        0.0, "stiffest contact that is expected; settings that are unstable there are refused; 0: any", unit="N/m",
+        lower=0.0,
+    )  # fmt: skip
+    period: float = setting(1e-3, "between two calls, for that", unit="s", lower=1e-6)
+
+    def __post_init__(self) -> None:
+        """Check lengths.
+
+        Raises:
+            InputError: a list of another length.
+        """
+        super().__post_init__()
+        three_numbers(self, "sensor_xyz", "sensor_rpy", "tool_com")
+        if len(self.dead_band) != 2:
+            raise InputError(f"dead_band is {list(self.dead_band)}; it must have two numbers [N, N m].")
+        if len(self.stiffness) not in (6, 36):
+            raise InputError(f"stiffness has {len(self.stiffness)} numbers; give 6, or 36, row by row.")
+
+
+class Compliance(PoseServoBase[ComplianceSettings]):
+    """The pose servo with a target T_d exp(C_h w_h).
+
+    Every state needs a wrench. At `reset` the target is chosen so that the hand stays where it is, with the force that
+    it has there.
+    """
+
+    NAME = "compliance"
+    SUMMARY = "a hand that gives way to measured forces like a spring, or is led by them"
+    SETTINGS = ComplianceSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: ComplianceSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        use = self.settings
+        self._sensor_link = use.sensor_link or self.arm.link
+        if self._sensor_link not in model.links:
+            raise unknown_name("link", use.sensor_link, model.link_names)
+        self._sensor = pose_of(use.sensor_xyz, use.sensor_rpy)
+        self._compliance = np.linalg.inv(_stiffness(self.NAME, use.stiffness))
+        if use.contact_stiffness > 0.0:
+            self._refuse_unstable(use)
+        self._weight_vector = use.tool_mass * np.array(model.gravity, dtype=np.float64)
+        self._bias, self._felt, self._hand_wrench = np.zeros(6), np.zeros(6), np.zeros(6)
+        self._shift, self._moved, self._then = np.zeros(6), np.eye(4), math.nan
+
+    def _refuse_unstable(self, use: ComplianceSettings) -> None:
+        softest = 1.0 / float(np.max(np.linalg.eigvalsh(self._compliance[:3, :3])))
+        limit = stiffest_contact(
+            gain=use.gain, stiffness=softest, period=use.period, delay=1, filter_time=use.filter_time
+        )
+        if use.contact_stiffness > limit:
+            raise InputError(
+                f"{self.NAME}: a contact of {use.contact_stiffness:g} N/m is too stiff: with gain {use.gain:g} 1/s, "
+                f"stiffness {softest:g} N/m and a period of {use.period:g} s the hand hammers from {limit:.4g} N/m on. "
+                "Make gain, period or filter_time smaller, or stiffness greater."
+            )
+
+    # --- use --------------------------------------------------------------------------------------------------------
+    def check_state(self, state: State) -> None:
+        """Refuse a state, also one without a wrench; see `Controller.check_state`."""
+        super().check_state(state)
+        self._sense_needed(state)
+
+    def update(self, state: State, reference: Reference | None, time: float) -> Command:
+        """See `Controller.update`; every state needs a wrench."""
+        self._sense_needed(state)
+        return super().update(state, reference, time)
+
+    def _sense_needed(self, state: State) -> None:
+        if state.wrench is None:
+            raise StateRefused(
+                f"{self.NAME}: the state has no wrench; it must come from the force sensor at {self._sensor_link!r}. "
+                "Without a sensor take pose_servo."
+            )
+
+    def _begin(self, state: State, time: float) -> None:
+        self._bias = np.zeros(6)
+        self._then = math.nan
+        seen = self._without_weight(state)
+        if self.settings.bias_at_reset:
+            self._bias = seen
+        self._felt = seen - self._bias
+
+    def _reference_at(self, state: State) -> Reference:
+        """The target that keeps the hand where it is."""
+        pose = self.arm.pose(state.q)
+        self._moved = pose
+        if self.settings.mode != "moved":
+            self._shift = self._give_way(state, pose)
+            turn = moved(np.eye(4), self._shift)[:3, :3]  # from the target's axes to the hand's
+            self._moved = moved(pose, -np.concatenate([turn @ self._shift[:3], self._shift[3:]]))
+        return PoseReference(self._moved)
+
+    def _accept(self, reference: Reference, state: State, time: float) -> None:
+        self._moved = cast(PoseReference, reference).pose
+
+    # --- law --------------------------------------------------------------------------------------------------------
+    def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:
+        dt = 0.0 if math.isnan(self._then) else time - self._then
+        self._then = time
+        use = self.settings
+        share = 1.0 if use.filter_time <= 0.0 else 1.0 - math.exp(-dt / use.filter_time)
+        self._felt = self._felt + share * (self._without_weight(state) - self._bias - self._felt)
+        shift = self._give_way(state, pose)
+        twist = cast(PoseReference, self.reference).twist
+        self._shift = shift
+        if use.mode != "displaced":
+            self._moved = _shifted(self._moved, pose, min(dt / use.moving_time, 1.0) * shift)
+        return self._moved if use.mode == "moved" else _shifted(self._moved, pose, shift), twist
+
+    def _without_weight(self, state: State) -> Array:
+        """What the sensor measures, less what hangs on it."""
+        wrench = cast(Array, state.wrench)
+        if not self.settings.tool_mass:
+            return wrench
+        R = (self._dynamics.pose(self._sensor_link, state.q) @ self._sensor)[:3, :3]
+        weight = R.T @ self._weight_vector
+        return np.asarray(wrench - np.concatenate([weight, np.cross(self.settings.tool_com, weight)]))
+
+    def _give_way(self, state: State, pose: Array) -> Array:
+        """x_h = C_h w_h, within its bounds, in the hand's axes."""
+        use = self.settings
+        sensor = inverse(pose) @ self.arm.link_pose(self._sensor_link, state.q) @ self._sensor
+        wrench = np.concatenate([_beyond(self._felt[:3], use.dead_band[0]), _beyond(self._felt[3:], use.dead_band[1])])
+        self._hand_wrench = wrench_matrix(sensor) @ wrench
+        x = self._compliance @ self._hand_wrench
+        return np.concatenate([_within(x[:3], use.largest_shift), _within(x[3:], use.largest_turn)])
+
+    def signals(self) -> dict[str, Array]:
+        """Those of the pose servo, the wrench that acts on the hand [N, N m], and C_h times that [m, rad]."""
+        return {**super().signals(), "wrench": self._hand_wrench, "shift": self._shift}
+
+
+def _shifted(target: Array, hand: Array, shift: Array) -> Array:
+    """A target moved by a displacement that is in the axes of the hand."""
+    turn = target[:3, :3].T @ hand[:3, :3]
+    return moved(target, (np.reshape(shift, (2, 3)) @ turn.T).ravel())
+
+
+def _beyond(part: Array, band: float) -> Array:
+    """What a vector is longer than a dead band, in its direction."""
+    size = length(part)
+    return part if band <= 0.0 else part * (max(size - band, 0.0) / max(size, 1e-300))
+
+
+def _within(part: Array, most: float) -> Array:
+    """A vector that is not longer than allowed."""
+    size = length(part)
+    return part if size <= most else part * (most / size)
+
+
+def _stiffness(name: str, values: tuple[float, ...]) -> Array:
+    """K_h as a matrix.
+
+    Raises:
+        InputError: it is not symmetric and positive.
+    """
+    K = np.diag(values) if len(values) == 6 else np.reshape(values, (6, 6))
+    if not np.allclose(K, K.T, rtol=1e-9, atol=0.0) or np.min(np.linalg.eigvalsh(K)) <= 0.0:
+        raise InputError(
+            f"{name}: stiffness is {list(values)!r:.120}; its numbers must be positive, and as a matrix it must be "
+            "symmetric with positive eigenvalues."
+        )
+    return K

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs a controller beside a robot that may send anything, or nothing: the loop of the node, without ROS.
+
+    loop = ControlLoop(controller)
+    loop.step(measured, time)              # listens
+    loop.activate(time)
+    loop.offer(JointReference(q_wanted))
+    command = loop.step(measured, time)    # None: nothing new to say, the last command holds
+
+All of it belongs to one thread. Times are of the steady clock of this machine; controllers live on the stamps of the
+states that they see, so that neither late wake-ups nor a slower simulation change what they work out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ActivationRefused, ReferenceRefused
+from ada_controllers.hand_over import HandOver, start_of, within_limits
+from ada_controllers.state import Command, JointPath, Reference
+from ada_controllers.state_watch import Measured, StateWatch, Verdict
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.settings import setting
+
+_OF_A_STALL = 0.25  # of state_timeout: as much of it counts at most
+HOLD, RELEASE, SILENT = "hold", "release", "silent"
+
+Source: TypeAlias = "Callable[[float], Reference | None]"
+"""What to follow at a controller's time [s]; None: as before."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """What a control loop takes, and what it does where it cannot go on."""
+
+    state_timeout: float = setting(
+        0.1,
+        "age at which a state is too old; without a newer one for so long the loop stops, as on_stop says",
+        unit="s",
+        lower=0.001,
+        upper=60.0,
+    )
+    max_start_speed: float = setting(
+        0.5, "speed of a joint or of the base from which on activation is refused; 0: any", unit="rad/s, m/s", lower=0.0
+    )
+    max_position_jump: float = setting(
+        0.2,
+        "change of a measured position, beyond what its velocity explains, at which the controller begins anew where "
+        "the robot is; 0: any",
+        unit="rad, m",
+        lower=0.0,
+    )
+    blend: float = setting(
+        0.1, "over which commands lead from those before to those of a new controller", unit="s", lower=0.0, upper=10.0
+    )
+    on_stop: str = setting(
+        HOLD,
+        "last command at the end; hold: a position, where the joints are; release: no effort; silent: none",
+        choices=(HOLD, RELEASE, SILENT),
+    )
+
+
+class ControlLoop:
+    """Runs a controller, or says why not.
+
+    What arrives is checked; what cannot be is refused, counted, and changes nothing. The last good command holds while
+    good states are missing, up to `state_timeout`; then the joints get the safe command of `on_stop`, and the loop is
+    inactive. A robot that was put elsewhere, or whose clock was set back, makes the controller begin anew where it is.
+
+    Attributes:
+        controller: that runs.
+        settings: in use.
+        is_active: whether the controller gives commands.
+        reason: why it is not active.
+        command: the last one.
+        refused: what was refused since the loop was made, by reason.
+        last_refusal: words on the newest.
+        begins: how often a controller began: by activation, by a switch, and anew because of a jump.
+        restarts: how often it was because of a jump.
+    """
+
+    def __init__(self, controller: Controller[Any], settings: LoopSettings | None = None) -> None:
+        """Prepare; `activate` begins."""
+        self.controller = controller
+        self.settings = settings or LoopSettings()
+        self.is_active = False
+        self.reason = "not activated yet"
+        self.command: Command | None = None
+        self.refused: Counter[str] = Counter()
+        self.last_refusal = ""
+        self.begins = self.restarts = 0
+        self._watch = StateWatch(controller.model)
+        self._hand_over = HandOver()
+        self._source: Source | None = None
+        self._offered: Reference | None = None
+        self._silence = 0.0  # since a good state made a command, or was the same once more [s]
+        self._stepped_at = -math.inf
+
+    # --- what is known ------------------------------------------------------------------------------------------
+    @property
+    def latest(self) -> Measured | None:
+        """The newest good state."""
+        return self._watch.latest
+
+    @property
+    def target(self) -> Reference | None:
+        """What is followed, or will be from the next command on."""
+        return self.controller.reference if self._offered is None else self._offered
+
+    def age(self, time: float) -> float:
+        """Of the newest good state, since it came [s]."""
+        return time - self._watch.latest_at
+
+    # --- begin and end --------------------------------------------------------------------------------------------
+    def activate(self, time: float) -> None:
+        """Begin where the robot is.
+
+        Raises:
+            ActivationRefused: there is no new state, or the robot moves too fast.
+        """
+        if self.is_active:
+            return
+        measured = self._recent(time)
+        self._refuse_motion(measured)
+        self._begin(self.controller, measured, None)
+        self.is_active, self.reason, self._silence = True, "", 0.0
+
+    def deactivate(self, reason: str = "asked for") -> Command | None:
+        """End; the last command for the joints, None where they get none."""
+        if not self.is_active:
+            return None
+        self.is_active, self.reason = False, reason
+        self._source = self._offered = None
+        self.command = self._safe_command()
+        return self.command
+
+    def switch(self, controller: Controller[Any], time: float, *, keep: bool = False) -> None:
+        """Let another controller go on, without a jump: it begins where the robot is.
+
+        Args:
+            controller: of the same robot.
+            time: present [s].
+            keep: go on to the same target, where the controller takes it. A path does not go on: it ends here.
+
+        Raises:
+            InputError: it cannot begin; all stays as it was.
+        """
+        if controller.model is not self.controller.model:
+            raise InputError(
+                f"{controller.NAME} was made for another model than {self.controller.NAME}; make both for the same one."
+            )
+        if self.is_active:
+            before, source = self.controller.reference, self._source
+            self._begin(controller, self._recent(time), self.command)
+            if keep:
+                self._keep(controller, before, source)
+        self.controller = controller
+
+    def _keep(self, controller: Controller[Any], target: Reference | None, source: Source | None) -> None:
+        self._source = source
+        if target is None or source is not None or isinstance(target, JointPath):
+            return
+        try:
+            controller.check(target)
+        except ReferenceRefused as problem:
+            self.refuse("reference", str(problem))
+        else:
+            self._offered = target
+
+    def _begin(self, controller: Controller[Any], measured: Measured, told: Command | None) -> None:
+        """Raises InputError, and then nothing has changed."""
+        start = start_of(controller, told, measured)
+        controller.reset(measured.state, measured.stamp, start)
+        self._hand_over.begin(controller, start, measured.stamp, self.settings.blend)
+        self._source = self._offered = None
+        self.begins += 1
+
+    def _recent(self, time: float) -> Measured:
+        measured, age = self.latest, self.age(time)
+        if measured is None:
+            raise ActivationRefused(
+                f"{self.controller.NAME}: no state of the robot came so far{self._last()}. Start what publishes it."
+            )
+        if age > self.settings.state_timeout:
+            raise ActivationRefused(
+                f"{self.controller.NAME}: the last state of the robot came {age:.3g} s ago, state_timeout is "
+                f"{self.settings.state_timeout:g} s{self._last()}. Start what publishes it, or let it publish faster."
+            )
+        return measured
+
+    def _last(self) -> str:
+        return f" (refused last: {self.last_refusal})" if self.last_refusal else ""
+
+    def _refuse_motion(self, measured: Measured) -> None:
+        most = self.settings.max_start_speed
+        speeds = np.abs(measured.state.v)
+        if not most or not speeds.size or speeds.max() <= most:
+            return
+        fastest = int(speeds.argmax())
+        model = self.controller.model
+        (joint,) = (name for name in model.joint_names if fastest in range(*model.v_index(name).indices(model.nv)))
+        raise ActivationRefused(
+            f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed, "
+            f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more."
+        )
+
+    # --- references -----------------------------------------------------------------------------------------------
+    def offer(self, reference: Reference | Source) -> None:
+        """Follow something else from the next command on.
+
+        Args:
+            reference: a target or path; or a function that gives one for each command.
+
+        Raises:
+            ReferenceRefused: it cannot be followed, or nothing is active; the old one stays.
+        """
+        try:
+            if not self.is_active:
+                raise ReferenceRefused(
+                    f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is."
+                )
+            if not callable(reference):
+                self.controller.check(reference)
+        except ReferenceRefused as problem:
+            self.refuse("reference", str(problem))
+            raise
+        if callable(reference):
+            self._source, self._offered = reference, None
+        else:
+            self._source, self._offered = None, reference
+
+    # --- steps ----------------------------------------------------------------------------------------------------
+    def step(self, measured: Measured | None, time: float) -> Command | None:
+        """Take what was measured, and say what the joints shall do.
+
+        Args:
+            measured: what came since the last call; None: nothing.
+            time: present, on the steady clock of this machine [s].
+
+        Returns:
+            A new command; None: the last one holds.
+        """
+        timeout = self.settings.state_timeout
+        # time in which this thread itself did not run says little about the others: a machine may stall as a whole
+        self._silence += min(time - self._stepped_at, _OF_A_STALL * timeout)
+        self._stepped_at = time
+        verdict = self._judge(measured, time)
+        if not self.is_active:
+            return None
+        if verdict is Verdict.AGAIN:
+            self._silence = 0.0
+        if verdict in (Verdict.NEW, Verdict.BEGINS):
+            assert measured is not None
+            try:
+                self.command = self._run(measured, verdict)
+            except AdaError as problem:
+                self.refuse("control law", str(problem))
+            except Exception as problem:  # whatever a law stumbles over, the joints need a safe command now
+                return self.deactivate(f"{self.controller.NAME} failed: {type(problem).__name__}: {problem}")
+            else:
+                self._silence = 0.0
+                return self.command
+        if self._silence > timeout:
+            return self.deactivate(
+                f"no good state for {self._silence:.3g} s, state_timeout is {timeout:g} s{self._last()}"
+            )
+        return None
+
+    def _judge(self, measured: Measured | None, time: float) -> Verdict | None:
+        if measured is None:
+            return None
+        watch, settings = self._watch, self.settings
+        verdict = watch.judge(self.controller, measured, time, settings.state_timeout, settings.max_position_jump)
+        if verdict is Verdict.REFUSED:
+            self.refuse(watch.reason, watch.text)
+        return verdict
+
+    def _run(self, measured: Measured, verdict: Verdict) -> Command:
+        controller, (state, stamp, _, _) = self.controller, measured
+        if verdict is Verdict.BEGINS:
+            self.restarts += 1
+            self._begin(controller, measured, None)
+        reference = self._offered
+        if self._source is not None:
+            reference = self._source(stamp)
+        self._offered = None
+        try:
+            command = controller.update(state, reference, stamp)
+        except ReferenceRefused as problem:  # what only the state decides, such as what is in reach
+            self.refuse("reference", str(problem))
+            self._source = None
+            command = controller.update(state, None, stamp)
+        return self._hand_over(command, stamp)
+
+    def refuse(self, reason: str, text: str) -> None:
+        """Count something that was refused, here or before it came here.
+
+        Args:
+            reason: in a word or two.
+            text: for people.
+        """
+        self.refused[reason] += 1
+        self.last_refusal = text
+
+    def _safe_command(self) -> Command | None:
+        controller, on_stop, latest = self.controller, self.settings.on_stop, self.latest
+        if on_stop == SILENT or latest is None:
+            return None
+        if on_stop == RELEASE:
+            return Command(effort=np.zeros(len(controller.joints)))
+        return within_limits(controller, Command(position=latest.state.q[controller.q_index]))

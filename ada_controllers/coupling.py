@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coupling inertia of a robot and its support link, compiled, and the joint motions that leave the support in peace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.loop_conditions import loop_conditions
+from ada_controllers.null_space import row_space
+from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floating_base
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import product, total
+
+Array = NDArray[np.float64]
+
+COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
+"""Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""
+
+RANK_TOLERANCE = 1e-6  # share of the largest row of M_fl
+
+
+class SupportCoupling:
+    """M_f, M_fl and its null space for one robot and one support link (Takahashi 2012, eqs. 6.1-6.4, 6.8, 6.9).
+
+    Example::
+
+        foot = SupportCoupling(model, "right_sole")
+        foot.matrix(q)                           # M_fl, (6, joints): momentum of the robot about the foot at rest
+        foot.projected(q, b)                     # N_fl b: joint velocities without reaction on the foot
+        foot.projected(q, b, ("fx", "ny"))       # without these parts of it
+
+    Everything is about the support link's origin in its axes, [f, n].
+
+    Attributes:
+        model: the robot.
+        support: the link.
+        count: velocities of the joints, those of a floating base left out; they are the last ones of v.
+        length: divides moments, to compare them with forces [m].
+    """
+
+    def __init__(self, model: Model, support: str = "") -> None:
+        """Choose the support.
+
+        Args:
+            model: the robot.
+            support: the link; empty: the root.
+
+        Raises:
+            InputError: there is no such link, it moves although the base is fixed, the base has Euler angles, or it
+                floats and a loop joins the robot to the world.
+        """
+        self.model, self.support = model, support or model.root
+        self.tree = model.tree
+        if self.support not in model.links:
+            raise unknown_name("link", self.support, model.links)
+        root = model.joints.get(ROOT_JOINT)
+        if root is not None and not floating_base(self.tree):
+            raise InputError(f"the base of robot {model.name!r} is {root.kind!r}; load it with base='floating'.")
+        self.is_floating = floating_base(self.tree)
+        if not self.is_floating and self.tree.frames[self.support].body != WORLD:
+            raise InputError(
+                f"the base of robot {model.name!r} is fixed and link {self.support!r} moves: it cannot be the support. "
+                f"Choose the root {model.root!r}, or load the robot with base='floating'."
+            )
+        grounded = [loop.name for loop in self.tree.loops if WORLD in (loop.parent, loop.child)]
+        if self.is_floating and grounded:
+            raise InputError(
+                f"loop {grounded[0]!r} joins robot {model.name!r}, whose base floats, to the world. Load it with "
+                "base='fixed', or leave the loop out (ada_dynamics.model.edit.open_loops) and take its link as support."
+            )
+        self.count = self.tree.nv - (6 if self.is_floating else 0)
+        self.length = _size(self.tree)
+
+    def rows(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Numbers of components by name.
+
+        Raises:
+            InputError: there is no such component.
+        """
+        for name in names:
+            if name not in COMPONENTS:
+                raise unknown_name("component of the reaction", name, COMPONENTS)
+        return tuple(sorted(COMPONENTS.index(name) for name in names))
+
+    def loops(self, q: Vector, v: Vector) -> tuple[list[list[Scalar]], list[Scalar]]:
+        """Conditions of the loops on the joints, in units that compare with those of M_fl: J θ̈ + γ = 0."""
+        rows, rates = loop_conditions(self.tree, q, v)
+        mass = self.model.total_mass
+        return [[product(mass, x) for x in row[-self.count :]] for row in rows], [product(mass, x) for x in rates]
+
+    # --- numbers ----------------------------------------------------------------------------------------------------
+    def matrix(self, q: Array) -> Array:
+        """M_fl, (6, joints): momentum about the support at rest per joint velocity [kg m, kg m²]."""
+        return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[1], dtype=np.float64)
+
+    def support_inertia(self, q: Array) -> Array:
+        """M_f, (6, 6), rows [f; n], columns [linear, angular]."""
+        return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[0], dtype=np.float64)
+
+    def bias(self, q: Array, v: Array) -> Array:
+        """Ṁ_fl θ̇ with the support at rest, (6,) [N, N m]."""
+        return np.asarray(self._inertias(q, v)[2], dtype=np.float64)
+
+    def projected(self, q: Array, b: Array, preserved: Sequence[str] = COMPONENTS) -> Array:
+        """N_fl b of eq. 6.9: the joint velocities nearest to b that change no preserved component of the momentum."""
+        return np.asarray(self._projection(self.rows(preserved))(q, np.ascontiguousarray(b))[0], dtype=np.float64)
+
+    def rank(self, q: Array, preserved: Sequence[str] = COMPONENTS) -> int:
+        """How many preserved components the joints can change independently, while loops stay closed."""
+        return round(float(self._projection(self.rows(preserved))(q, np.zeros(self.count))[1][0]))
+
+    @cached_property
+    def _inertias(self) -> Callable[..., Any]:
+        def body(q: Vector, v: Vector) -> dict[str, Any]:
+            found = coupling(self.tree, q, v, self.support)
+            M = [found.inertia.times(_unit(i)) for i in range(6)]
+            return {
+                "M_f": _rows_of(M),
+                "M_fl": _rows_of(found.columns),
+                "bias": [*found.bias.force, *found.bias.moment],
+            }
+
+        return compiled("coupling_inertia", {"q": self.tree.nq, "v": self.tree.nv}, body)
+
+    def _projection(self, rows: tuple[int, ...]) -> Callable[..., Any]:
+        if rows not in self._projections:
+
+            def body(q: Vector, b: Vector) -> dict[str, Any]:
+                rest = (0.0,) * self.tree.nv
+                found = coupling(self.tree, q, rest, self.support)
+                closed, _ = self.loops(q, rest)
+                space = row_space([*closed, *scaled_rows(found.columns, rows, self.length)], RANK_TOLERANCE)
+                return {"x": space.inside(b), "rank": [total(space.kept[len(closed) :])]}
+
+            self._projections[rows] = compiled("null_space", {"q": self.tree.nq, "b": self.count}, body)
+        return self._projections[rows]
+
+    @cached_property
+    def _projections(self) -> dict[tuple[int, ...], Callable[..., Any]]:
+        return {}
+
+
+def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], length: float) -> list[list[Scalar]]:
+    """Rows of a matrix of forces or motions by its columns, in units of forces (or of velocities).
+
+    Args:
+        columns: of the matrix.
+        rows: numbers of the rows wanted, [f, n] or [linear, angular].
+        length: that a moment is divided by and an angular velocity multiplied with [m].
+    """
+    found = []
+    for i in rows:
+        factor = 1.0 if i < 3 else length if columns and isinstance(columns[0], Motion) else 1.0 / length
+        found.append([product(factor, component(column, i)) for column in columns])
+    return found
+
+
+def component(vector: Force | Motion, i: int) -> Scalar:
+    """Number i of [f, n] or [linear, angular]."""
+    first, second = (vector.force, vector.moment) if isinstance(vector, Force) else (vector.linear, vector.angular)
+    return first[i] if i < 3 else second[i - 3]
+
+
+def free_motion(found: Coupling, wrench: Force) -> Motion:
+    """M_f⁻¹ F: the acceleration of a support that nothing holds."""
+    values = [*wrench.moment, *wrench.force]
+    x = [total(product(a, b) for a, b in zip(row, values, strict=True)) for row in found.inertia.inverse_matrix()]
+    return Motion((x[0], x[1], x[2]), (x[3], x[4], x[5]))
+
+
+def _rows_of(columns: Sequence[Force]) -> list[list[Scalar]]:
+    return [[component(column, i) for column in columns] for i in range(6)]
+
+
+def _unit(i: int) -> Motion:
+    e = [1.0 if i == j else 0.0 for j in range(6)]
+    return Motion((e[3], e[4], e[5]), (e[0], e[1], e[2]))
+
+
+def _size(tree: Tree) -> float:
+    """About how far the bodies are from each other: the mean length between joints [m], 1 where there is none."""
+    lengths = [float(np.linalg.norm(body.placement.position)) for body in tree.bodies]
+    known = [x for x in lengths if x > 0.0]
+    return float(np.mean(known)) if known else 1.0

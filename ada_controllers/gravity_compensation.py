@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity compensation: the motors carry the weight, or part of it, so that the robot can be led by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ActivationRefused
+from ada_controllers.gains import per_joint
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, State
+from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Traced
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+from ada_dynamics.spatial.scalar import Scalar
+
+_POSES = 5  # random ones, in which joints without a motor must carry nothing
+_NOTHING = 1e-9  # of the efforts of the motors
+
+
+@dataclass(frozen=True)
+class GravityCompensationSettings:
+    """How much is carried, and what slows the joints down."""
+
+    share: tuple[float, ...] = setting(
+        (1.0,), "part of the weight that is carried, of each motor; one number: of all", lower=0.0, upper=1.0
+    )
+    damping: tuple[float, ...] = setting(
+        (0.0,), "effort against the velocity, of each motor; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+    )
+
+
+class GravityCompensation(Controller[GravityCompensationSettings]):
+    """τ = share · g(q) - D v.
+
+    With loops, g are the least efforts of the motors that hold the weight through the loops. Joints without a motor
+    must carry nothing: a floating base cannot be held by its joints; with loops that fix its feet it can.
+    """
+
+    NAME = "gravity_compensation"
+    SUMMARY = "the motors carry the weight, or part of it, and damp: for leading by hand"
+    KIND = "effort"
+    REFERENCES = ()
+    SETTINGS = GravityCompensationSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: GravityCompensationSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        self._share = per_joint(self, "share", self.settings.share)
+        self._damping = per_joint(self, "damping", self.settings.damping)
+        self._dynamics = Dynamics(model)
+        self._rest = np.zeros(model.nv)
+        self._weight = np.zeros(len(self.joints))
+        if not model.loop_names:
+            self._refuse_what_nothing_carries()
+        self._law_call = self._kernel() if not model.loop_names and not self._dynamics.is_generic else None
+
+    def _begin(self, state: State, time: float) -> None:
+        try:
+            self._law(state, time)
+        except InputError as problem:
+            raise ActivationRefused(f"{self.NAME}: the motors cannot carry the weight here: {problem}") from None
+
+    def _law(self, state: State, time: float) -> Command:
+        if self._law_call is not None:
+            efforts, self._weight = self._law_call(state.q, state.v, self._share, self._damping)
+            return Command(efforts)
+        if self.model.loop_names:
+            held = self._dynamics.inverse(state.q, self._rest, self._rest)
+        else:
+            held = self._dynamics.gravity(state.q)
+        self._weight = held[self.v_index]
+        return Command(self._share * self._weight - self._damping * state.v[self.v_index])
+
+    def signals(self) -> dict[str, Array]:
+        """Of the last update: efforts that carry the whole weight [N m, N]."""
+        return {"weight": self._weight}
+
+    def _kernel(self) -> Callable[..., Any]:
+        tree, rows = self.model.tree, self.v_index.tolist()
+        gravity = quantities.gravity(tree).body
+
+        def body(q: Vector, v: Vector, share: Vector, damping: Vector) -> Traced:
+            assert gravity is not None
+            g, guards = gravity(q=q)
+            weight: list[Scalar] = [g["g"][row] for row in rows]
+            efforts = [s * w - d * v[row] for s, w, d, row in zip(share, weight, damping, rows, strict=True)]
+            return Traced({"efforts": efforts, "weight": weight}, guards)
+
+        count = len(rows)
+        sizes = {"q": self.model.nq, "v": self.model.nv, "share": count, "damping": count}
+        return compiled("gravity_compensation", sizes, body)
+
+    def _refuse_what_nothing_carries(self) -> None:
+        model, rng = self.model, np.random.default_rng(0)
+        others = np.ones(model.nv, dtype=bool)
+        others[self.v_index] = False
+        poses = [model.neutral(), *(model.random_state(rng)[0] for _ in range(_POSES))]
+        held = np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0)
+        left = others & (held > _NOTHING * max(1.0, float(held.max())))
+        names = [name for name in model.joint_names if left[model.v_index(name)].any()]
+        if names:
+            raise InputError(
+                f"{self.NAME}: joints of robot {model.name!r} without a motor carry weight: {', '.join(names[:8])}. "
+                "Give them motors, or loops that pass the weight on to motors (of a robot that stands: its feet "
+                "fixed to the world)."
+            )

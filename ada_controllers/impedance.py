@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Impedance: the joints, or one link, behave as if springs and dampers held them to the reference.
+
+Without shaping of the inertia (Hogan 1985, and as hands are led safely: the law is passive),
+
+    τ = g(q) + K (q* - q) + D (q̇* - q̇)                               at the joints,
+    τ = g(q) + Jᵀ (K x̃ + D (ẋ* - ẋ)) + Nᵀ τ_0                        at a link,
+
+x̃ = [p* - p, axis times angle of R* Rᵀ]. With it, by the whole dynamics and the measured wrench F, as Khatib 1987,
+
+    a = a* + M_d⁻¹ (K e + D ė + Jᵀ F),  τ = M a + h - Jᵀ F           at the joints,
+    ẍ = Λ_d⁻¹ (K x̃ + D x̃' + F),         a = J̄ (ẍ - J̇ q̇) + N a_0      at a link,
+
+J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J: motions of N leave the link where it is, by dynamics too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.gains import per_joint
+from ada_controllers.poses import way_and_turn
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+
+JOINTS, LINK = "joints", "link"
+
+
+@dataclass(frozen=True)
+class ImpedanceSettings:
+    """The springs and dampers."""
+
+    space: str = setting(JOINTS, "where the springs are", choices=(JOINTS, LINK))
+    link: str = setting(
+        "", "that the springs of space 'link' hold, and that the measured wrench acts on; empty: the last"
+    )
+    joint_stiffness: tuple[float, ...] = setting(
+        (100.0,), "of each joint; one number: of all", unit="N m/rad, N/m", lower=0.0
+    )
+    linear_stiffness: tuple[float, ...] = setting(
+        (500.0,), "of the link along x, y, z of the base; one number: of all", unit="N/m", lower=0.0
+    )
+    angular_stiffness: tuple[float, ...] = setting(
+        (20.0,), "of the link about x, y, z of the base; one number: of all", unit="N m/rad", lower=0.0
+    )
+    damping_ratio: float = setting(
+        0.7, "of each spring with what it moves at the start; 1: just no overshoot", lower=0.0, upper=10.0
+    )
+    joint_damping: tuple[float, ...] = setting(
+        (0.0,), "beside that, of each joint; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+    )
+    linear_damping: tuple[float, ...] = setting(
+        (0.0,), "beside that, of the link along x, y, z of the base; one number: of all", unit="N s/m", lower=0.0
+    )
+    angular_damping: tuple[float, ...] = setting(
+        (0.0,), "beside that, of the link about x, y, z of the base; one number: of all", unit="N m s/rad", lower=0.0
+    )
+    null_stiffness: tuple[float, ...] = setting(
+        (0.0,),
+        "towards the pose of the start, of motions that leave the link where it is; one number, or of each joint",
+        unit="N m/rad, N/m; 1/s^2 with shape_inertia",
+        lower=0.0,
+    )
+    null_damping: tuple[float, ...] = setting(
+        (1.0,),
+        "of motions that leave the link where it is; one number, or of each joint",
+        unit="N m s/rad, N s/m; 1/s with shape_inertia",
+        lower=0.0,
+    )
+    gravity: float = setting(1.0, "part of the weight that is carried, without shape_inertia", lower=0.0, upper=1.0)
+    shape_inertia: bool = setting(False, "give the joints or the link the inertia below in the place of their own")
+    joint_inertia: tuple[float, ...] = setting(
+        (1.0,), "with shape_inertia, of each joint; one number: of all", unit="kg m^2, kg", lower=1e-3
+    )
+    linear_inertia: float = setting(10.0, "with shape_inertia, of the link", unit="kg", lower=1e-3)
+    angular_inertia: float = setting(1.0, "with shape_inertia, of the link", unit="kg m^2", lower=1e-3)
+    singular_damping: float = setting(
+        1e-3, "δ: keeps efforts finite where the link cannot move every way", unit="1/sqrt(kg)", lower=1e-6
+    )
+
+
+class Impedance(Controller[ImpedanceSettings]):
+    """Springs and dampers at the joints or at a link of an arm with a motor at every joint."""
+
+    NAME = "impedance"
+    SUMMARY = "springs and dampers hold the joints, or a link, to the reference; the weight is carried"
+    KIND = "effort"
+    REFERENCES = (JointReference, PoseReference)
+    SETTINGS = ImpedanceSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: ImpedanceSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        if model.nv != len(self.joints) or model.loop_names:
+            raise InputError(
+                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {len(self.joints)} motors"
+                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
+                "a fixed base."
+            )
+        own = self.settings
+        self.link = own.link or model.link_names[-1]
+        if self.link not in model.link_names:
+            raise unknown_name("link", self.link, model.link_names)
+        self._in_joints = own.space == JOINTS
+        self._stiffness = per_joint(self, "joint_stiffness", own.joint_stiffness)
+        self._own_damping = per_joint(self, "joint_damping", own.joint_damping)
+        self._damping = np.diag(self._own_damping)
+        self._inertia = per_joint(self, "joint_inertia", own.joint_inertia)
+        self._null_stiffness = per_joint(self, "null_stiffness", own.null_stiffness)
+        self._null_damping = per_joint(self, "null_damping", own.null_damping)
+        self._link_stiffness = self._six("stiffness", own.linear_stiffness, own.angular_stiffness)
+        self._own_link_damping = self._six("damping", own.linear_damping, own.angular_damping)
+        self._link_damping = np.diag(self._own_link_damping)
+        self._link_inertia = np.repeat([own.linear_inertia, own.angular_inertia], 3)
+        self._zero, self._no_twist = np.zeros(model.nv), np.zeros(6)
+        self._dynamics = Dynamics(model)
+        self._posture = model.neutral()
+        self._error = self._zero if self._in_joints else self._no_twist
+        self._compile()
+
+    def _six(self, what: str, linear: Sequence[float], angular: Sequence[float]) -> Array:
+        for name, values in ((f"linear_{what}", linear), (f"angular_{what}", angular)):
+            if len(values) not in (1, 3):
+                raise InputError(f"{self.NAME}: {name} has {len(values)} numbers; give one for x, y and z, or three.")
+        return np.concatenate([np.full(3, values) if len(values) == 1 else values for values in (linear, angular)])
+
+    def _compile(self) -> None:
+        """So that the first update takes no longer than the others."""
+        q, v, dynamics = self.model.neutral(), self._zero, self._dynamics
+        dynamics.gravity(q), dynamics.bias(q, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
+        dynamics.jacobian(self.link, q), dynamics.jacobian_rate(self.link, q, v)
+
+    # --- references -----------------------------------------------------------------------------------------------
+    def _begin(self, state: State, time: float) -> None:
+        self._posture = state.q.copy()
+        own, M = self.settings, self._dynamics.mass_matrix(state.q)
+        if self._in_joints:
+            moved = np.diag(self._inertia) if own.shape_inertia else M
+            self._damping = np.diag(self._own_damping) + damping_of(moved, self._stiffness, own.damping_ratio)
+        else:
+            moved = np.diag(self._link_inertia) if own.shape_inertia else self._moved_by_link(state.q, M)
+            damping = damping_of(moved, self._link_stiffness, own.damping_ratio)
+            self._link_damping = np.diag(self._own_link_damping) + damping
+        self._error = self._zero if self._in_joints else self._no_twist
+
+    def _moved_by_link(self, q: Array, M: Array) -> Array:
+        """Λ of the link: what its springs move; no more than the whole arm where the link cannot give way."""
+        J = self._dynamics.jacobian(self.link, q)
+        least = 1.0 / np.repeat([self.model.total_mass, M.diagonal().max()], 3)
+        return np.asarray(np.linalg.inv(J @ np.linalg.solve(M, J.T) + np.diag(least)), dtype=np.float64)
+
+    def _reference_at(self, state: State) -> Reference:
+        if self._in_joints:
+            return JointReference(state.q.copy())
+        return PoseReference(self._dynamics.pose(self.link, state.q))
+
+    def _check_reference(self, reference: Reference) -> None:
+        if isinstance(reference, JointReference) is not self._in_joints:
+            held, wanted = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
+            raise ReferenceRefused(f"{self.NAME} holds {held} (setting space): it follows a {wanted}.")
+
+    # --- law ----------------------------------------------------------------------------------------------------------
+    def _law(self, state: State, time: float) -> Command:
+        if self._in_joints:
+            return Command(self._at_joints(state, cast(JointReference, self.reference)))
+        return Command(self._at_link(state, cast(PoseReference, self.reference)))
+
+    def signals(self) -> dict[str, Array]:
+        """Of the last update: error of the joints [rad, m], or x̃ of the link [m, rad]."""
+        return {"error": self._error}
+
+    def _at_joints(self, state: State, wanted: JointReference) -> Array:
+        q, v, _ = state
+        rate = -v if wanted.velocity is None else wanted.velocity - v
+        error = wanted.position - q
+        pull = self._stiffness * error + self._damping @ rate
+        self._error = error
+        if not self.settings.shape_inertia:
+            return self._carried(q) + pull
+        outer = self._outer_efforts(state)
+        ahead = self._zero if wanted.acceleration is None else wanted.acceleration
+        return self._dynamics.inverse(q, v, ahead + (pull + outer) / self._inertia) - outer
+
+    def _at_link(self, state: State, wanted: PoseReference) -> Array:
+        q, v, _ = state
+        dynamics = self._dynamics
+        J = dynamics.jacobian(self.link, q)
+        error = pose_error(wanted.pose, dynamics.pose(self.link, q))
+        rate = (self._no_twist if wanted.twist is None else wanted.twist) - J @ v
+        pull = self._link_stiffness * error + self._link_damping @ rate
+        free = self._null_stiffness * (self._posture - q) - self._null_damping * v
+        M = dynamics.mass_matrix(q)
+        inverse_M_Jt = np.linalg.solve(M, J.T)
+        mobility = J @ inverse_M_Jt + self.settings.singular_damping**2 * np.eye(6)
+        self._error = error
+        if not self.settings.shape_inertia:
+            # Nᵀ τ_0, N = 1 - J̄ J
+            return self._carried(q) + J.T @ pull + free - J.T @ np.linalg.solve(mobility, inverse_M_Jt.T @ free)
+        outer = self._outer_efforts(state)
+        push = np.zeros(6) if state.wrench is None else self._wrench_in_base(state)
+        wanted_acceleration = (pull + push) / self._link_inertia - dynamics.jacobian_rate(self.link, q, v) @ v
+        a = free + inverse_M_Jt @ np.linalg.solve(mobility, wanted_acceleration - J @ free)
+        return M @ a + dynamics.bias(q, v) - outer
+
+    def _carried(self, q: Array) -> Array:
+        share = self.settings.gravity
+        return share * self._dynamics.gravity(q) if share else self._zero
+
+    def _wrench_in_base(self, state: State) -> Array:
+        """What is measured at the link's origin in its axes, in those of the base."""
+        R = self._dynamics.pose(self.link, state.q)[:3, :3]
+        wrench = cast(Array, state.wrench)
+        return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
+
+    def _outer_efforts(self, state: State) -> Array:
+        """Efforts that the measured wrench puts on the joints."""
+        if state.wrench is None:
+            return self._zero
+        return np.asarray(self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state))
+
+
+def pose_error(wanted: Array, present: Array) -> Array:
+    """x̃ = [p* - p, axis times angle of R* Rᵀ], in the axes of the frame that both 4x4 poses are given in."""
+    own = way_and_turn(present, wanted)  # in the axes of the present pose
+    R = present[:3, :3]
+    return np.concatenate([R @ own[:3], R @ own[3:]])
+
+
+def damping_of(inertia: Array, stiffness: Array, ratio: float) -> Array:
+    """Damping matrix with which each way of swinging has a ratio: 2 ζ (Λ # K), as Albu-Schäffer et al. 2003, sec. III.
+
+    With Λ = L Lᵀ and L⁻¹ K L⁻ᵀ = V diag(w²) Vᵀ it is 2 ζ L V diag(w) Vᵀ Lᵀ.
+    """
+    L = np.linalg.cholesky(inertia)
+    inverse = np.linalg.inv(L)
+    squares, V = np.linalg.eigh(inverse @ np.diag(stiffness) @ inverse.T)
+    root = L @ V
+    return np.asarray(2.0 * ratio * (root * np.sqrt(np.maximum(squares, 0.0))) @ root.T, dtype=np.float64)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions of joints as polynomials in time, piece after piece, with their exact largest speeds and accelerations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import comb, factorial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.state import Array
+
+ORDER = 5  # of the polynomials
+_SHORTEST = 1e-12  # [s] of a piece
+_HALVINGS, _NEWTON = 10, 3  # steps to where a derivative vanishes; a value there is flat, and exact to rounding then
+
+
+class Point(NamedTuple):
+    """Positions, velocities and accelerations of joints at a time."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves."""
+        return not (self.velocity.any() or self.acceleration.any())
+
+
+class Bounds(NamedTuple):
+    """What a motion has to keep, a number for each joint; infinite where there is no limit."""
+
+    speed: Array
+    acceleration: Array
+    lower: Array
+    upper: Array
+
+
+class Peaks(NamedTuple):
+    """The largest speeds and accelerations of a motion, and the range of its positions, for each joint."""
+
+    speed: Array
+    acceleration: Array
+    lowest: Array
+    highest: Array
+
+    def excess(self, bounds: Bounds) -> float:
+        """How often the most limited quantity contains its limit: up to 1 is allowed; past position limits over 1."""
+        beyond = np.maximum(self.highest - bounds.upper, bounds.lower - self.lowest)
+        return float(
+            max(
+                np.max(self.speed / bounds.speed, initial=0.0),
+                np.max(self.acceleration / bounds.acceleration, initial=0.0),
+                1.0 + np.max(beyond, initial=0.0) if np.any(beyond > POSITION_ROUNDING) else 0.0,
+            )
+        )
+
+
+POSITION_ROUNDING = 1e-9  # [rad, m] by which a motion may leave the range of a joint
+ALLOWED = 1.0 + 1e-9  # excess that is rounding
+
+
+class JointMotion:
+    """Positions of joints over time: polynomials up to the fifth order, one after another, at rest after the last one.
+
+    Attributes:
+        times: where pieces begin, and the end of the last one [s]; (pieces + 1,), the first is 0.
+        coefficients: of powers of the time since a piece's begin, (pieces, 6, joints).
+        final: positions at the end.
+    """
+
+    def __init__(self, times: Sequence[float] | Array, coefficients: Array, final: Array) -> None:
+        """Join pieces; see the attributes."""
+        self.times = np.asarray(times, dtype=np.float64)
+        self.coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
+        self.final = np.array(final, dtype=np.float64)
+        self._rest = np.zeros(len(self.final))
+        self._at = _point(len(self.final))
+        self._elapsed = np.zeros(1)
+        self._flat = self.coefficients.reshape(len(self.coefficients), (ORDER + 1) * len(self.final))
+        self._begins: list[float] = self.times.tolist()
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[tuple[float, Sequence[Array]]], final: Array) -> JointMotion:
+        """A motion of (duration, coefficients by power) each; those that take no time are left out."""
+        kept = [(h, rows) for h, rows in pieces if h > _SHORTEST]
+        table = np.zeros((len(kept), ORDER + 1, len(final)))
+        for i, (_, rows) in enumerate(kept):
+            for k, row in enumerate(rows):
+                table[i, k] = row
+        return cls(np.concatenate([[0.0], np.cumsum([h for h, _ in kept])]), table, final)
+
+    @classmethod
+    def rest(cls, position: Array) -> JointMotion:
+        """No motion at all."""
+        return cls.of_pieces([], position)
+
+    @property
+    def end(self) -> float:
+        """How long it takes [s]."""
+        return self._begins[-1]
+
+    def __call__(self, t: float) -> Point:
+        """Where the joints are after some time [s]."""
+        if t >= self.end:
+            return Point(self.final, self._rest, self._rest)
+        i = max(int(np.searchsorted(self.times, t, side="right")) - 1, 0)
+        self._elapsed[0] = max(t - self._begins[i], 0.0)
+        return Point(*self._at(self._flat[i], self._elapsed))
+
+    def after(self, t: float) -> JointMotion:
+        """What is left of it after some time."""
+        if t >= self.end - _SHORTEST:
+            return JointMotion.rest(self.final)
+        i = max(int(np.searchsorted(self.times, t + _SHORTEST, side="right")) - 1, 0)
+        gone = max(t - self._begins[i], 0.0)
+        table = self.coefficients[i:].copy()
+        for k in range(ORDER + 1):  # Taylor's series about the time that is gone
+            table[0, k] = sum(comb(j, k) * gone ** (j - k) * self.coefficients[i, j] for j in range(ORDER, k - 1, -1))
+        return JointMotion(np.concatenate([[0.0], self.times[i + 1 :] - t]), table, self.final)
+
+    def then(self, other: JointMotion) -> JointMotion:
+        """This motion and another one after it, which begins where this one ends."""
+        times = np.concatenate([self.times, self.end + other.times[1:]])
+        return JointMotion(times, np.concatenate([self.coefficients, other.coefficients]), other.final)
+
+    def peaks(self) -> Peaks:
+        """Exact extrema over the whole motion: at the ends of pieces, and where the next derivative vanishes."""
+        n = len(self.final)
+        if not len(self.coefficients):
+            return Peaks(np.zeros(n), np.zeros(n), self.final, self.final)
+        h = np.diff(self.times)[:, None, None]
+        powers = np.arange(ORDER + 1)[:, None]
+        scaled = np.moveaxis(self.coefficients * h**powers, 1, 0).reshape(ORDER + 1, -1)  # over [0, 1]
+        position, velocity, acceleration, jerk = (_derivative(scaled, order) for order in range(4))
+        roots = _quadratic_roots(jerk)
+        found = []
+        for rows, order in ((acceleration, 2), (velocity, 1), (position, 0)):
+            if order < 2:
+                roots = _roots_between(_derivative(scaled, order + 1), roots)
+            values = _horner(rows, np.concatenate([np.zeros((1, roots.shape[1])), roots, np.ones((1, roots.shape[1]))]))
+            found.append(values.reshape(-1, len(h), n) / (h[:, :, 0] ** order))
+        acc, vel, pos = found
+        return Peaks(
+            np.max(np.abs(vel), axis=(0, 1)),
+            np.max(np.abs(acc), axis=(0, 1)),
+            np.min(pos, axis=(0, 1)),
+            np.max(pos, axis=(0, 1)),
+        )
+
+
+@lru_cache(maxsize=32)
+def _point(joints: int) -> Callable[..., Any]:
+    """(coefficients by power, time) -> position, velocity, acceleration."""
+
+    def body(coefficients: Vector, time: Vector) -> Any:
+        found: dict[str, list[Any]] = {}
+        for order, name in enumerate(Point._fields):
+            found[name] = []
+            for joint in range(joints):
+                value: Any = 0.0
+                for power in range(ORDER, order - 1, -1):  # Horner's rule
+                    factor = float(factorial(power) // factorial(power - order))
+                    value = value * time[0] + factor * coefficients[power * joints + joint]
+                found[name].append(value)
+        return found
+
+    return compiled("joint_motion", {"coefficients": (ORDER + 1) * joints, "time": 1}, body)
+
+
+# --- extrema of many polynomials over [0, 1] at once: coefficients are (powers, N) -----------------------------------
+def _derivative(c: Array, order: int) -> Array:
+    for _ in range(order):
+        c = c[1:] * np.arange(1, len(c))[:, None]
+    return c
+
+
+def _horner(c: Array, x: Array) -> Array:
+    value = np.repeat(c[-1:], len(x), axis=0)
+    for row in c[-2::-1]:
+        value *= x
+        value += row
+    return value
+
+
+def _quadratic_roots(c: Array) -> Array:
+    """Two points of [0, 1] for each polynomial, its roots there among them, in order."""
+    c0, c1, c2 = c
+    root = np.sqrt(np.maximum(c1 * c1 - 4.0 * c2 * c0, 0.0))
+    large = -0.5 * (c1 + np.where(c1 < 0.0, -root, root))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = np.stack([large / c2, c0 / large])
+    return np.sort(np.clip(np.nan_to_num(both, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0), axis=0)
+
+
+def _roots_between(c: Array, turns: Array) -> Array:
+    """Points of [0, 1] for each polynomial, its roots there among them, in order, by halving between its extrema.
+
+    Args:
+        c: the polynomials.
+        turns: (turns, N), in order: all extrema within [0, 1], and maybe other points.
+    """
+    edge = np.ones((1, c.shape[1]))
+    low, high = np.concatenate([0.0 * edge, turns]), np.concatenate([turns, edge])
+    at_low = _horner(c, low)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        value = _horner(c, middle)
+        is_left = value * at_low > 0.0  # the root is on the right
+        low = np.where(is_left, middle, low)
+        high = np.where(is_left, high, middle)
+    root, slope = 0.5 * (low + high), _derivative(c, 1)
+    for _ in range(_NEWTON):
+        steepness = _horner(slope, root)
+        step = np.divide(_horner(c, root), steepness, out=np.zeros_like(root), where=steepness != 0.0)
+        root = np.clip(root - step, low, high)
+    return np.asarray(root)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joints to a goal, or through points, along smooth curves that keep their limits (Yamada, sec. 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.gains import per_joint
+from ada_controllers.joint_motion import ALLOWED, Bounds, JointMotion, Point
+from ada_controllers.profiles import PROFILES, from_rest, plan, stop
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
+from ada_controllers.waypoints import through
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+
+MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
+_KEPT = 1.0 - 1e-6  # of the limits: what a motion at its limit loses to rounding must not be cut
+
+
+@dataclass(frozen=True)
+class JointTrajectorySettings:
+    """How joints move to a goal."""
+
+    profile: str = setting(
+        "quartic", "quartic: accelerate, constant speed, decelerate; quintic: one curve", choices=PROFILES
+    )
+    acceleration_time: float = setting(
+        0.0, "time to accelerate and to decelerate (quartic); 0: the one that is fastest", unit="s", lower=0.0
+    )
+    speed: tuple[float, ...] = setting(
+        (0.0,),
+        "greatest speed of each joint; one number: of all; 0: that of the robot description, or 1 where it has none",
+        unit="rad/s, m/s",
+        lower=0.0,
+    )
+    speed_scale: float = setting(1.0, "part of these speeds that is used", lower=0.01, upper=1.0)
+    acceleration: tuple[float, ...] = setting(
+        (2.0,), "greatest acceleration of each joint; one number: of all", unit="rad/s^2, m/s^2", lower=1e-3
+    )
+
+
+class JointTrajectory(Controller[JointTrajectorySettings]):
+    """Positions and velocities of the motion that is planned when a goal or a path comes.
+
+    A new plan begins with the position, velocity and acceleration that are commanded at that moment, so nothing jumps.
+    A plan keeps the limits exactly. Where none of its kind does, because the robot is fast and its goal is near, the
+    motion so far is ended first.
+    """
+
+    NAME = "joint_trajectory"
+    SUMMARY = "joints to a goal or through points, smoothly and within limits of speed and acceleration"
+    KIND = "position"
+    REFERENCES = (JointReference, JointPath)
+    SETTINGS = JointTrajectorySettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: JointTrajectorySettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        self.bounds = self._bounds(self.shaping)
+        self._motion = JointMotion.rest(np.zeros(len(self.joints)))
+        self._began = 0.0
+        self._now = self._motion(0.0)
+        self._measured = self._now.position
+        self._time = 0.0
+
+    def _bounds(self, shaping: ShapingSettings) -> Bounds:
+        settings = self.settings
+        known = np.array([limit.velocity for limit in self.limits])
+        wanted = per_joint(self, "speed", settings.speed)
+        speed = np.where(wanted > 0.0, np.minimum(wanted, known), np.where(np.isfinite(known), known, 1.0))
+        speed = np.minimum(speed * settings.speed_scale, known * shaping.velocity_scale)
+        acceleration = per_joint(self, "acceleration", settings.acceleration)
+        if shaping.acceleration:
+            acceleration = np.minimum(acceleration, shaping.acceleration)
+        return Bounds(
+            np.maximum(_KEPT * speed, 1e-9),
+            _KEPT * acceleration,
+            np.array([limit.lower for limit in self.limits]),
+            np.array([limit.upper for limit in self.limits]),
+        )
+
+    # --- plans ------------------------------------------------------------------------------------------------------
+    def reset(self, state: State, time: float, command: Command | None = None) -> None:
+        """Begin where the joints are, or where they were told to be, and come to rest; see `Controller.reset`."""
+        super().reset(state, time, command)
+        if command is not None and command.position is not None:
+            velocity = state.v[self.v_index] if command.velocity is None else command.velocity
+            self._halt(command.position, velocity, time)
+            self.reference = JointReference(self._motion.final)
+
+    def _begin(self, state: State, time: float) -> None:
+        self._halt(state.q[self.q_index], state.v[self.v_index], time)
+        self._measured = state.q[self.q_index]
+
+    def _reference_at(self, state: State) -> Reference:
+        return JointReference(self._motion.final)
+
+    def _halt(self, position: Array, velocity: Array, time: float) -> None:
+        """From a motion to rest, within the range of the joints."""
+        moving = stop(Point(position, velocity, np.zeros_like(velocity)), self.bounds)
+        self._motion, self._began, self._time = moving, time, time
+        self._now = moving(0.0)
+
+    def _accept(self, reference: Reference, state: State, time: float) -> None:
+        elapsed = time - self._began
+        start = self._motion(elapsed)
+        if isinstance(reference, JointPath):
+            self._motion = through(start, reference, self.bounds)
+        else:
+            goal = cast(JointReference, reference).position
+            if isinstance(self.reference, JointReference) and np.array_equal(goal, self._motion.final):
+                return  # on the way there
+            self._motion = self._to_goal(start, goal, elapsed)
+        self._began, self._time = time, time
+
+    def _to_goal(self, start: Point, goal: Array, elapsed: float) -> JointMotion:
+        """The shortest of several motions that keep the limits; from rest there is but one."""
+        settings = self.settings
+        how = self.bounds, settings.profile, settings.acceleration_time
+        motion, excess = plan(start, goal, *how)
+        if start.is_at_rest:
+            return motion
+        # at rest every goal can be reached; the motion so far comes to rest within the limits in any case
+        for halt in (stop(start, self.bounds), self._motion.after(elapsed)):
+            other = halt.then(from_rest(halt.final, goal, *how))
+            if excess > ALLOWED or other.end < motion.end:
+                other_excess = halt.peaks().excess(self.bounds)
+                if max(other_excess, ALLOWED) <= max(excess, ALLOWED):
+                    motion, excess = other, other_excess
+        return motion
+
+    # --- references -------------------------------------------------------------------------------------------------
+    def _check_reference(self, reference: Reference) -> None:
+        if isinstance(reference, JointPath):
+            if len(reference.positions) > MAX_POINTS:
+                raise ReferenceRefused(
+                    f"{self.NAME}: the path has {len(reference.positions)} points; at most {MAX_POINTS} are allowed. "
+                    "Give it in parts."
+                )
+            if reference.velocities is not None and reference.velocities[-1].any():
+                raise ReferenceRefused(f"{self.NAME}: the path's last velocities are not zero; it must end at rest.")
+        elif isinstance(reference, JointReference):
+            for what, values in (("velocity", reference.velocity), ("acceleration", reference.acceleration)):
+                if values is not None and values.any():
+                    raise ReferenceRefused(
+                        f"{self.NAME}: the goal has a {what} {values.tolist()!r:.80}; a goal is reached at rest. Leave "
+                        "it out, or give a JointPath through it."
+                    )
+
+    # --- law --------------------------------------------------------------------------------------------------------
+    def _law(self, state: State, time: float) -> Command:
+        self._time, self._measured = time, state.q[self.q_index]
+        self._now = self._motion(time - self._began)
+        return Command(position=self._now.position, velocity=self._now.velocity)
+
+    @property
+    def remaining(self) -> float:
+        """Time until the joints are told to rest [s]."""
+        return max(self._motion.end - (self._time - self._began), 0.0)
+
+    def signals(self) -> dict[str, Array]:
+        """What is left [s], the share that is done, the planned acceleration, and how far the robot is off."""
+        end = self._motion.end
+        return {
+            "remaining": np.array([self.remaining]),
+            "progress": np.array([1.0 if end <= 0.0 else 1.0 - self.remaining / end]),
+            "acceleration": self._now.acceleration,
+            "error": self._now.position - self._measured,
+        }

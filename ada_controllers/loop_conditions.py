@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops in control laws, over generic scalars: their conditions on joint motions, and weight that they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_controllers.null_space import row_space
+from ada_dynamics.algorithms.closure import loop_rows
+from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import gravity_efforts
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.scalar import Scalar
+
+_DEPENDENT = 1e-6  # share of the largest row; conditions of planar loops in space are dependent
+
+
+def loop_conditions(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """J, a row for each condition, and γ, with J v = 0 and J a + γ = 0 where the loops are closed."""
+    X = transforms(tree, q)
+    moving = world_and_bodies(tree, X, q, v, gravity=False)
+    rows, rates = [], []
+    for loop in tree.loops:
+        for row in loop_rows(tree, X, q, v, moving, loop):
+            rows.append([row.columns.get(k, 0.0) for k in range(tree.nv)])
+            rates.append(row.rate)
+    return rows, rates
+
+
+def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+    """The least efforts of all joints that hold the weight; loops take their share of it.
+
+    The loops' forces act along the rows of J; what of the tree's efforts lies there, they do.
+    """
+    efforts = gravity_efforts(tree, q)
+    if not tree.loops:
+        return efforts
+    rows, _ = loop_conditions(tree, q, (0.0,) * tree.nv)
+    return row_space(rows, _DEPENDENT).inside(efforts)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that runs a controller while the node is configured: states in, commands out; imports rclpy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+
+from rclpy.node import Node
+
+from ada_controllers.control_loop import ControlLoop, LoopSettings
+from ada_controllers.controller import Controller
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.node.following import Following
+from ada_controllers.node.outputs import Outputs
+from ada_controllers.node.state_inputs import StateInputs
+from ada_dynamics.errors import AdaError
+from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
+
+T = TypeVar("T")
+PATIENCE = 5.0  # [s] that the control thread has for what somebody waits for
+
+
+class ControlThread:
+    """A control loop, what it listens to and where it speaks.
+
+    Attributes:
+        control: the loop; it belongs to the thread, reach it by `ask`.
+        following: what requests become; likewise.
+        inputs: topics of the state.
+        loop: the thread.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        controller: Controller[Any],
+        settings: ControllerSettings,
+        loop_settings: LoopSettings,
+        on_failure: Callable[[BaseException], object],
+    ) -> None:
+        """Subscribe and prepare; `start` begins.
+
+        Args:
+            node: whose topics they are.
+            controller: that runs first.
+            settings: of the node.
+            loop_settings: of the loop.
+            on_failure: called in the thread with what ended it.
+        """
+        self.control = ControlLoop(controller, loop_settings)
+        self.following = Following(self.control)
+        self.inputs = StateInputs(
+            node,
+            controller.model,
+            settings.state_source,
+            loop_settings.state_timeout,
+            self.control.refuse,
+            settings.wrench_of,
+        )
+        self._out = Outputs(node, controller, settings.state_rate)
+        self.loop = DeadlineLoop(
+            1.0 / settings.rate,
+            self._tick,
+            name="control",
+            priority=settings.realtime_priority,
+            on_failure=on_failure,
+        )
+
+    # --- from other threads -----------------------------------------------------------------------------------------
+    def start(self) -> None:
+        """Begin to listen."""
+        self.loop.start()
+
+    def ask(self, action: Callable[[], T]) -> T:
+        """Let the thread do something between two steps, and wait for it.
+
+        Raises:
+            AdaError: the thread has ended or is stuck; or what the action raises.
+        """
+        future = self.loop.post(action)
+        try:
+            return future.result(PATIENCE)
+        except CancelledError:
+            raise AdaError(f"the control thread has ended: {self.loop.failure}. Configure the node anew.") from None
+        except FutureTimeoutError:
+            future.cancel()
+            raise AdaError(
+                f"the control thread did not come to it within {PATIENCE:g} s: the controller takes too "
+                "long. Lower rate."
+            ) from None
+
+    def activate(self) -> None:
+        """Let the controller begin; see `ControlLoop.activate`."""
+        self.ask(lambda: self.control.activate(time.monotonic()))
+
+    def deactivate(self) -> None:
+        """Let it end, with its last command."""
+
+        def act() -> None:
+            self._out.command(self.control.deactivate())
+
+        self.ask(act)
+
+    def switch(self, controller: Controller[Any], *, keep: bool) -> None:
+        """Let another controller go on; see `ControlLoop.switch`."""
+
+        def act() -> None:
+            keeps = keep and self.following.is_followed
+            self.control.switch(controller, time.monotonic(), keep=keep)
+            self.following.renew(keep=keeps)
+            self._out.follow(controller)
+
+        self.ask(act)
+
+    def change(self, loop_settings: LoopSettings, state_rate: float) -> None:
+        """Take over parameters that changed."""
+
+        def act() -> None:
+            self.control.settings = loop_settings
+            self.inputs.wrench_timeout = loop_settings.state_timeout
+            self._out.state_rate = state_rate
+
+        self.ask(act)
+
+    def close(self) -> None:
+        """End: the controller first, then the thread, then the topics; on the thread that spins the node."""
+        if self.loop.is_running:
+            self.deactivate()
+            self.loop.stop()
+        self.inputs.close()
+        self._out.close()
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+    def _tick(self, _due: int) -> None:
+        control = self.control
+        command = control.step(self.inputs.fetch(), time.monotonic())
+        if command is None:
+            return
+        self._out.command(command)
+        latest = control.latest
+        if latest is not None and control.is_active:
+            self._out.state(latest.stamp, control.controller, control.target, command)

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller node: a controller of the library beside a robot on ROS 2 topics; a lifecycle node, imports rclpy."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_msgs.msg import String
+
+from ada_controllers.control_loop import LoopSettings
+from ada_controllers.controller import Controller
+from ada_controllers.node.control_thread import ControlThread
+from ada_controllers.node.controller_settings import AUTO, ControllerSettings
+from ada_controllers.node.controller_status import ControlPeriods, control_status
+from ada_controllers.node.reference_inputs import ReferenceInputs
+from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
+from ada_controllers.registry import CONTROLLERS, find
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import State
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.deadlines import calm_interpreter
+from ada_dynamics.nodes.kit.diagnostics import Diagnostics
+from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings
+from ada_dynamics.nodes.kit.run_node import run_node
+
+NAME = "controller_node"
+SHAPING = "shaping"  # prefix of the settings of command shaping
+UNCONFIGURED, INACTIVE, ACTIVE = "unconfigured", "inactive", "active"
+_LOOK = 0.05  # [s] between looks at what the control thread came to
+_SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
+
+_SUCCESS, _FAILURE, _ERROR = (
+    TransitionCallbackReturn.SUCCESS,
+    TransitionCallbackReturn.FAILURE,
+    TransitionCallbackReturn.ERROR,
+)
+
+
+class ControllerNode(LifecycleNode):
+    """Commands a robot as a controller of the library says.
+
+    Attributes:
+        failure: what ended the node, for `run_node`; None while all is well.
+        thread: what runs the controller; None while the node is unconfigured.
+        phase: of its life: "unconfigured", "inactive" or "active".
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        """Declare the parameters, and wait for a robot and for requests.
+
+        Args:
+            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+
+        Raises:
+            AdaError: a parameter is unusable; the message names it.
+        """
+        super().__init__(NAME, **arguments)
+        self.failure: Exception | None = None
+        self.thread: ControlThread | None = None
+        self.phase = UNCONFIGURED
+        self._settings = Parameters(self, ControllerSettings, on_change=self._change, on_done=self._changed)
+        self._loop_settings = Parameters(self, LoopSettings, on_change=self._change_loop)
+        self._shaping = Parameters(self, ShapingSettings, prefix=SHAPING, on_change=self._change_shaping)
+        self._declare(self._settings.value.controller)
+        self._check_settings_of_others()
+        self._description: str | None = None
+        self._model: Model | None = None
+        self._parts: list[Any] = []  # to be closed at clean-up, last one first
+        self._was_activated = self._was_configured = False
+        self._refusals = 0
+        if not self._settings.value.robot:
+            self._await_description()
+        self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    # --- parameters -------------------------------------------------------------------------------------------------
+    def _declare(self, controller: str) -> None:
+        self._own = Parameters(self, find(controller).SETTINGS, prefix=controller, on_change=self._retune)
+        self._declared = controller
+
+    def _check_settings_of_others(self) -> None:
+        """Start values may be there for controllers that run later; wrong ones are refused now."""
+        others = [name for name in CONTROLLERS if name != self._declared]
+        refuse_unknown_overrides(self, later=tuple(f"{name}." for name in others))
+        for name in others:
+            if any(override.startswith(f"{name}.") for override in self._parameter_overrides):
+                start_settings(self, find(name).SETTINGS, prefix=name)
+
+    def _change(self, old: ControllerSettings, new: ControllerSettings) -> None:
+        if new.controller != old.controller:
+            is_own = new.controller == self._declared
+            settings = (
+                self._own.value
+                if is_own
+                else start_settings(self, find(new.controller).SETTINGS, prefix=new.controller)
+            )
+            self._use(new.controller, settings, self._shaping.value, keep=False)
+        if self.thread is not None and new.state_rate != old.state_rate:
+            self.thread.change(self._loop_settings.value, new.state_rate)
+        for part in self._parts:
+            if isinstance(part, TrajectoryAction):
+                part.settings = new
+
+    def _changed(self, new: ControllerSettings) -> None:
+        """Parameters of another controller, once it runs."""
+        if new.controller != self._declared:
+            self._own.close()
+            self._declare(new.controller)
+            self.get_logger().info(f"controller is {new.controller}: its settings are {new.controller}.*")
+
+    def _change_loop(self, _: LoopSettings, new: LoopSettings) -> None:
+        if self.thread is not None:
+            self.thread.change(new, self._settings.value.state_rate)
+
+    def _change_shaping(self, _: ShapingSettings, new: ShapingSettings) -> None:
+        self._use(self._declared, self._own.value, new, keep=True)
+
+    def _retune(self, _: object, new: object) -> None:
+        self._use(self._declared, new, self._shaping.value, keep=True)
+
+    def _use(self, name: str, settings: Any, shaping: ShapingSettings, *, keep: bool) -> None:
+        """Let a new controller go on. Raises AdaError where it cannot; then all is as before."""
+        if self.thread is not None:
+            self.thread.switch(self._make(name, settings, shaping), keep=keep)
+
+    def _make(self, name: str, settings: Any, shaping: ShapingSettings) -> Controller[Any]:
+        """A controller whose first command takes no longer than the others."""
+        assert self._model is not None
+        controller = find(name)(self._model, settings, shaping)
+        latest = None if self.thread is None else self.thread.control.latest
+        warm_up(controller, None if latest is None else latest.state)
+        return controller
+
+    # --- the robot --------------------------------------------------------------------------------------------------
+    def _await_description(self) -> None:
+        self._waiting = self.create_subscription(String, "robot_description", self._described, qos.LATCHED)
+        self.get_logger().info(f"parameter robot is empty: waiting for {self._waiting.topic_name}")
+        timeout = self._settings.value.description_timeout
+        self._deadline = time.monotonic() + timeout if timeout else float("inf")
+
+    def _described(self, message: String) -> None:
+        if self.phase == UNCONFIGURED:
+            self._description = message.data
+
+    @property
+    def _has_robot(self) -> bool:
+        return bool(self._settings.value.robot) or self._description is not None
+
+    def _load(self) -> Model:
+        settings = self._settings.value
+        source = settings.robot or self._description
+        if source is None:
+            raise InputError(
+                f"no robot's description came on {self._waiting.topic_name} so far. Start what publishes it, such as "
+                "dynamics_node, or name a robot: -p robot:=pa10 (names: ada list)."
+            )
+        base = None if settings.base == AUTO else settings.base
+        return load(source, base=base, gravity=settings.gravity or None, loops=settings.loops or None)
+
+    # --- transitions ------------------------------------------------------------------------------------------------
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load the robot, make the controller, listen to states."""
+        return self._attempt("configure", self._configure, INACTIVE)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let the controller command the robot, from where this is."""
+        return self._attempt("activate", lambda: self._thread().activate(), ACTIVE)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let it end, with its last command."""
+        return self._attempt("deactivate", lambda: self._thread().deactivate(), INACTIVE)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the robot."""
+        return self._attempt("clean up", self.close, UNCONFIGURED)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Likewise, for ever."""
+        return self._attempt("shut down", self.close, "finalized")
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an error that nobody foresaw."""
+        return self._attempt("recover", self.close, UNCONFIGURED)
+
+    def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
+        """A transition, with what goes wrong said: rclpy swallows it."""
+        self.problem: Exception | None = None
+        try:
+            action()
+        except AdaError as problem:
+            self.problem = problem
+            self.get_logger().warning(f"cannot {what}: {problem}", throttle_duration_sec=_SAY_AGAIN)
+            return _FAILURE
+        except Exception as problem:
+            self.failure = problem
+            self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
+            return _ERROR
+        self.phase = phase
+        return _SUCCESS
+
+    def _thread(self) -> ControlThread:
+        if self.thread is None:
+            raise AdaError("the node is not configured.")
+        return self.thread
+
+    def _configure(self) -> None:
+        settings = self._settings.value
+        self._model = model = self._load()
+        controller = self._make(self._declared, self._own.value, self._shaping.value)
+        thread = ControlThread(self, controller, settings, self._loop_settings.value, self._thread_ended)
+        health = Diagnostics(self, model.name)
+        health.add("control", lambda: control_status(thread))
+        health.add("periods", ControlPeriods(thread))
+        self._parts = [thread, health, ReferenceInputs(self, thread)]
+        kind = action_type()
+        if kind is not None:
+            self._parts.append(TrajectoryAction(self, thread, settings, kind))
+        calm_interpreter()
+        thread.start()
+        self.thread = thread
+        self.get_logger().info(
+            f"{model.name}: {controller.NAME} commands the {controller.KIND} of {len(controller.joints)} joints, "
+            f"states from {thread.inputs.topic}, up to {settings.rate:g} Hz"
+        )
+
+    def _thread_ended(self, problem: BaseException) -> None:
+        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- now and then -------------------------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """What happens by itself: the start, and the end where the control loop has ended."""
+        thread = self.thread
+        if thread is not None:
+            self._say_refusals(thread)
+            if self.phase == ACTIVE and not thread.control.is_active:
+                self.get_logger().error(
+                    f"stopped: {thread.control.reason}. Activate the node again once that is mended."
+                )
+                self.trigger_deactivate()
+        if not self._settings.value.autostart:
+            return
+        if self.phase == UNCONFIGURED and not self._was_configured:
+            self._start()
+        elif self.phase == INACTIVE and not self._was_activated and thread is not None and thread.control.latest:
+            self._was_activated = self.trigger_activate() == _SUCCESS
+
+    def _start(self) -> None:
+        if not self._has_robot:
+            if time.monotonic() > self._deadline:
+                self.failure = InputError(
+                    f"no robot's description came on {self._waiting.topic_name} within "
+                    f"{self._settings.value.description_timeout:g} s. Start what publishes it, name a robot: -p "
+                    "robot:=pa10, or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
+                )
+            return
+        self._was_configured = True
+        if self.trigger_configure() != _SUCCESS and self.failure is None:
+            self.failure = self.problem  # nothing else would happen
+
+    def _say_refusals(self, thread: ControlThread) -> None:
+        count = sum(dict(thread.control.refused).values())
+        if count > self._refusals:
+            self.get_logger().warning(
+                f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
+                throttle_duration_sec=_SAY_AGAIN,
+            )
+        self._refusals = count
+
+    def close(self) -> None:
+        """End the controller, with its last command, and forget the robot."""
+        self.thread = None
+        parts, self._parts = self._parts, []
+        for part in reversed(parts):
+            part.close()
+        self._refusals = 0
+
+
+def warm_up(controller: Controller[Any], state: State | None = None) -> None:
+    """Let a controller compile all that it needs; `reset` makes it forget.
+
+    Args:
+        controller: not yet in use.
+        state: near to what it will see; None: the zero pose, at rest.
+    """
+    model = controller.model
+    at = State(model.neutral(), np.zeros(model.nv)) if state is None else state
+    try:
+        controller.reset(at, 0.0)
+        controller.update(at, controller.reference, 1e-3)
+    except AdaError:
+        pass  # it does not work there; whether it works where the robot is shows at its activation
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(ControllerNode, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

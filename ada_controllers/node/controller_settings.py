@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of the controller node, beside those of `LoopSettings`, of command shaping and of the controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ada_controllers.registry import CONTROLLERS
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.settings import setting
+
+AUTO = "auto"
+JOINT_STATES, STATE = "joint_states", "state"  # topics
+CONTACT, ARM = "contact", "arm"
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """Which controller for which robot, and when; see the descriptions."""
+
+    controller: str = setting(
+        "computed_torque", "which one; its own settings are the parameters CONTROLLER.NAME", choices=tuple(CONTROLLERS)
+    )
+    robot: str = setting(
+        "",
+        "the controller's model: name in the catalogue (`ada list`) or path of a robot's file; empty: waits for the "
+        "topic robot_description",
+        read_only=True,
+    )
+    loops: str = setting("", "path of a YAML or JSON file with joints that close loops of the robot", read_only=True)
+    base: str = setting(
+        AUTO,
+        "how the root link is held; auto: as the catalogue has it, else fixed",
+        choices=(AUTO, *BASES),
+        read_only=True,
+    )
+    gravity: tuple[float, ...] = setting(
+        (), "gravity vector in the world; empty: the robot's own", unit="m/s^2", read_only=True
+    )
+    description_timeout: float = setting(
+        10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
+    )
+    state_source: str = setting(
+        AUTO,
+        "topic of the measured state: joint_states, or the exact state of a simulated robot; auto: the latter where "
+        "joint states do not say all, as of floating bases",
+        choices=(AUTO, JOINT_STATES, STATE),
+        read_only=True,
+    )
+    wrench_of: str = setting(
+        CONTACT,
+        "what the topic wrench tells; contact: what the touched body puts on the hand; arm: what the arm puts on the "
+        "hand, as ~/wrench/JOINT of dynamics_node does",
+        choices=(CONTACT, ARM),
+        read_only=True,
+    )
+    rate: float = setting(
+        1000.0,
+        "of looks for a new state; each gets its command at once",
+        unit="Hz",
+        lower=1.0,
+        upper=20_000.0,
+        read_only=True,
+    )
+    realtime_priority: int = setting(
+        0, "priority of the control thread (SCHED_FIFO); 0: an ordinary thread", lower=0, upper=99, read_only=True
+    )
+    autostart: bool = setting(True, "configure at once, and activate once the first state is there, without a request")
+    state_rate: float = setting(
+        50.0, "most messages on ~/state, ~/target and ~/joint_target; 0: one for each command", unit="Hz", lower=0.0
+    )
+    goal_tolerance: float = setting(
+        0.02, "of the end of an action's trajectory, where its goal says none; 0: any", unit="rad, m", lower=0.0
+    )
+    path_tolerance: float = setting(0.0, "of its way, where its goal says none; 0: any", unit="rad, m", lower=0.0)
+    goal_time: float = setting(2.0, "that it may take longer, where its goal says none; 0: any", unit="s", lower=0.0)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the controller node publishes from its control thread: commands, and what is behind them; imports rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ada_controllers.controller import Controller
+from ada_controllers.state import Array, Command, JointPath, JointReference, PoseReference, Reference
+from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.messages.controller_topics import JOINT_TARGET, TARGET
+from ada_dynamics.nodes.messages.poses import write_pose
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.cdr import Layout, Message
+
+_PARTS = ("position", "velocity", "effort")  # as in sensor_msgs/JointState
+
+
+class Outputs:
+    """joint_commands, ~/state, ~/target and ~/joint_target.
+
+    Attributes:
+        state_rate: most messages per second on the last three; 0: any.
+    """
+
+    def __init__(self, node: Node, controller: Controller[Any], state_rate: float) -> None:
+        """Create the publishers.
+
+        Args:
+            node: whose they are.
+            controller: whose commands they carry first.
+            state_rate: see above.
+        """
+        self._node, self._clock = node, node.get_clock()
+        self.state_rate = state_rate
+        self._commands = node.create_publisher(JointState, "joint_commands", qos.COMMANDS)
+        self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
+        self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
+        self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
+        self._frame = controller.model.root
+        self.follow(controller)
+
+    def follow(self, controller: Controller[Any]) -> None:
+        """Take the names of another controller's joints."""
+        self._names = controller.joints
+        self._layouts: dict[tuple[bool, ...], Message] = {}
+        self._state_sizes: dict[str, int] = {}
+        self._state_layout: Message | None = None
+        self._told_at = -np.inf
+
+    def close(self) -> None:
+        """Take the publishers away; on the thread that spins the node."""
+        for publisher in (self._commands, self._states, self._poses, self._joints):
+            self._node.destroy_publisher(publisher)
+
+    # --- in the control thread --------------------------------------------------------------------------------------
+    def command(self, command: Command | None) -> None:
+        """Publish a command, if it is one."""
+        if command is None:
+            return
+        parts = [getattr(command, part) for part in _PARTS]
+        given = tuple(part is not None for part in parts)
+        layout = self._layouts.get(given)
+        if layout is None:
+            layout = self._layouts[given] = command_layout(self._names, given)
+        numbers = np.concatenate([part for part in parts if part is not None])
+        self._commands.publish(layout.fill_one(int(self._clock.now().nanoseconds), numbers))
+
+    def state(self, time: float, controller: Controller[Any], target: Reference | None, command: Command) -> None:
+        """Publish what is behind a command, unless it is too soon after the last one.
+
+        Args:
+            time: of the controller [s].
+            controller: that runs.
+            target: what it follows.
+            command: what it said.
+        """
+        if self.state_rate and 0.0 <= time - self._told_at < (1.0 - 1e-6) / self.state_rate:
+            return
+        self._told_at = time
+        vectors = state_vectors(time, controller, target, command)
+        sizes = {name: len(values) for name, values in vectors.items()}
+        if self._state_layout is None or sizes != self._state_sizes:
+            self._state_layout, self._state_sizes = messages.vectors(sizes), sizes
+        self._states.publish(self._state_layout.fill_one(0, np.concatenate(list(vectors.values()))))
+        if isinstance(target, PoseReference):
+            message = PoseStamped()
+            message.header.stamp, message.header.frame_id = self._clock.now().to_msg(), self._frame
+            write_pose(target.pose, message.pose.position, message.pose.orientation)
+            self._poses.publish(message)
+        elif isinstance(target, (JointReference, JointPath)):
+            joints = JointState(name=list(self._names), position=end_of(target).tolist())
+            joints.header.stamp = self._clock.now().to_msg()
+            self._joints.publish(joints)
+
+
+def command_layout(names: Sequence[str], given: Sequence[bool]) -> Message:
+    """sensor_msgs/JointState with some of position, velocity and effort.
+
+    Args:
+        names: of the joints.
+        given: which of the three have numbers.
+    """
+    layout = Layout()
+    layout.header("")
+    layout.strings(names)
+    for part, has_numbers in zip(_PARTS, given, strict=True):
+        layout.double_sequence(part, len(names) if has_numbers else 0)
+    return layout.fixed()
+
+
+def state_vectors(
+    time: float, controller: Controller[Any], target: Reference | None, command: Command
+) -> dict[str, Array]:
+    """What is behind a command, by name: t, reference, command, and the controller's own signals."""
+    told = [values for values in command if values is not None]
+    reference = np.zeros(0)
+    if isinstance(target, PoseReference):
+        w, x, y, z = to_quaternion(target.pose[:3, :3])
+        reference = np.array([*target.pose[:3, 3], x, y, z, w])
+    elif target is not None:
+        reference = end_of(target)
+    signals = {name: np.ravel(values) for name, values in controller.signals().items()}
+    return {"t": np.array([time]), "reference": reference, "command": np.concatenate(told), **signals}
+
+
+def end_of(target: JointReference | JointPath) -> Array:
+    """Positions that joints are to come to."""
+    return target.positions[-1] if isinstance(target, JointPath) else target.position

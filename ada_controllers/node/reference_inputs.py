@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics that say what the controller shall follow; imports rclpy.
+
+Each message is handed to the control thread, and refused there as a whole or taken; refusals are counted and logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.node.control_thread import ControlThread
+from ada_controllers.node.following import OfferedTrajectory
+from ada_dynamics.commanding.guard import stamp_seconds
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
+from ada_dynamics.nodes.messages.poses import read_pose
+
+JOINT_TRAJECTORY = "joint_trajectory"
+_WORLDS = ("world", "map", "odom")  # names of the frame that a fixed base stands in
+
+
+class ReferenceInputs:
+    """~/joint_reference, ~/joint_trajectory and ~/pose_reference."""
+
+    def __init__(self, node: Node, thread: ControlThread) -> None:
+        """Subscribe.
+
+        Args:
+            node: whose subscriptions they are.
+            thread: that the references go to.
+        """
+        self._node, self._thread = node, thread
+        self._model = thread.control.controller.model
+        self._subscriptions = [
+            node.create_subscription(JointState, f"~/{JOINT_REFERENCE}", self._joints, qos.COMMANDS),
+            node.create_subscription(JointTrajectory, f"~/{JOINT_TRAJECTORY}", self._trajectory, qos.COMMANDS),
+            node.create_subscription(PoseStamped, f"~/{POSE_REFERENCE}", self._pose, qos.COMMANDS),
+        ]
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+
+    def _joints(self, message: JointState) -> None:
+        names, position, velocity = list(message.name), message.position.tolist(), message.velocity.tolist()
+        self._offer(JOINT_REFERENCE, lambda: self._thread.following.joints(names, position, velocity))
+
+    def _trajectory(self, message: JointTrajectory) -> None:
+        offered = offered_trajectory(message, int(self._node.get_clock().now().nanoseconds))
+        self._offer(JOINT_TRAJECTORY, lambda: self._thread.following.trajectory(offered))
+
+    def _pose(self, message: PoseStamped) -> None:
+        def offer() -> None:
+            try:
+                self._check_frame(message.header.frame_id)
+                pose = read_pose(message.pose.position, message.pose.orientation)
+            except InputError as problem:
+                self._thread.control.refuse("reference", str(problem))
+                raise
+            self._thread.following.pose(pose)
+
+        self._offer(POSE_REFERENCE, offer)
+
+    def _check_frame(self, frame: str) -> None:
+        root = self._model.root
+        is_fixed = all(joint.child != root for joint in self._model.joints.values())
+        if frame not in ("", root, *(_WORLDS if is_fixed else ())):
+            raise ReferenceRefused(
+                f"the pose is in the frame {frame!r}; give it in that of the robot's base, {root!r}, or leave "
+                "frame_id empty."
+            )
+
+    def _offer(self, topic: str, offer: Callable[[], None]) -> None:
+        try:
+            self._thread.ask(offer)
+        except AdaError as problem:
+            self._node.get_logger().warning(f"refused on ~/{topic}: {problem}", throttle_duration_sec=1.0)
+
+
+def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:
+    """The numbers of a trajectory_msgs/JointTrajectory.
+
+    Args:
+        message: the trajectory.
+        now: on the clock of its stamp [ns].
+    """
+    points, stamp = message.points, message.header.stamp
+    is_stamped = stamp_seconds(stamp.sec, stamp.nanosec) is not None
+    return OfferedTrajectory(
+        list(message.joint_names),
+        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
+        [point.positions.tolist() for point in points],
+        [point.velocities.tolist() for point in points],
+        [point.accelerations.tolist() for point in points],
+        1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - now) if is_stamped else None,
+    )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the controller node measures: joint_states by name, or the exact state of a simulated robot, and a wrench.
+
+Messages are fetched by the control thread, only the newest of each topic; imports rclpy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ada_controllers.node.controller_settings import ARM, AUTO, CONTACT, JOINT_STATES, STATE
+from ada_controllers.node.joint_state_reader import JointStateReader
+from ada_controllers.state import Array, State
+from ada_controllers.state_watch import Measured
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.inbox import Inbox
+from ada_dynamics.nodes.messages.state_message import read_state
+
+_NEWEST = qos.streams(1)
+_NS = 1e-9  # [s]
+
+Refuse = Callable[[str, str], None]  # reason in a word, and words
+
+
+class StateInputs:
+    """Subscriptions to what is measured; `fetch` belongs to one thread.
+
+    Attributes:
+        source: topic that the state comes from, "joint_states" or "state".
+        topic: its whole name.
+        wrench_timeout: age at which a measured wrench is taken for none [s].
+    """
+
+    def __init__(
+        self, node: Node, model: Model, source: str, wrench_timeout: float, refuse: Refuse, wrench_of: str = CONTACT
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: whose subscriptions they are.
+            model: the robot.
+            source: see `ControllerSettings.state_source`.
+            wrench_timeout: see above.
+            refuse: called with what is not a state.
+            wrench_of: see `ControllerSettings.wrench_of`.
+        """
+        self._model, self._refuse, self._clock = model, refuse, node.get_clock()
+        self.wrench_timeout = wrench_timeout
+        is_told = all(model.joints[name].nq == 1 for name in model.joint_names)
+        self.source = (JOINT_STATES if is_told else STATE) if source == AUTO else source
+        if self.source == JOINT_STATES:
+            self._joints = JointStateReader(model)
+            self._inbox = Inbox(node, JointState, JOINT_STATES, _NEWEST)
+        else:
+            self._inbox = Inbox(node, Float64MultiArray, STATE, _NEWEST)
+        self.topic = self._inbox.topic
+        self._wrenches = Inbox(node, WrenchStamped, "wrench", _NEWEST)
+        self._wrench: Array | None = None
+        self._sign = -1.0 if wrench_of == ARM else 1.0
+        self._wrench_at = 0.0
+        self._epoch: int | None = None  # [ns] of the first stamp: what counts from there has all its digits
+
+    def close(self) -> None:
+        """Unsubscribe; on the thread that spins the node."""
+        self._inbox.close()
+        self._wrenches.close()
+
+    def fetch(self) -> Measured | None:
+        """The newest state that has come since the last call, if one has."""
+        messages = self._inbox.fetch()
+        if not messages:
+            return None
+        try:
+            if self.source == JOINT_STATES:
+                return self._from_joint_states(messages[-1])
+            return self._from_state(messages[-1])
+        except InputError as problem:
+            self._refuse("not whole", f"{self.topic}: {problem}")
+            return None
+
+    def _from_joint_states(self, message: Any) -> Measured:
+        q, v, effort = self._joints.read(message)
+        stamp, now = message.header.stamp, int(self._clock.now().nanoseconds)
+        measured = stamp.sec * 1_000_000_000 + stamp.nanosec or now  # zero says that there is none
+        if self._epoch is None:
+            self._epoch = measured
+        return Measured(
+            State(q, v, self._newest_wrench()), (measured - self._epoch) * _NS, (now - measured) * _NS, effort
+        )
+
+    def _from_state(self, message: Any) -> Measured:
+        model, dimensions = self._model, message.layout.dim
+        t, q, v, tau = read_state([one.label for one in dimensions], [one.size for one in dimensions], message.data)
+        if (len(q), len(v)) != (model.nq, model.nv):
+            raise InputError(
+                f"the state has {len(q)} positions and {len(v)} velocities; the controller's model {model.name!r} has "
+                f"{model.nq} and {model.nv}. Both nodes must have the same robot and base."
+            )
+        return Measured(State(q, v, self._newest_wrench()), t, 0.0, tau)
+
+    def _newest_wrench(self) -> Array | None:
+        now = time.monotonic()
+        for message in self._wrenches.fetch():
+            force, torque = message.wrench.force, message.wrench.torque
+            self._wrench = self._sign * np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+            self._wrench_at = now
+        return None if self._wrench is None or now - self._wrench_at > self.wrench_timeout else self._wrench

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action ~/follow_joint_trajectory, where the package control_msgs is; imports rclpy.
+
+It means what it means to ros2_control's joint_trajectory_controller: tolerances of the way and of the end, a goal time,
+cancelling holds the joints where they are told to be, a new goal ends the one before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.node.control_thread import ControlThread
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.node.following import Progress
+from ada_controllers.node.reference_inputs import offered_trajectory
+from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
+from ada_controllers.state import Array, JointReference
+from ada_dynamics.errors import AdaError
+
+ACTION = "follow_joint_trajectory"
+WATCH_RATE = 50.0  # [Hz] of looks at tolerances, and of feedback
+
+
+def action_type() -> Any:
+    """control_msgs/action/FollowJointTrajectory; None where that package is not installed."""
+    try:
+        return import_module("control_msgs.action").FollowJointTrajectory
+    except ImportError:
+        return None
+
+
+class _Goal:
+    """A goal on its way."""
+
+    def __init__(self, handle: Any, path: Sequence[Tolerance], end: Sequence[Tolerance], patience: float) -> None:
+        self.handle, self.path, self.end, self.patience = handle, path, end, patience
+        self.over_since: float | None = None
+        self.outcome: Future = Future()
+
+
+class TrajectoryAction:
+    """The action server."""
+
+    def __init__(self, node: Node, thread: ControlThread, settings: ControllerSettings, kind: Any) -> None:
+        """Offer the action.
+
+        Args:
+            node: whose it is.
+            thread: that follows.
+            settings: tolerances where goals say none.
+            kind: of the action.
+        """
+        self._node, self._thread, self._kind = node, thread, kind
+        self.settings = settings
+        self._goal: _Goal | None = None
+        self._server = ActionServer(
+            node,
+            kind,
+            f"~/{ACTION}",
+            self._execute,
+            goal_callback=self._judge,
+            handle_accepted_callback=self._accept,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+        )
+        self._timer = node.create_timer(1.0 / WATCH_RATE, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def close(self) -> None:
+        """Withdraw it."""
+        self._end(self._kind.Result.INVALID_GOAL, "the node is no longer configured", abort=True)
+        self._node.destroy_timer(self._timer)
+        self._server.destroy()
+
+    # --- goals ------------------------------------------------------------------------------------------------------
+    def _judge(self, goal: Any) -> GoalResponse:
+        """Take a goal, and begin to follow it, or refuse it: the action has no room for the reason but the log."""
+        try:
+            joints = self._thread.control.controller.joints
+            for wanted in (goal.path_tolerance, goal.goal_tolerance):
+                tolerances_of(wanted, joints, 0.0)
+            if getattr(goal.multi_dof_trajectory, "points", ()):
+                raise ReferenceRefused("multi_dof_trajectory is not supported; give joints alone.")
+            if not goal.trajectory.points:
+                raise ReferenceRefused("the trajectory has no points; cancel a goal to stop it.")
+            offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
+            self._thread.ask(lambda: self._thread.following.trajectory(offered))
+        except AdaError as problem:
+            self._node.get_logger().warning(f"goal of ~/{ACTION} refused: {problem}")
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _accept(self, handle: Any) -> None:
+        self._end(self._kind.Result.SUCCESSFUL, "a newer goal has taken over", abort=True)
+        goal, settings = handle.request, self.settings
+        joints = self._thread.control.controller.joints
+        asked = goal.goal_time_tolerance.sec + 1e-9 * goal.goal_time_tolerance.nanosec
+        self._goal = _Goal(
+            handle,
+            tolerances_of(goal.path_tolerance, joints, settings.path_tolerance),
+            tolerances_of(goal.goal_tolerance, joints, settings.goal_tolerance),
+            asked or settings.goal_time or math.inf,
+        )
+        handle.execute()
+
+    async def _execute(self, handle: Any) -> Any:
+        """Wait for the end; `_watch` knows when that is."""
+        goal = self._goal
+        if goal is None or goal.handle is not handle:
+            handle.abort()
+            return self._kind.Result()
+        state, code, text = await goal.outcome
+        getattr(handle, state)()
+        return self._kind.Result(error_code=code, error_string=text)
+
+    def _end(self, code: int, text: str, *, abort: bool = False, state: str = "succeed") -> None:
+        goal, self._goal = self._goal, None
+        if goal is not None and not goal.outcome.done():
+            goal.outcome.set_result(("abort" if abort else state, code, text))
+
+    # --- while it is followed ---------------------------------------------------------------------------------------
+    def _watch(self) -> None:
+        goal = self._goal
+        if goal is None:
+            return
+        try:
+            progress = self._thread.ask(self._thread.following.progress)
+            if progress is not None:
+                self._look(goal, progress)
+        except AdaError as problem:
+            self._end(self._kind.Result.INVALID_GOAL, str(problem), abort=True)
+
+    def _look(self, goal: _Goal, progress: Progress) -> None:
+        result, control = self._kind.Result, self._thread.control
+        if not progress.is_followed:
+            why = control.reason or control.last_refusal or "something else is followed"
+            self._end(result.INVALID_GOAL, f"the trajectory is no longer followed: {why}", abort=True)
+            return
+        if goal.handle.is_cancel_requested:
+            self._hold()
+            self._end(result.SUCCESSFUL, "cancelled", state="canceled")
+            return
+        self._tell(goal, progress)
+        joints = control.controller.joints
+        if not progress.is_over:
+            beyond = first_beyond(goal.path, joints, progress)
+            if beyond:
+                self._hold()
+                self._end(result.PATH_TOLERANCE_VIOLATED, f"{beyond} on the way", abort=True)
+            return
+        beyond = first_beyond(goal.end, joints, progress)
+        if not beyond:
+            self._end(result.SUCCESSFUL, "")
+            return
+        goal.over_since = progress.time if goal.over_since is None else goal.over_since
+        if progress.time - goal.over_since > goal.patience:
+            self._end(result.GOAL_TOLERANCE_VIOLATED, f"{beyond} {goal.patience:g} s after the end", abort=True)
+
+    def _hold(self) -> None:
+        self._thread.ask(self._thread.following.stop)
+
+    def _tell(self, goal: _Goal, progress: Progress) -> None:
+        feedback = self._kind.Feedback(joint_names=list(self._thread.control.controller.joints))
+        feedback.header.stamp = self._node.get_clock().now().to_msg()
+        desired, actual = progress.desired, progress.actual
+        error = JointReference(desired.position - actual.position, _of(desired.velocity) - _of(actual.velocity))
+        feedback.desired, feedback.actual, feedback.error = (
+            _point(values, progress.time) for values in (desired, actual, error)
+        )
+        goal.handle.publish_feedback(feedback)
+
+
+def _of(values: Array | None) -> Array:
+    return np.zeros(0) if values is None else values
+
+
+def _point(values: JointReference, time: float) -> JointTrajectoryPoint:
+    seconds = math.floor(time)
+    return JointTrajectoryPoint(
+        positions=values.position.tolist(),
+        velocities=_of(values.velocity).tolist(),
+        accelerations=_of(values.acceleration).tolist(),
+        time_from_start=Duration(sec=seconds, nanosec=int(1e9 * (time - seconds))),
+    )

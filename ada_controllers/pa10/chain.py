@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From joint angles to the hand of the PA-10: its pose (Yamada, eqs. 2-12) and its velocity (section 3).
+
+The twist of a body or spatial velocity is [linear, angular], as Yamada prints it: of the hand in its own axes
+(body), or of what passes through the origin of the base, in the axes of the base (spatial).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_controllers.compiled import compiled_kernel
+from ada_controllers.pa10.geometry import JOINTS, Array, Geometry, Lengths, geometry
+from ada_dynamics import expr
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Kernel
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.rotation import AxisRotation
+from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+
+X, Y, Z = 0, 1, 2
+AXES = (Z, Y, Z, Y, Z, Y, Z)
+"""About which each joint turns: S1 S2 S3 E1 E2 W1 W2, eqs. 4-10."""
+_UP: Vec3 = (0.0, 0.0, 1.0)
+_INPUTS = {"q": 7, "geometry": 15}
+
+
+# --- equations ------------------------------------------------------------------------------------------------------
+class Chain(NamedTuple):
+    """Where everything is, in the axes of the base."""
+
+    axes: tuple[Vec3, ...]  # of each joint
+    centres: tuple[Vec3, ...]  # a point on each axis: the shoulder, the elbow, or the wrist
+    columns: tuple[Vec3, ...]  # the axes of the hand
+    place: Vec3  # the origin of the hand
+
+
+def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
+    """bTh = bTa aTs1 s1Ts2 ... w1Tw2 w2Th, eqs. 2 and 3, with what is on the way."""
+    base, upper, fore = geometry[:3]
+    turns = [AxisRotation(k, expr.cos(angle), expr.sin(angle)) for k, angle in zip(AXES, q, strict=True)]
+
+    def outwards(vector: Vec3, count: int) -> Vec3:
+        """Coordinates behind the first `count` joints, in the axes of the base."""
+        for turn in reversed(turns[:count]):
+            vector = turn.up(vector)
+        return vector
+
+    units: Mat3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), _UP)
+    axes = tuple(outwards(units[k], i) for i, k in enumerate(AXES))
+    shoulder = v3.scale(base, _UP)
+    elbow = v3.add(shoulder, v3.scale(upper, axes[2]))
+    wrist = v3.add(elbow, v3.scale(fore, axes[4]))
+    rows = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
+    columns = [outwards((rows[0][j], rows[1][j], rows[2][j]), 7) for j in range(4)]
+    centres = (shoulder,) * 3 + (elbow,) * 2 + (wrist,) * 2
+    return Chain(axes, centres, tuple(columns[:3]), v3.add(wrist, columns[3]))
+
+
+def pose_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """The pose of the hand, 4 x 4."""
+    found = chain(q, geometry)
+    rows = [[*(column[i] for column in found.columns), found.place[i]] for i in range(3)]
+    return {"pose": [*rows, [0.0, 0.0, 0.0, 1.0]]}
+
+
+def body_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """Body Jacobian: column i is hHi of the unit twist about axis i, seen from the hand."""
+    found = chain(q, geometry)
+    columns = []
+    for axis, centre in zip(found.axes, found.centres, strict=True):
+        linear = v3.cross(axis, v3.sub(found.place, centre))
+        columns.append([v3.dot(column, part) for part in (linear, axis) for column in found.columns])
+    return {"jacobian": list(map(list, zip(*columns, strict=True)))}
+
+
+def spatial_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """Spatial Jacobian: column i is [r_i x a_i, a_i] for the axis a_i through r_i (appendix, bHh of the body's)."""
+    found = chain(q, geometry)
+    columns = [(*v3.cross(r, a), *a) for a, r in zip(found.axes, found.centres, strict=True)]
+    return {"jacobian": list(map(list, zip(*columns, strict=True)))}
+
+
+# --- on numbers -----------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=8)
+def _kernel(law: Callable[..., Any]) -> tuple[Kernel, Callable[..., Any]]:
+    kernel = compiled_kernel(f"pa10_{law.__name__}", _INPUTS, law)
+    return kernel, kernel.python_call(kernel.single)
+
+
+def _run(law: Callable[..., Any], q: ArrayLike, numbers: Geometry) -> Array:
+    """One pose, or a batch of them, by the leading axis of q."""
+    kernel, single = _kernel(law)
+    angles = np.asarray(q, dtype=np.float64)
+    found: Array
+    if angles.shape == (7,):
+        found = single(np.ascontiguousarray(angles), numbers.outwards)
+    elif angles.ndim == 2 and angles.shape[1] == 7:
+        every = np.ascontiguousarray(np.broadcast_to(numbers.outwards, (len(angles), 15)))
+        found = kernel.batch(np.ascontiguousarray(angles), every)
+    else:
+        raise InputError(
+            f"PA-10: q has the shape {angles.shape}; give seven angles [rad] ({', '.join(JOINTS)}), or rows of them."
+        )
+    return found
+
+
+def forward(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
+    """Pose of the hand in the frame of the foot.
+
+    Args:
+        q: S1 S2 S3 E1 E2 W1 W2 [rad]; rows of them: many at once.
+        lengths: "CE", "7C", or others.
+        hand: (H_x, H_y, H_z) from the flange [m], or a pose (4 x 4) in its axes; None: the flange itself.
+
+    Returns:
+        4 x 4, or (N, 4, 4).
+
+    Raises:
+        InputError: not finite, of another length, unknown lengths.
+    """
+    return _run(pose_law, q, geometry(lengths, hand))
+
+
+def body_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
+    """6 x 7: joint rates to the velocity of the hand, [linear, angular], at its origin in its axes; see `forward`."""
+    return _run(body_law, q, geometry(lengths, hand))
+
+
+def spatial_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
+    """6 x 7: joint rates to the spatial velocity, [linear at the base's origin, angular]; see `forward`."""
+    return _run(spatial_law, q, geometry(lengths, hand))
+
+
+def manipulability(q: ArrayLike, lengths: str | Lengths = "CE") -> Any:
+    """√det(J Jᵀ) of the 6 x 7 Jacobian: 0 where the hand cannot move in some direction; a number, or one for each row.
+
+    The same for every hand and for both Jacobians, for what is between them has determinant one.
+    """
+    jacobian = _run(spatial_law, q, geometry(lengths, None))
+    with np.errstate(divide="ignore"):  # at zero; the determinant itself is right
+        determinant = np.linalg.det(jacobian @ np.swapaxes(jacobian, -1, -2))
+    found = np.sqrt(np.maximum(determinant, 0.0))
+    return float(found) if jacobian.ndim == 2 else found

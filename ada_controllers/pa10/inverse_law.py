@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a pose of the hand to joint angles of the PA-10, in closed form (Yamada, eqs. 13-70).
+
+Over generic scalars, without branches: all eight solutions, with numbers beside that tell whether there are any.
+
+Two things are done otherwise than printed, for accuracy near singular poses; both are the same in exact numbers:
+
+- θ4 of eq. 26 comes from an arccosine, which keeps half of the digits where the arm is straight. With S1 given θ3 and
+  θ4 come from what eqs. 18 demand of them, S_4 from eq. 40; so the hand is where it should be to the last digits.
+- θ7 comes from what is left of the rotation after θ5, which also holds where W1 is 0 or π and only E2 + W2 (or their
+  difference) is determined.
+
+Of the four or eight sign branches two have to be solved. With (θ1, ..., θ7) also
+
+    (θ1, θ2, θ3 ± π, -θ4, θ5 ± π, θ6, θ7)   the elbow turned over; S1 stays       (λ4, eq. 44: λ3 = -λ4)
+    (θ1 ± π, -θ2, θ3 ± π, θ4, θ5, θ6, θ7)   the shoulder turned over
+    (θ1, ..., θ4, θ5 ± π, -θ6, θ7 ± π)      the wrist turned over
+
+has the hand there; the first two one after the other leave S3 as it is.
+
+Slips in the print: "式(17.c)" before eq. 27 is eq. 18.c; "式(30)" before eq. 34 is eq. 29; A_2² in eq. 39 is A_2, by
+eq. 37; the right sides of eq. 62 lack the primes of eq. 61.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ada_dynamics import expr
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.rotation import AxisRotation
+from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+
+Y, Z = 1, 2
+PI = 3.141592653589793
+
+INPUTS = {"pose": 16, "given": 2, "geometry": 15}
+"""Of both laws: bTh in rows; the angle of the redundant joint and that of E2 where it is free; lengths and w2Th^-1."""
+
+BRANCHES = tuple((a, b, c) for a in (1, -1) for b in (1, -1) for c in (1, -1))
+"""Signs of each of the eight solutions, in their order: λ2 (S1 given) or λ1' (S3 given), λ4, sign of W1."""
+
+# Below this sine of W1 the direction of E2 is nothing but rounding.
+_STRAIGHT_WRIST = 1e-12
+_TINY = 1e-200
+
+
+class Target(NamedTuple):
+    """aTw2d of eq. 14, and what is known of its distance."""
+
+    rotation: Mat3  # columns
+    p: Vec3
+    square: Scalar  # |p|²
+    cos_4: Scalar  # C_4 of eq. 22, cut to what a cosine can be
+    distance: Scalar  # from the wrist to where it can be, negative inside [m]
+    defect: Scalar  # sum of squares of what makes the pose none
+
+
+class Arm(NamedTuple):
+    """The first four joints of one solution."""
+
+    angles: tuple[Scalar, Scalar, Scalar, Scalar]
+    turns: tuple[AxisRotation, AxisRotation, AxisRotation, AxisRotation]
+
+
+def s1_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """All solutions with S1 at a given angle (section 2.2.1), rows in the order of `BRANCHES`."""
+    target = _target(pose, geometry)
+    upper, fore = geometry[1:3]
+    p_x, p_y, p_z = target.p
+    theta_1 = given[0]
+    c_1, s_1 = expr.cos(theta_1), expr.sin(theta_1)
+
+    alpha_2, beta_2 = p_x * c_1 + p_y * s_1, p_z  # eq. 27
+    gamma_2 = upper + fore * target.cos_4
+    beta_3 = p_x * s_1 - p_y * c_1  # eq. 31
+    length = alpha_2 * alpha_2 + beta_2 * beta_2
+    a_2 = length - gamma_2 * gamma_2  # eq. 33
+    root = expr.sqrt(expr.maximum(a_2, 0.0))
+    # S_4 of eq. 40 in place of eq. 25; L_e S_4 and L_e C_4 go into the arctangent
+    across, along = expr.sqrt(expr.maximum(a_2, 0.0) + beta_3 * beta_3), gamma_2 - upper
+    theta_4, turn_4 = _angle(Y, across, along)
+    rows = []
+    for lambda_2 in (1.0, -1.0):
+        signed = lambda_2 * root
+        theta_2, turn_2 = _angle(Y, alpha_2 * gamma_2 - beta_2 * signed, beta_2 * gamma_2 + alpha_2 * signed)  # eq. 47
+        theta_3, turn_3 = _angle(Z, -beta_3, signed)  # eq. 48, λ4 = 1
+        arm = Arm((theta_1, theta_2, theta_3, theta_4), (AxisRotation(Z, c_1, s_1), turn_2, turn_3, turn_4))
+        wrist = _wrist(target, arm, given[1])
+        rows += _both_wrists(arm.angles, wrist)
+        turned = (theta_1, theta_2, _half_turn(theta_3), -theta_4)
+        rows += _both_wrists(turned, (_half_turn(wrist[0]), *wrist[1:]))
+    # By how much the plane of S1 misses the elbows that the wrist allows [m], eq. 46
+    missed = expr.absolute(gamma_2) - expr.sqrt(length)
+    return {"q": rows, "check": [target.distance, missed, target.defect]}
+
+
+def s3_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
+    """All solutions with S3 at a given angle (section 2.2.2), rows in the order of `BRANCHES`."""
+    target = _target(pose, geometry)
+    upper, fore = geometry[1:3]
+    p_x, p_y, p_z = target.p
+    theta_3 = given[0]
+    c_3, s_3 = expr.cos(theta_3), expr.sin(theta_3)
+    turn_3 = AxisRotation(Z, c_3, s_3)
+
+    level = p_x * p_x + p_y * p_y
+    square_4 = expr.maximum(1.0 - target.cos_4 * target.cos_4, 0.0)
+    a_1 = level - fore * fore * s_3 * s_3 * square_4  # eq. 57, which is A_2' as well, eq. 58
+    # Where A_1' is negative by rounding alone, S_4 is what makes it zero, so that all that follows fits together.
+    fitting = level / expr.maximum(fore * fore * s_3 * s_3, _TINY)
+    sin_4 = expr.sqrt(expr.select(a_1, 0.0, expr.minimum(fitting, 1.0), square_4))  # eq. 25, λ4 = 1
+    theta_4, turn_4 = _angle(Y, sin_4, target.cos_4)  # eq. 26
+    root = expr.sqrt(expr.maximum(a_1, 0.0))
+    alpha, beta, gamma = -p_x, p_y, fore * s_3 * sin_4  # eq. 50
+    across, along = fore * c_3 * sin_4, upper + fore * target.cos_4  # right sides of eqs. 18.a and 18.c
+    by_sign = {}
+    for lambda_1 in (1.0, -1.0):
+        signed = lambda_1 * root
+        theta_1, turn_1 = _angle(Z, alpha * gamma - beta * signed, beta * gamma + alpha * signed)  # eqs. 59, 60
+        ahead = -signed  # p_x C_1 + p_y S_1, see eq. 63
+        # eqs. 61, 62 with λ2' = λ1': (p_x C_1 + p_y S_1, p_z) turned by θ2 is (across, along)
+        theta_2, turn_2 = _angle(Y, ahead * along - p_z * across, ahead * across + p_z * along)
+        arm = Arm((theta_1, theta_2, theta_3, theta_4), (turn_1, turn_2, turn_3, turn_4))
+        by_sign[lambda_1] = arm.angles, _wrist(target, arm, given[1])
+    rows = []
+    for lambda_1 in (1.0, -1.0):
+        rows += _both_wrists(*by_sign[lambda_1])
+        # Elbow and shoulder turned over: λ4 = -1, and λ1' changes its sign with p_x C_1 + p_y S_1.
+        (theta_1, theta_2, _, theta_4), wrist = by_sign[-lambda_1]
+        turned = (_half_turn(theta_1), -theta_2, theta_3, -theta_4)
+        rows += _both_wrists(turned, (_half_turn(wrist[0]), *wrist[1:]))
+    # Less than nothing is under the root [m²]; by S_3² because so much of it is an error of S_4².
+    missed = -(a_1 / expr.maximum(s_3 * s_3, _TINY))
+    return {"q": rows, "check": [target.distance, missed, target.defect]}
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
+    """aTw2d = bTa^-1 bThd w2Th^-1, eq. 13, and eqs. 22, 24."""
+    base, upper, fore = geometry[:3]
+    columns = [(pose[j], pose[4 + j], pose[8 + j]) for j in range(4)]
+    inwards = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
+
+    def hand(j: int) -> Vec3:
+        """Column j of the product of both poses, without the places of the first."""
+        parts = (v3.scale(inwards[i][j], columns[i]) for i in range(3))
+        first, second, third = parts
+        return v3.add(v3.add(first, second), third)
+
+    p = v3.sub(v3.add(hand(3), columns[3]), (0.0, 0.0, base))
+    square = v3.dot(p, p)
+    cos_4 = (square - upper * upper - fore * fore) / (2.0 * upper * fore)  # eq. 22
+    cos_4 = expr.maximum(expr.minimum(cos_4, 1.0), -1.0)
+    reach = expr.sqrt(square)
+    distance = expr.maximum(reach - (upper + fore), expr.absolute(upper - fore) - reach)  # eq. 24
+    return Target((hand(0), hand(1), hand(2)), p, square, cos_4, distance, _defect(columns, pose[12:]))
+
+
+def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
+    """Sum of squares that is zero for a pose: first two columns orthonormal, the third their product, the last row."""
+    x, y, z, _ = columns
+    rest = v3.sub(v3.cross(x, y), z)
+    errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *last[:3], last[3] - 1.0)
+    return v3.total(error * error for error in errors)
+
+
+def _angle(axis: int, sine: Scalar, cosine: Scalar) -> tuple[Scalar, AxisRotation]:
+    """atan2 of multiples of a sine and a cosine, and the rotation by it; both zero: no rotation."""
+    square = sine * sine + cosine * cosine
+    scale = 1.0 / expr.sqrt(expr.maximum(square, _TINY))
+    c = expr.select(square, _TINY, 1.0, cosine * scale)
+    s = expr.select(square, _TINY, 0.0, sine * scale)
+    angle = expr.select(square, _TINY, 0.0, expr.atan2(sine, cosine))
+    return angle, AxisRotation(axis, c, s)
+
+
+def _wrist(target: Target, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """θ5, θ6 (not negative) and θ7 from what the first four joints leave of the rotation (section 2.3)."""
+
+    def rest(column: Vec3) -> Vec3:
+        for turn in arm.turns:
+            column = turn.down(column)
+        return column
+
+    m = [rest(column) for column in target.rotation]  # columns of (aTe1)^-1 aTw2d = Rz(θ5) Ry(θ6) Rz(θ7)
+    sin_6 = expr.sqrt(m[2][0] * m[2][0] + m[2][1] * m[2][1])
+    theta_6 = expr.atan2(sin_6, m[2][2])
+    free = expr.select(sin_6, _STRAIGHT_WRIST, 1.0, 0.0)
+    found, turn = _angle(Z, m[2][1], m[2][0])
+    theta_5 = expr.select(0.5, free, e2, found)
+    c_5 = expr.select(0.5, free, expr.cos(e2), turn.c)
+    s_5 = expr.select(0.5, free, expr.sin(e2), turn.s)
+    # Second row of Rz(θ5)^T M = Ry(θ6) Rz(θ7), which is (S_7, C_7, 0)
+    s_7, c_7 = (c_5 * m[j][1] - s_5 * m[j][0] for j in (0, 1))
+    return theta_5, theta_6, expr.atan2(s_7, c_7)
+
+
+def _both_wrists(arm: Sequence[Scalar], wrist: tuple[Scalar, Scalar, Scalar]) -> list[list[Scalar]]:
+    theta_5, theta_6, theta_7 = wrist
+    return [[*arm, *wrist], [*arm, _half_turn(theta_5), -theta_6, _half_turn(theta_7)]]
+
+
+def _half_turn(angle: Scalar) -> Scalar:
+    """The angle half a turn away, from -π to π."""
+    return expr.select(0.0, angle, angle - PI, angle + PI)

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the solutions of the PA-10 to take along a path: continuous, within limits, away from singular poses.
+
+The redundant angle is taken from a grid for each pose; every pose then has a set of solutions, and the best way through
+all sets is found by dynamic programming. Then the grid is made finer around what was found, again and again, until the
+angle hardly changes. First that is done for some poses of the path, so that cells of the grid are no larger than what
+joints move from one to the next, then for all. The sum that is made small stands for an integral along the path:
+
+    ∫ |dq/ds|² + limits * Σ_j (1 / (1 - (q_j / end_j)²) - 1) + singular * (w_0 / w)²  ds,  s = 0 ... 1
+
+with the manipulability w. Whatever moves by more than `largest_step` between two poses is not allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_controllers.pa10.chain import forward, manipulability
+from ada_controllers.pa10.geometry import JOINTS, Array, Lengths, joint_limits
+from ada_controllers.pa10.inverse import TOLERANCE, Redundant, inverse_batch
+from ada_dynamics.errors import InputError
+
+# Joints whose limits leave room for more than one turn, E2 and W2: they go on where their angle passes ±π.
+_TURNING = [4, 6]
+_COLUMNS = {"s1": 0, "s3": 2}
+_TURN = 2.0 * math.pi
+_CELLS = 72  # of the first grid, over a whole turn
+_FINER = 11  # angles of each of the next grids; an odd number, so that what was found is one of them
+_FINEST = math.radians(0.05)  # half width of a grid that would change nothing to speak of
+_FEW = 17  # poses that are looked at first
+_SPREAD = 1.5  # cells of the grid before that the next one covers to each side
+_LOW_MANIPULABILITY = 0.01  # w_0 [m³]; the largest of the arm is 0.23
+_AT_START = 1e-6  # how far the pose of the given start may be from the first one
+
+
+class PathUnresolved(InputError):
+    """No continuous motion leads along a path.
+
+    Attributes:
+        index: of the first pose that cannot be had, or that cannot be had from the one before.
+    """
+
+    def __init__(self, text: str, index: int) -> None:
+        """Args: the message, then the attribute."""
+        super().__init__(text)
+        self.index = index
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What is made small besides the motion itself, and what is not allowed."""
+
+    limits: float = 0.1  # weight of the distance to limits
+    singular: float = 0.1  # weight of the distance to singular poses
+    largest_step: float = 0.5  # of any joint from one pose to the next [rad]
+    margin: float = 0.01  # kept from the limits [rad]
+
+
+class ResolvedPath(NamedTuple):
+    """A motion along a path.
+
+    Attributes:
+        q: (N, 7) [rad], continuous: E2 and W2 may pass ±π.
+        value: angle of the redundant joint at each pose (N,) [rad].
+        manipulability: at each pose (N,).
+    """
+
+    q: Array
+    value: Array
+    manipulability: Array
+
+
+class _Sets(NamedTuple):
+    """The solutions to choose from: K for each of N poses."""
+
+    q: Array  # (N, K, 7)
+    allowed: NDArray[np.bool_]  # (N, K)
+    cost: Array  # (N, K)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What stays the same from grid to grid."""
+
+    poses: Array
+    lengths: str | Lengths
+    redundant: Redundant
+    hand: ArrayLike | None
+    start: Array | None
+    lower: Array
+    upper: Array
+    wanted: Preferences
+
+    def of(self, some: NDArray[np.int64], stride: int) -> _Task:
+        """The same for some of the poses, `stride` apart."""
+        wanted = replace(self.wanted, largest_step=stride * self.wanted.largest_step)
+        return replace(self, poses=self.poses[some], wanted=wanted)
+
+
+def resolve_path(
+    poses: ArrayLike,
+    lengths: str | Lengths = "CE",
+    redundant: Redundant = "s1",
+    start: ArrayLike | None = None,
+    hand: ArrayLike | None = None,
+    limits: tuple[ArrayLike, ArrayLike] | None = None,
+    preferences: Preferences = Preferences(),
+) -> ResolvedPath:
+    """A continuous motion of the joints along a path of poses.
+
+    Args:
+        poses: of the hand in the frame of the foot (N, 4, 4), near to each other.
+        lengths: "CE", "7C", or others.
+        redundant: joint whose angle is looked for, "s1" or "s3".
+        start: joint angles at the first pose; None: wherever is best.
+        hand: as for `inverse`.
+        limits: lower and upper end of each joint [rad]; None: of the robot description.
+        preferences: what is made small.
+
+    Raises:
+        PathUnresolved: a pose cannot be had, or not from the one before; it says where.
+        InputError: no poses, a start elsewhere, unknown names.
+    """
+    task = _task(poses, lengths, redundant, start, hand, limits, preferences)
+    count = len(task.poses)
+    _insist_on_each(task)
+    some = np.unique(np.linspace(0, count - 1, min(count, _FEW)).round().astype(int))
+    stride = math.ceil((count - 1) / max(len(some) - 1, 1))
+    try:
+        q = _refined(task.of(some, stride), np.zeros(len(some)), math.pi, _CELLS + 1)
+        if len(some) < count:
+            value = np.interp(np.arange(count), some, q[:, _COLUMNS[redundant]])
+            q = _refined(task, value, _SPREAD * _TURN / _CELLS, _FINER)
+    except PathUnresolved:
+        if len(some) == count:
+            raise
+        q = _refined(task, np.zeros(count), math.pi, _CELLS + 1)
+    q = _unwound(task, q)
+    return ResolvedPath(q, q[:, _COLUMNS[redundant]].copy(), np.asarray(manipulability(q, lengths)))
+
+
+def _refined(task: _Task, centre: Array, half: float, cells: int) -> Array:
+    """The best solution of each pose with an angle around a centre, on finer and finer grids."""
+    rows = np.arange(len(task.poses))
+    q = np.empty((len(rows), 7))
+    while half > _FINEST:
+        sets = _solutions(task, centre[:, np.newaxis] + np.linspace(-half, half, cells))
+        q = sets.q[rows, _best_way(task, sets)]
+        centre = q[:, _COLUMNS[task.redundant]]
+        half, cells = _SPREAD * 2.0 * half / (cells - 1), _FINER
+    return q
+
+
+def _task(
+    poses: ArrayLike,
+    lengths: str | Lengths,
+    redundant: Redundant,
+    start: ArrayLike | None,
+    hand: ArrayLike | None,
+    limits: tuple[ArrayLike, ArrayLike] | None,
+    preferences: Preferences,
+) -> _Task:
+    frames = np.asarray(poses, dtype=np.float64)
+    if frames.ndim != 3 or frames.shape[1:] != (4, 4) or len(frames) < 1:
+        raise InputError(f"PA-10: the path has the shape {frames.shape}; give poses (N, 4, 4), one at least.")
+    if limits is None and not isinstance(lengths, str):
+        raise InputError("PA-10: limits are known for the lengths 'CE' and '7C' only; give `limits`.")
+    lower, upper = (np.asarray(end, dtype=np.float64) for end in (limits or joint_limits(str(lengths))))
+    if lower.shape != (7,) or upper.shape != (7,) or not (upper - lower > 2.0 * preferences.margin).all():
+        raise InputError("PA-10: limits are a lower and an upper end for each of the seven joints, margins apart.")
+    begin = None
+    if start is not None:
+        begin = np.asarray(start, dtype=np.float64)
+        there = forward(begin, lengths, hand)
+        away = float(np.abs(there - frames[0]).max()) if there.ndim == 2 else math.inf
+        if not away <= _AT_START:
+            raise InputError(
+                f"PA-10: with the joints at the start the hand is not at the first pose: numbers differ by {away:.2g} "
+                f"(allowed {_AT_START:g}). Let the path begin where the hand is, `forward(start)`."
+            )
+        beyond = np.flatnonzero((begin < lower) | (begin > upper))
+        if len(beyond):
+            raise InputError(f"PA-10: at the start joint {JOINTS[beyond[0]]} is beyond its limits.")
+    return _Task(frames, lengths, redundant, hand, begin, lower, upper, preferences)
+
+
+def _solutions(task: _Task, values: Array) -> _Sets:
+    """All solutions on a grid of angles (N, cells)."""
+    q, allowed, _ = _within_limits(task, values)
+    if task.start is not None:
+        # It may be beyond the margin; it is where the arm is.
+        q[0], allowed[0] = task.start, np.arange(q.shape[1]) == 0
+    return _Sets(q, allowed, _posture_cost(task, q, allowed))
+
+
+def _within_limits(task: _Task, values: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Solutions (N, K, 7), which of them are allowed, and how far out of reach each pose is."""
+    count, cells = values.shape
+    every = np.repeat(task.poses, cells, axis=0)
+    found = inverse_batch(every, values.ravel(), task.lengths, task.redundant, task.hand)
+    q = np.nan_to_num(found.q).reshape(count, cells * 8, 7)
+    lower, upper = task.lower + task.wanted.margin, task.upper - task.wanted.margin
+    inside = (q >= lower) & (q <= upper)
+    for turn in (-_TURN, _TURN):
+        shifted = q[..., _TURNING] + turn
+        inside[..., _TURNING] |= (shifted >= lower[_TURNING]) & (shifted <= upper[_TURNING])
+    allowed = inside.all(axis=2) & np.repeat(found.valid.reshape(count, cells), 8, axis=1)
+    return q, allowed, found.distance.reshape(count, cells)[:, 0]
+
+
+def _insist_on_each(task: _Task) -> None:
+    """Each pose has to have a solution."""
+    grid = np.tile(np.linspace(-math.pi, math.pi, _CELLS + 1), (len(task.poses), 1))
+    q, allowed, distance = _within_limits(task, grid)
+    first = 0 if task.start is None else 1
+    for index in first + np.flatnonzero(~allowed[first:].any(axis=1))[:1]:
+        _refuse_pose(task, int(index), q[index], float(distance[index]))
+
+
+def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
+    """What is under the integral besides the motion; nothing where a solution is not allowed."""
+    some = q[allowed]
+    still = [i for i in range(7) if i not in _TURNING]
+    middle, half = (task.lower + task.upper)[still] / 2.0, (task.upper - task.lower)[still] / 2.0
+    part = np.minimum(((some[:, still] - middle) / half) ** 2, 1.0 - 1e-6)
+    singular = (_LOW_MANIPULABILITY / np.maximum(manipulability(some, task.lengths), 1e-9)) ** 2
+    cost = np.zeros(allowed.shape)
+    cost[allowed] = task.wanted.limits * (1.0 / (1.0 - part) - 1.0).sum(axis=1) + task.wanted.singular * singular
+    return cost
+
+
+def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
+    """Which solution to take at each pose (dynamic programming)."""
+    count = len(sets.q)
+    here = np.flatnonzero(sets.allowed[0])
+    sums = sets.cost[0, here] / count
+    sources: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = [(here, here)]
+    for i in range(1, count):
+        there = np.flatnonzero(sets.allowed[i])
+        step = sets.q[i, there][:, np.newaxis] - sets.q[i - 1, here]
+        step[..., _TURNING] -= _TURN * np.round(step[..., _TURNING] / _TURN)
+        largest = np.abs(step).max(axis=2)
+        total = sums + (count - 1) * np.einsum("abj,abj->ab", step, step)
+        total[largest > task.wanted.largest_step] = math.inf
+        source = total.argmin(axis=1)
+        reached = total[np.arange(len(there)), source]
+        alive = np.isfinite(reached)
+        if not alive.any():
+            raise PathUnresolved(
+                f"PA-10: from pose {i - 1} of the path to pose {i} some joint would have to move by "
+                f"{largest.min():.3g} rad at least; {task.wanted.largest_step:g} rad are allowed (`largest_step`). Put "
+                "poses in between, or lead the path around: solutions end or meet there.",
+                i,
+            )
+        sums = reached[alive] + sets.cost[i, there[alive]] / count
+        sources.append((there[alive], source[alive]))
+        here = there[alive]
+    return _way_back(sources, int(sums.argmin()))
+
+
+def _way_back(sources: list[tuple[NDArray[np.intp], NDArray[np.intp]]], last: int) -> NDArray[np.intp]:
+    """From the end to the start; of each pose: solutions that were reached, and from which place in those before."""
+    way = np.empty(len(sources), dtype=np.intp)
+    for i in range(len(sources) - 1, -1, -1):
+        reached, source = sources[i]
+        way[i], last = reached[last], int(source[last])
+    return way
+
+
+def _unwound(task: _Task, q: Array) -> Array:
+    """E2 and W2 without jumps by whole turns, within their limits."""
+    result = q.copy()
+    for j in _TURNING:
+        angles = np.unwrap(q[:, j])
+        turns = [0.0] if task.start is not None else [0.0, -_TURN, _TURN]
+        for turn in turns:
+            inside = (angles + turn >= task.lower[j]) & (angles + turn <= task.upper[j])
+            if inside.all():
+                result[:, j] = angles + turn
+                break
+        else:
+            index = int(np.argmin((angles >= task.lower[j]) & (angles <= task.upper[j])))
+            raise PathUnresolved(
+                f"PA-10: joint {JOINTS[j]} winds up along the path: at pose {index} it is at {angles[index]:.4g} rad, "
+                f"beyond its limits {task.lower[j]:.4g} and {task.upper[j]:.4g} rad. Divide the path and turn back in "
+                "between.",
+                index,
+            )
+    return result
+
+
+def _refuse_pose(task: _Task, index: int, q: Array, distance: float) -> NoReturn:
+    elbow = np.abs(q[:, 3]).max()  # of all solutions the same
+    if distance > TOLERANCE:
+        why = f"the wrist would be {distance:.3g} m out of reach (eq. 24)"
+    elif not task.lower[3] <= elbow <= task.upper[3] and not task.lower[3] <= -elbow <= task.upper[3]:
+        why = (
+            f"E1 would be at {elbow:.4g} rad, either way, beyond its limits {task.lower[3]:.4g} and {task.upper[3]:.4g}"
+        )
+    else:
+        why = (
+            f"no angle of {task.redundant.upper()} on a grid of {math.degrees(_TURN / _CELLS):g} degrees has all "
+            f"joints {task.wanted.margin:g} rad within their limits"
+        )
+    raise PathUnresolved(f"PA-10: pose {index} of the path cannot be had: {why}. Move the path.", index)

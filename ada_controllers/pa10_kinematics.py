@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinematics of the Mitsubishi PA-10 (Yamada): where its hand is, and every way to bring it there.
+
+    from ada_controllers import pa10_kinematics as pa10
+
+    T = pa10.forward(q, lengths="CE")                          # pose of the hand in the frame of the foot, 4 x 4
+    q = pa10.inverse(T, lengths="CE", redundant="s1", value=0.3)  # eight rows of seven angles
+    path = pa10.resolve_path(poses)                            # one of them for each pose of a path
+
+Angles are those of S1 S2 S3 E1 E2 W1 W2 [rad]; at zero the arm is straight up. Lengths: "CE" is the PA10-7CE (robot
+`pa10`), "7C" the older PA-10-7C (`pa10_7c`).
+"""
+
+from __future__ import annotations
+
+from ada_controllers.pa10.chain import body_jacobian, forward, manipulability, spatial_jacobian
+from ada_controllers.pa10.geometry import JOINTS, LENGTHS, Lengths, joint_limits
+from ada_controllers.pa10.inverse import Solutions, Unreachable, feasible, inverse, inverse_batch
+from ada_controllers.pa10.inverse_law import BRANCHES
+from ada_controllers.pa10.redundancy import PathUnresolved, Preferences, ResolvedPath, resolve_path
+
+__all__ = [
+    "BRANCHES",
+    "JOINTS",
+    "LENGTHS",
+    "Lengths",
+    "PathUnresolved",
+    "Preferences",
+    "ResolvedPath",
+    "Solutions",
+    "Unreachable",
+    "body_jacobian",
+    "feasible",
+    "forward",
+    "inverse",
+    "inverse_batch",
+    "joint_limits",
+    "manipulability",
+    "resolve_path",
+    "spatial_jacobian",
+]

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PID control of each joint by itself (Awa 2009, eq. 1), with a filtered derivative and a sum that does not wind up.
+
+    u = K_p (e + (1/T_i) ∫ e dτ + T_d ė),   e = q* - q
+
+What u is, is a choice. As an effort, K_p is in N m/rad. As a target speed, as Awa 2009, sec. 2.4 has it, K_p is in 1/s
+and the motor's own loop makes an effort of it, τ = k (u - q̇): that is `speed_gain` k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.controller import Controller
+from ada_controllers.gains import per_joint
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, State
+from ada_dynamics import expr
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+
+LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known
+
+
+@dataclass(frozen=True)
+class PidSettings:
+    """Gains of eq. 1, and what a real loop needs beside them."""
+
+    gain: tuple[float, ...] = setting(
+        (100.0,), "K_p of each joint; one number: of all", unit="N m/rad, N/m; 1/s with speed_gain", lower=0.0
+    )
+    integral_time: tuple[float, ...] = setting(
+        (0.5,), "T_i of each joint; one number: of all; 0: no sum", unit="s", lower=0.0
+    )
+    derivative_time: tuple[float, ...] = setting((0.1,), "T_d of each joint; one number: of all", unit="s", lower=0.0)
+    derivative_filter: float = setting(0.0, "time constant that smooths the derivative; 0: none", unit="s", lower=0.0)
+    anti_windup: bool = setting(True, "the sum waits while limits cut what it would add to")
+    speed_gain: tuple[float, ...] = setting(
+        (0.0,),
+        "k of the motor's speed loop, of each joint; one number: of all; 0: u is the effort",
+        unit="N m s/rad, N s/m",
+        lower=0.0,
+    )
+
+
+class Pid(Controller[PidSettings]):
+    """Eq. 1 for each joint; robots may have joints without motors, loops and a floating base."""
+
+    NAME = "pid"
+    SUMMARY = "joint positions, each by its own error, the sum and the rate of it (Awa 2009, eq. 1)"
+    KIND = "effort"
+    REFERENCES = (JointReference,)
+    SETTINGS = PidSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: PidSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        own = self.settings
+        self._kp = per_joint(self, "gain", own.gain)
+        self._td = per_joint(self, "derivative_time", own.derivative_time)
+        self._ki = integral_gains(self._kp, per_joint(self, "integral_time", own.integral_time))
+        self._speed_gain = per_joint(self, "speed_gain", own.speed_gain)
+        self._efforts = _motor(len(self.joints))
+        self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # the first one is dt
+        self._zero = np.zeros(len(self.joints))
+        self._sum, self._slope, self._error, self._wanted = (self._zero,) * 4
+
+    def _begin(self, state: State, time: float) -> None:
+        """The sum is what joins the last command, since the error is zero here."""
+        told, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
+        self._slope, self._error = -v, self._zero
+        self._wanted, self._sum = self._zero, self._zero
+        if told is not None:
+            u = np.where(moves, np.divide(told, self._speed_gain, out=np.zeros_like(told), where=moves) + v, told)
+            self._wanted = told
+            self._sum = np.where(self._ki > 0.0, u - self._kp * self._td * self._slope, 0.0)
+
+    def _law(self, state: State, time: float) -> Command:
+        position, velocity, _ = self.reference  # type: ignore[misc]
+        told = self.last_command.effort
+        self._rules[0] = min(time - self._shaper.then, LONGEST)
+        efforts, self._sum, self._slope, self._error = self._efforts(
+            state.q[self.q_index],
+            state.v[self.v_index],
+            position,
+            self._zero if velocity is None else velocity,
+            self._sum,
+            self._slope,
+            self._wanted if told is None else told,
+            self._wanted,
+            self._kp,
+            self._ki,
+            self._td,
+            self._speed_gain,
+            self._rules,
+        )
+        self._wanted = efforts
+        return Command(efforts)
+
+    def signals(self) -> dict[str, Array]:
+        """Of the last update: error [rad, m] and the term of the sum, in units of u."""
+        return {"error": self._error, "integral": self._sum}
+
+
+def integral_gains(kp: Array, integral_time: Array) -> Array:
+    """K_p / T_i; zero where T_i is."""
+    return np.divide(kp, integral_time, out=np.zeros_like(kp), where=integral_time > 0.0)
+
+
+# --- eq. 1, over generic scalars --------------------------------------------------------------------------------------
+def _u(error: Vector, slope: Vector, sums: Vector, kp: Vector, ki: Vector, td: Vector, dt: Vector) -> Any:
+    """Eq. 1 with z = (K_p/T_i) ∫ e dτ summed up to now: u, and z."""
+    z = [s + k * e * dt[0] for s, k, e in zip(sums, ki, error, strict=True)]
+    terms = zip(error, z, slope, kp, td, strict=True)
+    return {"u": [k * (e + d * rate) + s for e, s, rate, k, d in terms], "sums_": z}
+
+
+@lru_cache(maxsize=32)
+def equation(count: int) -> Callable[..., Any]:
+    """(error, its rate, sums before, K_p, K_p/T_i, T_d, [dt]) -> u of eq. 1, and the sums now."""
+    vectors = ("error", "slope", "sums", "kp", "ki", "td")
+    return compiled("awa_equation_1", {**dict.fromkeys(vectors, count), "dt": 1}, _u)
+
+
+@lru_cache(maxsize=32)
+def _motor(count: int) -> Callable[..., Any]:
+    """Eq. 1 with its derivative filtered, a sum that waits where limits cut, and the motor's speed loop."""
+
+    def body(
+        q: Vector,
+        v: Vector,
+        q_ref: Vector,
+        v_ref: Vector,
+        sums: Vector,
+        slopes: Vector,
+        told: Vector,
+        wanted: Vector,
+        kp: Vector,
+        ki: Vector,
+        td: Vector,
+        speed_gain: Vector,
+        rules: Vector,
+    ) -> Any:
+        dt, smooth, waits = rules
+        error = [a - b for a, b in zip(q_ref, q, strict=True)]
+        rate = [a - b for a, b in zip(v_ref, v, strict=True)]
+        # a filter of first order by an implicit step, which is stable for every dt
+        share = expr.select(0.0, smooth, dt / (smooth + dt + _TINY), 1.0)
+        slope = [old + share * (new - old) for old, new in zip(slopes, rate, strict=True)]
+        # where limits took away from the last effort what the error asks for, the sum would only wind up
+        added = [
+            expr.select(waits * (was - asked) * e, 0.0, 0.0, k)
+            for was, asked, e, k in zip(told, wanted, error, ki, strict=True)
+        ]
+        found = _u(error, slope, sums, kp, added, td, (dt,))
+        efforts = [
+            expr.select(0.0, k, k * (u - speed), u) for u, k, speed in zip(found["u"], speed_gain, v, strict=True)
+        ]
+        return {"efforts": efforts, "sums_": found["sums_"], "slopes_": slope, "error": error}
+
+    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "told", "wanted", "kp", "ki", "td", "speed_gain")
+    return compiled("pid", {**dict.fromkeys(vectors, count), "rules": 3}, body)
+
+
+_TINY = 1e-300  # keeps what is not chosen by `select` a number

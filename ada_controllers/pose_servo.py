@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pose of a wrist or hand by joint velocities (Yamada, secs. 4.2.1-4.2.4): proportional to the pose's error.
+
+The error is T^∨ of T = {ᵃT_w2}⁻¹ {ᵃT_w2d} (sec. 4.2.1): the logarithm. Only for it is Yamada's rule exact that errors
+go from the wrist to the hand by ʰH_w2 (sec. 4.2.4), and the arm moves alike whichever frame it is controlled in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.gains import per_joint
+from ada_controllers.poses import length, pose_of, twist_between, way_and_turn
+from ada_controllers.serial_arm import SerialArm, arm_joints, last_link
+from ada_controllers.shaping import UNLIMITED, ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+
+END_TIME = 0.1  # [s] in which a joint may come to the end of its range: twenty times slower than what would hit it
+_RANK = 1e-6  # of the largest singular value: directions under it are in the null space
+_SELF_MOTION = 1e-3  # share of a self-motion's effect under which it is given up (squared)
+
+
+@dataclass(frozen=True)
+class PoseServoSettings:
+    """Which frame goes to its target, how fast, and what the arm does beside."""
+
+    link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
+    tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the controlled frame in the link", unit="m")
+    tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its roll, pitch and yaw there", unit="rad")
+    gain: float = setting(5.0, "velocity per error of place", unit="1/s", lower=0.0)
+    angular_gain: float = setting(0.0, "velocity per error of orientation; 0: as gain", unit="1/s", lower=0.0)
+    path: str = setting(
+        "screw",
+        "how errors are taken: screw: as one motion; straight: place along a line",
+        choices=("screw", "straight"),
+    )
+    linear_speed: float = setting(0.0, "greatest speed towards the target; 0: any", unit="m/s", lower=0.0)
+    angular_speed: float = setting(0.0, "greatest turning speed towards the target; 0: any", unit="rad/s", lower=0.0)
+    singular_value: float = setting(
+        0.05, "of the Jacobian, under which directions are damped; angles count as by arm_length", unit="m", lower=0.0
+    )
+    damping: float = setting(0.05, "damping in a singular pose", unit="m", lower=1e-6)
+    arm_length: float = setting(0.3, "how far an angle of one radian counts as", unit="m", lower=1e-6)
+    null_space: str = setting(
+        "none",
+        "what self-motion is used for: nothing, the middle of the joints' ranges, or a posture",
+        choices=("none", "middle", "posture"),
+    )
+    null_gain: float = setting(1.0, "joint velocity per distance from there", unit="1/s", lower=0.0)
+    posture: tuple[float, ...] = setting((0.0,), "position of each joint; one number: of all", unit="rad, m")
+    posture_joints: tuple[str, ...] = setting((), "joints whose posture counts; none: all")
+    unreachable: str = setting(
+        "refuse", "targets that the arm is too short for: refuse, or approach as near as it can",
+        choices=("refuse", "approach"),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Check lengths.
+
+        Raises:
+            InputError: a place or orientation has not three numbers.
+        """
+        three_numbers(self, "tool_xyz", "tool_rpy")
+
+
+def three_numbers(settings: object, *names: str) -> None:
+    """Refuse settings that are no triples.
+
+    Raises:
+        InputError: names the setting.
+    """
+    for name in names:
+        if len(getattr(settings, name)) != 3:
+            raise InputError(f"{name} is {list(getattr(settings, name))}; it must have three numbers.")
+
+
+S = TypeVar("S", bound=PoseServoSettings)
+
+
+class PoseServoBase(Controller[S]):
+    """What `PoseServo` and controllers built on it share."""
+
+    KIND: ClassVar[Any] = "velocity"
+    REFERENCES = (PoseReference, JointReference)
+
+    def __init__(
+        self,
+        model: Model,
+        settings: S | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        use = self.settings
+        self._dynamics = Dynamics(model)
+        self.arm = SerialArm(model, self._dynamics, use.link or last_link(model), pose_of(use.tool_xyz, use.tool_rpy))
+        self._reach = self.arm.reach()
+        self._gain = np.repeat([use.gain, use.angular_gain or use.gain], 3)
+        self._weight = np.repeat([1.0, use.arm_length], 3)
+        lower, upper = (np.array([getattr(limit, end) for limit in self.limits]) for end in ("lower", "upper"))
+        margin = self.shaping.position_margin
+        self._lower, self._upper = lower + margin, upper - margin
+        speed = np.array([limit.velocity for limit in self.limits])
+        self._speed = np.maximum(self.shaping.velocity_scale * np.minimum(speed, UNLIMITED), 1e-12)
+        self.posture, self._posture_weight = self._posture(lower, upper)
+        n = len(self.joints)
+        self._error, self._singular_value, self._scale, self._held = np.zeros(6), 0.0, 1.0, np.zeros(n, dtype=bool)
+
+    def _commanded_joints(self) -> tuple[str, ...]:
+        return arm_joints(self.model, self.settings.link or last_link(self.model))
+
+    def _posture(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Where self-motion leads, and how much each joint counts."""
+        use, n = self.settings, len(self.joints)
+        for name in use.posture_joints:
+            if name not in self.joints:
+                raise unknown_name("joint of the arm", name, self.joints)
+        if use.null_space == "none":
+            return np.zeros(n), np.zeros(n)
+        if use.null_space == "posture":
+            counts = [float(not use.posture_joints or name in use.posture_joints) for name in self.joints]
+            return per_joint(self, "posture", use.posture), np.array(counts)
+        has_range = np.isfinite(upper - lower) & (upper > lower)
+        half = np.where(has_range, 0.5 * (upper - lower), 1.0)
+        return np.where(has_range, lower + half, 0.0), np.where(has_range, 1.0 / half, 0.0)
+
+    # --- references -------------------------------------------------------------------------------------------------
+    def update(self, state: State, reference: Reference | None, time: float) -> Command:
+        """See `Controller.update`; a JointReference is where self-motion leads, and leaves the pose as it is."""
+        if isinstance(reference, JointReference):
+            self.check(reference)
+            self.posture, reference = reference.position, None
+        return super().update(state, reference, time)
+
+    def _reference_at(self, state: State) -> Reference:
+        return PoseReference(self.arm.pose(state.q))
+
+    def _check_reference(self, reference: Reference) -> None:
+        if isinstance(reference, JointReference) and self.settings.null_space != "posture":
+            raise ReferenceRefused(
+                f"{self.NAME}: a posture was given, and null_space is {self.settings.null_space!r}; set it to "
+                "'posture', or give a PoseReference."
+            )
+        if isinstance(reference, PoseReference) and self.settings.unreachable == "refuse":
+            beyond = self._reach.beyond(reference.pose)
+            if beyond > 1e-9:
+                raise ReferenceRefused(
+                    f"{self.NAME}: the target is {beyond:.4g} m out of reach of {self.arm.link!r}: its wrist can be "
+                    f"from {self._reach.shortest:.4g} to {self._reach.longest:.4g} m from the shoulder at "
+                    f"{np.round(self._reach.shoulder, 4).tolist()}. Give a nearer one, or set unreachable to "
+                    "'approach'."
+                )
+
+    # --- law --------------------------------------------------------------------------------------------------------
+    def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:
+        """Pose to go to, and its twist [linear, angular] in the base's axes."""
+        wanted = cast(PoseReference, self.reference)
+        return wanted.pose, wanted.twist
+
+    def _law(self, state: State, time: float) -> Command:
+        pose = self.arm.pose(state.q)
+        target, twist = self._target(state, pose, time)
+        self._error = (twist_between if self.settings.path == "screw" else way_and_turn)(pose, target)
+        wanted = self._limited(self._gain * self._error)
+        if twist is not None:
+            wanted = wanted + (np.reshape(twist, (2, 3)) @ pose[:3, :3]).ravel()
+        return Command(velocity=self._velocities(state.q[self.q_index], self.arm.jacobian(state.q), wanted))
+
+    def _limited(self, twist: Array) -> Array:
+        """No faster than the settings say, in the same direction."""
+        use, share = self.settings, 1.0
+        for most, part in ((use.linear_speed, twist[:3]), (use.angular_speed, twist[3:])):
+            if most > 0.0:
+                share = min(share, most / max(length(part), most))
+        return share * twist
+
+    def _velocities(self, q: Array, J: Array, twist: Array) -> Array:
+        """Joint velocities of a body twist: all slowed down alike, and without joints that are at an end."""
+        most = np.minimum(np.maximum(self._upper - q, 0.0) / END_TIME, self._speed)
+        least = -np.minimum(np.maximum(q - self._lower, 0.0) / END_TIME, self._speed)
+        held, velocity = np.zeros(len(q), dtype=bool), np.zeros(len(q))
+        for _ in range(len(q) + 1):
+            found = self._solve(q, J, twist, velocity, held)
+            # speed limits slow down all joints; the ends of a range only the joint that comes near
+            self._scale = 1.0 / max(1.0, float((np.abs(found) / self._speed).max()))
+            velocity = np.where(held, velocity, self._scale * found)
+            over = np.where(held, 0.0, np.maximum(velocity - most, least - velocity))
+            worst = int(over.argmax())
+            if over[worst] <= 1e-12:
+                break
+            velocity[worst] = min(max(velocity[worst], least[worst]), most[worst])
+            held[worst] = True
+            velocity[~held] = 0.0
+        self._held = held
+        return velocity
+
+    def _solve(self, q: Array, J: Array, twist: Array, velocity: Array, held: NDArray[np.bool_]) -> Array:
+        """Velocities of the joints that are not held for what the others leave of a twist, and self-motion."""
+        use = self.settings
+        A = self._weight[:, None] * J
+        rest = self._weight * twist - A @ velocity  # of the held ones; the others are zero
+        A[:, held] = 0.0
+        U, sizes, Vt = np.linalg.svd(A)
+        k = len(sizes)
+        self._singular_value = float(sizes[-1])
+        floor = _RANK * float(sizes[0]) + 1e-300
+        damped = sizes * sizes
+        if sizes[-1] < use.singular_value:
+            damped += use.damping**2 * np.maximum(1.0 - (sizes / use.singular_value) ** 2, 0.0)
+        share = np.where(sizes > floor, sizes / np.maximum(damped, floor * floor), 0.0)
+        found = np.asarray((share * (rest @ U[:, :k])) @ Vt[:k])
+        weight = np.where(held, 0.0, self._posture_weight)
+        if weight.any():
+            null = Vt[int(np.count_nonzero(sizes > floor)) :].T.copy()
+            null[held] = 0.0
+            wanted = weight * (use.null_gain * (self.posture - q) - found)
+            B = weight[:, None] * null
+            lost = _SELF_MOTION * float(weight.max()) ** 2
+            found += null @ np.linalg.solve(B.T @ B + lost * np.eye(null.shape[1]), B.T @ wanted)
+        return found
+
+    def signals(self) -> dict[str, Array]:
+        """Error [m, rad] in the tool's axes, smallest singular value, slowing down, joints held at their ends."""
+        return {
+            "error": self._error,
+            "distance": np.array([length(self._error[:3]), length(self._error[3:])]),
+            "singular_value": np.array([self._singular_value]),
+            "scale": np.array([self._scale]),
+            "held": self._held.astype(np.float64),
+        }
+
+
+class PoseServo(PoseServoBase[PoseServoSettings]):
+    """q̇ = J* (P T^∨ + twist of the target) + self-motion.
+
+    J* is the inverse by singular values of which small ones are damped, direction by direction. Velocities over a
+    joint's limit slow all joints down alike, so that the hand keeps its direction; a joint at the end of its range is
+    held, and the others do what they can.
+    """
+
+    NAME = "pose_servo"
+    SUMMARY = "the pose of a link by joint velocities: wrist or hand to a target, also through singular poses"
+    SETTINGS = PoseServoSettings

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reaction Null-Space: joints follow a reference as far as the support feels nothing (Takahashi 2012, ch. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.controller import Controller
+from ada_controllers.coupling import COMPONENTS, RANK_TOLERANCE, SupportCoupling, component, free_motion, scaled_rows
+from ada_controllers.gains import per_joint
+from ada_controllers.null_space import row_space
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, State
+from ada_dynamics import expr
+from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts_of_joints, wrench_on_support
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+from ada_dynamics.simulation.control import CompiledController
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import minus, plus, product, total
+
+
+@dataclass(frozen=True)
+class ReactionNullSpaceSettings:
+    """Which reaction on which link there shall be none of, and how the joints follow."""
+
+    support: str = setting("", "link that carries the robot; empty: its root")
+    held: str = setting(
+        "auto",
+        "whether the world holds the support; auto: unless the base floats without gravity",
+        choices=("auto", "yes", "no"),
+    )
+    preserved: tuple[str, ...] = setting(
+        COMPONENTS,
+        "components of the momentum about the support (or of its velocity, where it is not held) that stay as they are",
+        choices=COMPONENTS,
+    )
+    stiffness: tuple[float, ...] = setting(
+        (25.0,), "acceleration per position error, of each joint; one number: of all", unit="1/s^2", lower=0.0
+    )
+    damping: tuple[float, ...] = setting(
+        (10.0,), "acceleration per velocity error, of each joint; one number: of all", unit="1/s", lower=0.0
+    )
+    weights: tuple[float, ...] = setting(
+        (1.0,), "how much a joint resists being moved off its reference; one number: all the same", lower=1e-6
+    )
+    momentum_gain: float = setting(
+        10.0, "rate at which the joints' own share of the preserved momentum dies out", unit="1/s", lower=0.0
+    )
+
+
+class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
+    """Joint accelerations nearest to the wanted ones with M_fl θ̈ + Ṁ_fl θ̇ = 0 (eqs. 6.3, 6.4), by inverse dynamics."""
+
+    NAME = "reaction_null_space"
+    SUMMARY = "joint positions as far as they leave the momentum of the robot, and so its support, alone"
+    KIND = "effort"
+    REFERENCES = (JointReference,)
+    SETTINGS = ReactionNullSpaceSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: ReactionNullSpaceSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        self.coupling = SupportCoupling(model, self.settings.support)
+        count = self.coupling.count
+        if list(self.v_index) != list(range(model.nv - count, model.nv)):
+            raise InputError(
+                f"{self.NAME}: robot {model.name!r} has {count} velocities of joints and {len(self.joints)} motors; "
+                "this law needs a motor at every joint."
+            )
+        self.rows = self.coupling.rows(self.settings.preserved)
+        if not self.rows:
+            raise InputError(f"{self.NAME}: preserved is empty; name some of {', '.join(COMPONENTS)}.")
+        self.is_held = self._is_held()
+        self._gains = {
+            "stiffness": per_joint(self, "stiffness", self.settings.stiffness),
+            "damping": per_joint(self, "damping", self.settings.damping),
+            "weights": per_joint(self, "weights", self.settings.weights),
+            "gain": np.array([self.settings.momentum_gain]),
+        }
+        self._compiled = self._make()
+        self._zero = np.zeros(count)
+        self._told: dict[str, Array] = {"momentum": np.zeros(6), "reaction": np.zeros(6), "rank": np.zeros(1)}
+
+    def _is_held(self) -> bool:
+        held = self.settings.held
+        if held == "no" and not self.coupling.is_floating:
+            raise InputError(
+                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed. Set held to 'yes'."
+            )
+        if held == "auto":
+            return not self.coupling.is_floating or bool(np.any(self.model.gravity))
+        return held == "yes"
+
+    def _make(self) -> Callable[..., Any]:
+        count = self.coupling.count
+        vectors = dict.fromkeys(("position", "velocity", "acceleration", "stiffness", "damping", "weights"), count)
+        return compiled(
+            "reaction_null_space", {"q": self.model.nq, "v": self.model.nv, **vectors, "gain": 1}, self._equations
+        )
+
+    def _equations(
+        self,
+        q: Vector,
+        v: Vector,
+        position: Vector,
+        velocity: Vector,
+        acceleration: Vector,
+        stiffness: Vector,
+        damping: Vector,
+        weights: Vector,
+        gain: Vector,
+    ) -> dict[str, Any]:
+        """The law over generic scalars: efforts, M_fl θ̇, the reaction beyond weight, and the rank of the condition."""
+        rates, places = [v[i] for i in self.v_index], [q[i] for i in self.q_index]
+        wanted = [
+            plus(a, plus(product(d, minus(r, w)), product(k, minus(p, x))))
+            for a, d, r, w, k, p, x in zip(
+                acceleration, damping, velocity, rates, stiffness, position, places, strict=True
+            )
+        ]
+        tree, support = self.coupling.tree, self.coupling.support
+        found = coupling(tree, q, v, support)
+        momentum = _combined(found.columns, rates)
+        joints, rank = self._nearest(found, momentum, wanted, weights, gain[0], self.coupling.loops(q, v))
+        held = wrench_on_support(found, joints)
+        motion = NO_MOTION if self.is_held else free_motion(found, held).scaled(-1.0)
+        reaction = wrench_on_support(found, joints, motion)
+        return {
+            "tau": efforts_of_joints(tree, q, v, found, joints, motion),
+            "momentum": _public(momentum),
+            "reaction": _public(reaction),
+            "rank": [rank],
+        }
+
+    def _nearest(
+        self,
+        found: Coupling,
+        momentum: Force,
+        wanted: Sequence[Scalar],
+        weights: Vector,
+        gain: Scalar,
+        loops: tuple[Sequence[Sequence[Scalar]], Sequence[Scalar]],
+    ) -> tuple[list[Scalar], Scalar]:
+        """The accelerations nearest to the wanted ones that keep all conditions, by the weights of the joints.
+
+        What is preserved obeys K θ̈ + b = -gain K θ̇ with K the rows of M_fl, or of M_f⁻¹ M_fl, by which a support
+        moves that nothing holds.
+        """
+        due: Force | Motion = found.bias + momentum.scaled(gain)
+        columns: Sequence[Force | Motion] = found.columns
+        if not self.is_held:
+            due = free_motion(found, due)  # type: ignore[arg-type]
+            columns = [free_motion(found, column) for column in found.columns]
+        length, (closed, rates) = self.coupling.length, loops
+        (right,) = zip(*scaled_rows([due], self.rows, length), strict=True)
+        eased = [1.0 / expr.sqrt(w) for w in weights]  # in these units all joints weigh the same
+        rows = [
+            [product(x, s) for x, s in zip(row, eased, strict=True)]
+            for row in (*closed, *scaled_rows(columns, self.rows, length))
+        ]
+        space = row_space(rows, RANK_TOLERANCE)
+        near = [product(w, expr.sqrt(weight)) for w, weight in zip(wanted, weights, strict=True)]
+        best = [minus(x, y) for x, y in zip(space.inside(near), space.least((*rates, *right)), strict=True)]
+        return [product(x, s) for x, s in zip(best, eased, strict=True)], total(space.kept[len(closed) :])
+
+    def _law(self, state: State, time: float) -> Command:
+        wanted, zero, gains = cast(JointReference, self.reference), self._zero, self._gains
+        tau, momentum, reaction, rank = self._compiled(
+            state.q,
+            state.v,
+            wanted.position,
+            zero if wanted.velocity is None else wanted.velocity,
+            zero if wanted.acceleration is None else wanted.acceleration,
+            gains["stiffness"],
+            gains["damping"],
+            gains["weights"],
+            gains["gain"],
+        )
+        self._told = {"momentum": momentum, "reaction": reaction, "rank": rank}
+        return Command(effort=tau)
+
+    def signals(self) -> dict[str, Array]:
+        """`momentum` M_fl θ̇ and `reaction` beyond weight, [f, n] on the support in its axes; `rank` of M_fl."""
+        return self._told
+
+    def continuous(self, reference: JointReference) -> CompiledController:
+        """The law for a fixed reference as part of the equations of motion: without the steps of a sampled one.
+
+        Limits of the joints do not count.
+        """
+        self.check(reference)
+        zero = (0.0,) * self.coupling.count
+        given: dict[str, Any] = {name: tuple(values.tolist()) for name, values in self._gains.items()}
+        for name in ("position", "velocity", "acceleration"):
+            values = getattr(reference, name)
+            given[name] = zero if values is None else tuple(values.tolist())
+
+        def law(_: Scalar, q: Vector, v: Vector) -> list[Scalar]:
+            return [*(0.0,) * (self.model.nv - self.coupling.count), *self._equations(q, v, **given)["tau"]]
+
+        return CompiledController(law)
+
+
+def _combined(columns: Sequence[Force], rates: Sequence[Scalar]) -> Force:
+    combined = NO_FORCE
+    for column, rate in zip(columns, rates, strict=True):
+        combined = combined + column.scaled(rate)
+    return combined
+
+
+def _public(wrench: Force) -> list[Scalar]:
+    return [component(wrench, i) for i in range(6)]

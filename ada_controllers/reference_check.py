@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References are looked at before anything follows them: shapes, finite numbers, limits of the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled_kernel
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.state import Array, JointPath, JointReference, PoseReference, Reference
+from ada_controllers.state_check import LARGEST
+from ada_dynamics.commanding.rules import ROUNDING, JointLimit, refused_number
+from ada_dynamics.expr import Traced
+from ada_dynamics.jit import Kernel
+
+RIGID = 1e-6  # by which the axes of a pose may miss unit length and right angles
+
+
+class ReferenceCheck:
+    """Refuses references that no controller of these joints can follow."""
+
+    def __init__(self, law: str, limits: Sequence[JointLimit]) -> None:
+        """Args: whose references they are, for messages, and the limits of its joints."""
+        self._law, self._limits = law, limits
+        self._names = tuple(limit.name for limit in limits)
+        self._zero = np.zeros(len(limits))
+        self._bounds = tuple(
+            np.array(values, dtype=np.float64)
+            for values in (
+                [max(limit.lower - ROUNDING, -LARGEST) for limit in limits],
+                [min(limit.upper + ROUNDING, LARGEST) for limit in limits],
+                [min(limit.velocity, LARGEST) for limit in limits],
+            )
+        )
+        self._fits = _fits(len(limits)).python_call(self._look)
+
+    def __call__(self, reference: Reference) -> None:
+        """Raise ReferenceRefused, with what is wrong."""
+        if isinstance(reference, JointReference):
+            position, velocity, acceleration = reference
+            zero = self._zero
+            self._fits(
+                position,
+                zero if velocity is None else velocity,
+                zero if acceleration is None else acceleration,
+                *self._bounds,
+            )
+        elif isinstance(reference, JointPath):
+            self._path(reference)
+        elif isinstance(reference, PoseReference):
+            self._pose(reference)
+
+    # --- joints -------------------------------------------------------------------------------------------------------
+    def _look(self, position: Any, velocity: Any, acceleration: Any, *_: Array) -> None:
+        """The same number by number, with words."""
+        for what, values in (("position", position), ("velocity", velocity), ("acceleration", acceleration)):
+            self._row(what, values)
+
+    def _row(self, what: str, values: Any, where: str = "") -> None:
+        if not _is_array(values) or values.shape != (len(self._names),):
+            raise ReferenceRefused(
+                f"{self._law}: the reference's {what}{where} is {values!r:.80}; it must be a float64 vector of "
+                f"{len(self._names)} numbers, one for each of {', '.join(self._names)}."
+            )
+        for limit, value in zip(self._limits, values.tolist(), strict=True):
+            refusal = refused_number(limit, what, value, where)
+            if refusal is not None:
+                raise ReferenceRefused(f"{self._law}: reference: {refusal.text}")
+            if abs(value) > LARGEST:
+                raise ReferenceRefused(
+                    f"{self._law}: reference: joint {limit.name!r}: {what}{where} is {value:.3g}, too large to be of a "
+                    f"robot; it is in SI units, at most {LARGEST:g}."
+                )
+
+    def _path(self, path: JointPath) -> None:
+        positions, times, velocities = path
+        if not _is_array(positions) or positions.ndim != 2 or not len(positions):
+            raise ReferenceRefused(
+                f"{self._law}: the positions of a path are {positions!r:.80}; they must be a float64 array of (points, "
+                f"{len(self._names)}) with at least one point."
+            )
+        rows = [("position", positions)]
+        if velocities is not None:
+            if not _is_array(velocities) or velocities.shape != positions.shape:
+                raise ReferenceRefused(
+                    f"{self._law}: the velocities of a path are {velocities!r:.80}; give none, or as many as "
+                    f"positions, {positions.shape}."
+                )
+            rows.append(("velocity", velocities))
+        for what, points in rows:
+            for i, row in enumerate(points):
+                self._row(what, row, f" at point {i + 1}")
+        if times is None:
+            return
+        if not _is_array(times) or times.shape != (len(positions),) or not np.isfinite(times).all():
+            raise ReferenceRefused(
+                f"{self._law}: the times of a path are {times!r:.80}; give none, or a finite one for each of the "
+                f"{len(positions)} points [s]."
+            )
+        if times[0] < 0.0 or (np.diff(times) <= 0.0).any():
+            raise ReferenceRefused(
+                f"{self._law}: the times of a path are {times.tolist()!r:.80}; they count from now on and must "
+                "increase."
+            )
+
+    # --- poses --------------------------------------------------------------------------------------------------------
+    def _pose(self, reference: PoseReference) -> None:
+        pose, twist = reference
+        if not _is_array(pose) or pose.shape != (4, 4) or not _is_small(pose):
+            raise ReferenceRefused(
+                f"{self._law}: the reference's pose is {pose!r:.80}; it must be a float64 array of 4x4 finite numbers, "
+                f"at most {LARGEST:g}."
+            )
+        R = pose[:3, :3]
+        is_rigid = float(np.abs(R.T @ R - np.eye(3)).max()) <= RIGID and float(np.linalg.det(R)) > 0.0
+        if not is_rigid or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
+            raise ReferenceRefused(
+                f"{self._law}: the reference's pose is no turning and moving of a rigid body: its axes must have unit "
+                f"length and right angles to {RIGID:g}, right-handed, and its last row must be 0 0 0 1."
+            )
+        if twist is not None and (not _is_array(twist) or twist.shape != (6,) or not _is_small(twist)):
+            raise ReferenceRefused(
+                f"{self._law}: the reference's twist is {twist!r:.80}; it must be six finite numbers [vx, vy, vz, wx, "
+                "wy, wz] [m/s, rad/s], or None."
+            )
+
+
+def _is_small(values: Array) -> bool:
+    """Whether all numbers are finite, and such that their squares are."""
+    return bool((np.abs(values) <= LARGEST).all())
+
+
+def _is_array(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype == np.float64
+
+
+@lru_cache(maxsize=32)
+def _fits(count: int) -> Kernel:
+    """Goes through where a reference is within its limits."""
+
+    def body(
+        position: Vector, velocity: Vector, acceleration: Vector, lower: Vector, upper: Vector, speed: Vector
+    ) -> Traced:
+        guards = []
+        for i in range(count):
+            guards += [position[i] - lower[i], upper[i] - position[i], speed[i] - velocity[i], speed[i] + velocity[i]]
+            guards += [LARGEST - acceleration[i], LARGEST + acceleration[i]]
+        return Traced({"sum": [sum(acceleration[1:], acceleration[0])]}, guards)
+
+    vectors: Sequence[str] = ("position", "velocity", "acceleration", "lower", "upper", "speed")
+    return compiled_kernel("reference_fits", dict.fromkeys(vectors, count), body)

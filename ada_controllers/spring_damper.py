@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual springs and dampers at the joints, whose gains may change with how far a link is turned (eq. 6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.controller import Controller
+from ada_controllers.gains import per_joint
+from ada_controllers.loop_conditions import carried_weight
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.variable_gains import Axis, between, share, turned
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+from ada_dynamics.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True)
+class SpringDamperSettings:
+    """Springs and dampers, and the angle that changes them."""
+
+    stiffness: tuple[float, ...] = setting(
+        (1.0,), "effort per position error, of each joint; one number: of all", unit="N m/rad, N/m", lower=0.0
+    )
+    damping: tuple[float, ...] = setting(
+        (0.1,), "effort per velocity, of each joint; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+    )
+    link: str = setting("", "link whose turn changes the gains; empty: they are constant")
+    axis: str = setting("z", "axis of the world about which its turn counts", choices=("x", "y", "z"))
+    full_angle: float = setting(
+        0.25, "turn from which on the gains are the turned ones; up to there a quintic spline", unit="rad", lower=1e-3
+    )
+    turned_stiffness: tuple[float, ...] = setting(
+        (), "stiffness at the full angle; empty: no change", unit="N m/rad, N/m", lower=0.0
+    )
+    turned_damping: tuple[float, ...] = setting(
+        (), "damping at the full angle; empty: no change", unit="N m s/rad, N s/m", lower=0.0
+    )
+    carry_weight: bool = setting(
+        False, "whether the motors carry the weight beside it, through loops, too, so that springs do not sag"
+    )
+
+
+class SpringDamper(Controller[SpringDamperSettings]):
+    """τ = k_p(α) (θ_ini - θ) - k_d(α) θ̇ (eq. 6.6), with θ_ini the reference; about its velocity, where it has one."""
+
+    NAME = "spring_damper"
+    SUMMARY = "springs and dampers at the joints, constant or changing with how far a link is turned"
+    KIND = "effort"
+    REFERENCES = (JointReference,)
+    SETTINGS = SpringDamperSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: SpringDamperSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+    ) -> None:
+        """Prepare; see `Controller`."""
+        super().__init__(model, settings, shaping)
+        own = self.settings
+        if own.link and own.link not in model.links:
+            raise unknown_name("link", own.link, model.links)
+        if own.carry_weight:
+            refuse_what_joints_cannot_carry(self)
+        near = {name: per_joint(self, name, getattr(own, name)) for name in ("stiffness", "damping")}
+        self._gains = {
+            **near,
+            "turned_stiffness": self._turned("turned_stiffness", near["stiffness"]),
+            "turned_damping": self._turned("turned_damping", near["damping"]),
+            "full_angle": np.array([own.full_angle]),
+        }
+        if not own.link and (own.turned_stiffness or own.turned_damping):
+            raise InputError(
+                f"{self.NAME}: turned_stiffness and turned_damping need a link whose turn counts; set link to one of "
+                f"{', '.join(model.links)}."
+            )
+        self._zero = np.zeros(len(self.joints))
+        self._efforts = self._make()
+        self._angle = np.zeros(1)
+
+    def _turned(self, name: str, near: Array) -> Array:
+        given = getattr(self.settings, name)
+        return per_joint(self, name, given) if given else near
+
+    def _make(self) -> Callable[..., Any]:
+        vectors = ("position", "velocity", "stiffness", "damping", "turned_stiffness", "turned_damping")
+        sizes = {"q": self.model.nq, "v": self.model.nv, **dict.fromkeys(vectors, len(self.joints)), "full_angle": 1}
+        return compiled("spring_damper", sizes, self._equations)
+
+    def _equations(
+        self,
+        q: Vector,
+        v: Vector,
+        position: Vector,
+        velocity: Vector,
+        stiffness: Vector,
+        damping: Vector,
+        turned_stiffness: Vector,
+        turned_damping: Vector,
+        full_angle: Vector,
+    ) -> dict[str, Any]:
+        """Efforts over generic scalars, and the angle."""
+        own, tree = self.settings, self.model.tree
+        angle: Scalar = turned(tree, q, own.link, cast(Axis, own.axis)) if own.link else 0.0
+        part = share(angle, full_angle[0]) if own.link else 0.0
+        springs = [between(a, b, part) for a, b in zip(stiffness, turned_stiffness, strict=True)]
+        dampers = [between(a, b, part) for a, b in zip(damping, turned_damping, strict=True)]
+        places, rates = [q[i] for i in self.q_index], [v[i] for i in self.v_index]
+        efforts = spring_efforts(springs, dampers, position, velocity, places, rates)
+        if own.carry_weight:
+            weight = carried_weight(tree, q)
+            efforts = [x + weight[i] for x, i in zip(efforts, self.v_index, strict=True)]
+        return {"tau": efforts, "angle": [angle]}
+
+    def _law(self, state: State, time: float) -> Command:
+        wanted = cast(JointReference, self.reference)
+        velocity = self._zero if wanted.velocity is None else wanted.velocity
+        tau, self._angle = self._efforts(state.q, state.v, wanted.position, velocity, *self._gains.values())
+        return Command(effort=tau)
+
+    def signals(self) -> dict[str, Array]:
+        """`angle`: the turn that changes the gains [rad]."""
+        return {"angle": self._angle}
+
+
+def spring_efforts(
+    stiffness: Sequence[Scalar],
+    damping: Sequence[Scalar],
+    position: Sequence[Scalar],
+    velocity: Sequence[Scalar],
+    places: Sequence[Scalar],
+    rates: Sequence[Scalar],
+) -> list[Scalar]:
+    """Eq. 6.6, joint by joint."""
+    return [
+        k * (wanted - x) + d * (moving - rate)
+        for k, d, wanted, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
+    ]
+
+
+def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
+    """Raise InputError for robots whose weight the motors cannot carry by themselves."""
+    model = controller.model
+    if model.nv != len(controller.joints):
+        raise InputError(
+            f"{controller.NAME}: carry_weight needs a robot that stands by itself, with a motor at every joint; "
+            f"robot {model.name!r} has {model.nv} velocities and {len(controller.joints)} motors. A walking robot "
+            "stands in a model whose feet are fixed to the ground, such as 'hoap2_standing'."
+        )

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured states are looked at before a control law sees them: shapes, finite numbers, time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.compiled import Vector, compiled
+from ada_controllers.errors import StateRefused
+from ada_controllers.state import Array
+from ada_dynamics.dynamics.quantities.base import position_guards
+from ada_dynamics.expr import Traced
+from ada_dynamics.model.model import Model
+
+LATEST = math.inf  # [s]; a time is before it
+LARGEST = 1e9  # [rad, m, rad/s, m/s, N, N m]; length of a vector, beyond which angles have no digits left
+
+
+class StateCheck:
+    """Refuses states that cannot be of a robot.
+
+    Attributes:
+        numbers: raises StateRefused for positions and velocities that cannot be.
+    """
+
+    def __init__(self, law: str, model: Model) -> None:
+        """Args: whose states they are, for messages, and the robot."""
+        self._law, self._model = law, model
+        self.numbers: Callable[[Array, Array], Any] = compiled(
+            "state", {"q": model.nq, "v": model.nv}, self._rules, self._look
+        )
+
+    def _rules(self, q: Vector, v: Vector) -> Traced:
+        lengths = [sum((x * x for x in values[1:]), values[0] * values[0]) for values in (q, v)]
+        guards = [LARGEST * LARGEST - length for length in lengths]
+        return Traced({"lengths": lengths}, [*guards, *position_guards(self._model.tree, q)])
+
+    def _look(self, q: Any, v: Any) -> None:
+        """The same number by number, with words."""
+        model = self._model
+        for what, values, count in (("positions", q, model.nq), ("velocities", v, model.nv)):
+            if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (count,):
+                raise StateRefused(
+                    f"{self._law}: the {what} of the state are {_kind(values)}; robot {model.name!r} has {count}, as a "
+                    "float64 vector."
+                )
+        for what, values, where in (("position", q, model.q_index), ("velocity", v, model.v_index)):
+            for name in model.joint_names:
+                part = values[where(name)]
+                if not np.isfinite(part).all():
+                    raise StateRefused(
+                        f"{self._law}: the {what} of joint {name!r} is {part.tolist()}; it must be finite. The last "
+                        "good command holds."
+                    )
+            size = math.hypot(*values.tolist())
+            if not size <= LARGEST:
+                raise StateRefused(
+                    f"{self._law}: the state is too large to be of a robot, a {what} is near to {size:.3g}; positions "
+                    f"and velocities are in SI units, below {LARGEST:g}."
+                )
+        problems = model.position_problems(q) if model.has_manifold_coordinates else []
+        if problems:
+            raise StateRefused(f"{self._law}: {'; '.join(problems)}.")
+
+    def wrench(self, wrench: Any) -> None:
+        """Refuse a measured wrench that is none."""
+        is_plain = isinstance(wrench, np.ndarray) and wrench.dtype == np.float64 and wrench.shape == (6,)
+        if not is_plain or not math.hypot(*wrench.tolist()) <= LARGEST:
+            shown = wrench.tolist() if isinstance(wrench, np.ndarray) else wrench
+            raise StateRefused(
+                f"{self._law}: the measured wrench is {shown!r:.80}; it must be six finite numbers [fx, fy, fz, nx, "
+                f"ny, nz] [N, N m], below {LARGEST:g}."
+            )
+
+    def wrong_time(self, time: float, last: float) -> StateRefused:
+        """Why a time cannot be, for the one that raises it."""
+        if math.isfinite(time) and math.isnan(last):
+            return StateRefused(f"{self._law}: call reset(state, time) before the first update.")
+        if math.isfinite(time):
+            return StateRefused(
+                f"{self._law}: the time is {time!r} s, before the last one, {last!r} s. Where a clock went back, call "
+                "reset(state, time)."
+            )
+        return StateRefused(f"{self._law}: the time is {time!r} s; it must be finite.")
+
+
+def _kind(values: Any) -> str:
+    if isinstance(values, np.ndarray):
+        return f"an array of {values.dtype} and shape {values.shape}"
+    return f"{values!r:.80}"

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which measured states a controller may see: not those that are late, impossible, or from before the last one."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import StateRefused
+from ada_controllers.state import Array, State
+from ada_dynamics.model.model import Model
+
+
+class Measured(NamedTuple):
+    """A state as it came.
+
+    Attributes:
+        state: what was measured.
+        stamp: when, on the clock of who measured [s]: the controller's time.
+        age: by that clock when it came [s]; negative where the sender's clock is ahead.
+        effort: of the motors, as the model has velocities (nv) [N m, N]; NaN where it is not known.
+    """
+
+    state: State
+    stamp: float
+    age: float = 0.0
+    effort: Array | None = None
+
+
+class Verdict(Enum):
+    """What a state is."""
+
+    NEW = "new"
+    AGAIN = "again"  # the one before, once more: the sender lives
+    BEGINS = "begins"  # the robot was put elsewhere, or its clock set back: nothing follows from what was before
+    REFUSED = "refused"
+
+
+class StateWatch:
+    """Judges states one after another.
+
+    Attributes:
+        latest: the newest one that was not refused.
+        latest_at: when that was, on the receiver's steady clock [s].
+        reason: of the last refusal, in a word or two.
+        text: of the last refusal.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """Args: the robot."""
+        self.latest: Measured | None = None
+        self.latest_at = -math.inf
+        self.reason = self.text = ""
+        single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
+        self._single = single
+        self._q = np.array([model.q_index(name).start for name in single], dtype=np.intp)
+        self._v = np.array([model.v_index(name).start for name in single], dtype=np.intp)
+
+    def judge(
+        self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float
+    ) -> Verdict:
+        """What a state is; it is the latest one afterwards, unless it is refused.
+
+        Args:
+            controller: that shall see it.
+            measured: as it came.
+            time: present, on the receiver's steady clock [s].
+            timeout: greatest age [s].
+            jump: greatest change of a position that its velocity does not explain [rad, m]; 0: any.
+        """
+        state, stamp, age, _ = measured
+        if not math.isfinite(stamp):
+            return self._refuse("not finite", f"the stamp of the state is {stamp}; it must be finite.")
+        if not -timeout <= age <= timeout:
+            return self._refuse(*_of_another_time(age, timeout))
+        try:
+            controller.check_state(state)
+        except StateRefused as problem:
+            return self._refuse("not possible", str(problem))
+        before = self.latest
+        verdict = Verdict.NEW
+        if before is not None and stamp == before.stamp:
+            verdict = Verdict.AGAIN
+        elif before is not None and stamp < before.stamp:
+            back = before.stamp - stamp
+            if back <= timeout:
+                return self._refuse(
+                    "backward in time",
+                    f"the state is {back:.6g} s older than the one before it; it came late, or two nodes send states.",
+                )
+            verdict = Verdict.BEGINS
+        elif before is not None and jump and self._jumped(before, measured, jump):
+            verdict = Verdict.BEGINS
+        self.latest_at = time
+        if verdict is not Verdict.AGAIN:
+            self.latest = measured
+        return verdict
+
+    def _refuse(self, reason: str, text: str) -> Verdict:
+        self.reason, self.text = reason, text
+        return Verdict.REFUSED
+
+    def _jumped(self, before: Measured, now: Measured, jump: float) -> bool:
+        """Whether a joint is where no motion can have brought it."""
+        way = np.abs(now.state.q[self._q] - before.state.q[self._q])
+        speed = np.maximum(np.abs(before.state.v[self._v]), np.abs(now.state.v[self._v]))
+        return bool(np.any(way > jump + 2.0 * speed * (now.stamp - before.stamp)))
+
+
+def _of_another_time(age: float, timeout: float) -> tuple[str, str]:
+    clocks = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
+    if age < 0.0:
+        return (
+            "from the future",
+            f"the stamp of the state is {-age:.6g} s ahead of this clock; at most {timeout:.6g} s are allowed "
+            f"(state_timeout). {clocks}",
+        )
+    return "late", f"the state is {age:.6g} s old; at most {timeout:.6g} s are allowed (state_timeout). {clocks}"

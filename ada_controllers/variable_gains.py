@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gains that change with a measured angle by a quintic spline (Takahashi 2012, sec. 6.3), over generic scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ada_dynamics import expr
+from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.analysis.splines import segment_coefficients
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.rotation import Rotation
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import dot
+
+Axis = Literal["x", "y", "z"]
+
+
+def share(angle: Scalar, full: Scalar) -> Scalar:
+    """0 at the angle zero, 1 from the angle `full` on to both sides, between them a spline at rest at both ends."""
+    way = expr.minimum(expr.absolute(angle) / full, 1.0)
+    total: Scalar = 0.0
+    for coefficient in reversed(segment_coefficients(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))):  # type: ignore[arg-type]
+        total = total * way + float(coefficient)
+    return total
+
+
+def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
+    """The gain at a share of the way from its value at zero to that at the full angle."""
+    return near + (far - near) * part
+
+
+def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Axis) -> Scalar:
+    """How far a link is turned about an axis of the world: roll about x, pitch about y, yaw about z [rad]."""
+    return roll_pitch_yaw(link_pose(tree, q, link).rotation)["xyz".index(axis)]
+
+
+def roll_pitch_yaw(rotation: Rotation) -> tuple[Scalar, Scalar, Scalar]:
+    """Angles about the fixed axes x, y and z, in this order."""
+    R = rotation.matrix()
+    level = expr.sqrt(dot((R[0][0], R[1][0], 0.0), (R[0][0], R[1][0], 0.0)))
+    return expr.atan2(R[2][1], R[2][2]), expr.atan2(-1.0 * R[2][0], level), expr.atan2(R[1][0], R[0][0])

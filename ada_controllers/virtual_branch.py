@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual closed chains at and near singular poses, on numbers.
+
+Where the loops lose rank, J a* = -γ - k_d J v - k_p gap has no bounded solution for a robot that is a little off them:
+what is off is divided by a vanishing singular value. So nothing is divided there: the nearest pose that closes the loops
+is looked for (q̄, and v̄ along them), the mechanism's accelerations are those of that state, which stay finite, and the
+robot is drawn there as by a spring and a damper between two poses:
+
+    a* = FD(q̄, v̄, 0, F^ex) + k_p (q̄ - q) + k_d (v̄ - v).
+
+Away from singular poses that is what the compiled law does, to first order in what is off. Branches of motion cross in a
+singular pose; the mechanism stays on the one that it came on, which is kept in mind from call to call. So is the
+acceleration that the lost condition would tell, for the few calls in which it does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_controllers.state import Array
+from ada_controllers.virtual_mechanism import VirtualMechanism
+from ada_controllers.virtual_motions import LOST, Manifold, Motions
+
+FORGOTTEN = 0.02  # [s] after which the branch on which the mechanism came says nothing any more
+RESTING = 1e-6  # largest velocity of a mechanism whose loops do not tell how it goes on in a singular pose
+
+
+class Branch:
+    """Where on its loops a mechanism is, and how it moves there."""
+
+    def __init__(self, mechanism: VirtualMechanism) -> None:
+        """Args: the mechanism."""
+        self.mechanism = mechanism
+        self.manifold = Manifold(mechanism)
+        self.forget()
+        rest = np.zeros(mechanism.robot.nv)
+        self.acceleration(mechanism.study.poses[0], rest, rest, True, np.zeros(2), 0.0)  # compiles what is needed
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._then = -np.inf
+        self._q = self._v = self._a = np.zeros(0)
+        self._before: Array | None = None
+
+    def acceleration(
+        self, q: Array, v: Array, wanted: Array, is_acceleration: bool, loops: Array, time: float
+    ) -> Array:
+        """a*.
+
+        Args:
+            q: positions.
+            v: velocities.
+            wanted: virtual efforts on all joints of the tree, or accelerations that are wanted without loops.
+            is_acceleration: which of the two.
+            loops: k_p and k_d.
+            time: present [s].
+        """
+        model, dynamics = self.mechanism.virtual, self.mechanism.virtual_dynamics
+        near = self._near(q, time)
+        if self._before is None:
+            self._before = self._way_on(near, v, wanted, is_acceleration)
+        motions = self.manifold.motions(near, self._before)
+        along = motions.part_of(v)
+        effort = motions.M @ wanted + dynamics.bias(near, along) if is_acceleration else wanted
+        a = self._of_mechanism(near, along, effort, motions, time)
+        self._then, self._q, self._v, self._a = time, near, along, a
+        undecided = motions.sigma < LOST and self._before is None
+        self._before = None if undecided else motions.columns
+        return np.asarray(a + loops[0] * model.difference(q, near) + loops[1] * (along - v), dtype=np.float64)
+
+    def _near(self, q: Array, time: float) -> Array:
+        """The pose that closes the loops near a measured one, on the branch on which the mechanism came."""
+        model, dt = self.mechanism.virtual, time - self._then
+        if self._before is None or not 0.0 <= dt < FORGOTTEN:
+            self._before = None
+            return self.manifold.closed(q)
+        near = model.integrate(self._q, self._v * dt + self._a * (0.5 * dt * dt))
+        step = self._before @ (self._before.T @ (self.manifold.at(near).M @ model.difference(near, q)))
+        return self.manifold.closed(model.integrate(near, step))
+
+    def _way_on(self, q: Array, v: Array, wanted: Array, is_acceleration: bool) -> Array | None:
+        """The branch, where the mechanism begins in a singular pose: the one that it moves on, or is to move on."""
+        motions = self.manifold.motions(q)
+        if motions.sigma >= LOST:
+            return None
+        if float(np.max(np.abs(v), initial=0.0)) > RESTING:
+            return self.manifold.crossing(q, motions.M @ v)
+        bias = self.mechanism.virtual_dynamics.bias(q, np.zeros(len(v)))
+        return self.manifold.crossing(q, motions.M @ wanted if is_acceleration else wanted - bias)
+
+    def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: Motions, time: float) -> Array:
+        """a with J a = -γ, and M a = τ - h along the branch."""
+        here = self.manifold.at(q, v, effort)
+        told = motions.sizes > LOST * float(np.max(motions.sizes, initial=0.0))
+        across = np.zeros(len(told))
+        across[told] = -(motions.rows[told] @ here.rate) / motions.sizes[told]
+        if not told.all() and 0.0 <= time - self._then < FORGOTTEN:
+            # what bends a way across itself goes with the square of the speed
+            before, now = float(self._v @ motions.M @ self._v), float(v @ motions.M @ v)
+            share = now / max(before, now, 1e-300)
+            across[~told] = share * (motions.forbidden[:, ~told].T @ (motions.M @ self._a))
+        return np.asarray(motions.columns @ (motions.columns.T @ here.r) + motions.forbidden @ across, dtype=np.float64)

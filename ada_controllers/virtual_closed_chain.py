@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual closed chains: a robot moves as if loops closed it that are not there (Takahashi 2012, chapter 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ReferenceRefused, StateRefused
+from ada_controllers.gains import per_joint
+from ada_controllers.shaping import ShapingSettings
+from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_controllers.virtual_branch import Branch
+from ada_controllers.virtual_kernels import FORCE, PATH, Law, constants
+from ada_controllers.virtual_law import Equations
+from ada_controllers.virtual_mechanism import VirtualMechanism, link_of, virtual_mechanism
+from ada_controllers.virtual_target import Target, nearest
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.settings import setting
+from ada_dynamics.spatial.scalar import Scalar
+
+_NONE = (0.0,) * 6
+
+
+@dataclass(frozen=True)
+class VirtualClosedChainSettings:
+    """The mechanism, what draws it to its reference, and what draws the robot to the mechanism."""
+
+    loops: str = setting("", "file of the virtual loops, as given or below config/; empty: only those of the robot")
+    feedback: str = setting(
+        FORCE,
+        "force: virtual forces move the mechanism, as in the thesis; path: the way along its loops is shortened",
+        choices=(FORCE, PATH),
+    )
+    weight: bool = setting(False, "whether the mechanism falls")
+    link: str = setting("", "link that pose references are about")
+    joint_stiffness: tuple[float, ...] = setting(
+        (5.0,), "virtual effort per position error; one number: of all joints", unit="N m/rad, N/m", lower=0.0
+    )
+    joint_damping: tuple[float, ...] = setting(
+        (5.0,), "virtual effort per velocity error; one number: of all joints", unit="N m s/rad, N s/m", lower=0.0
+    )
+    pose_stiffness: tuple[float, ...] = setting(
+        _NONE, "virtual force per pose error of the link [fx, fy, fz, nx, ny, nz]", unit="N/m, N m/rad", lower=0.0
+    )
+    pose_damping: tuple[float, ...] = setting(
+        _NONE, "virtual force per velocity error of the link, likewise", unit="N s/m, N m s/rad", lower=0.0
+    )
+    path_stiffness: float = setting(25.0, "acceleration per way that is left, for feedback: path", unit="1/s^2", lower=0.0)
+    path_damping: float = setting(10.0, "acceleration per velocity, for feedback: path", unit="1/s", lower=0.0)
+    loop_stiffness: float = setting(400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0)
+    loop_damping: float = setting(40.0, "acceleration per velocity of the gap; 0: likewise", unit="1/s", lower=0.0)
+    hold: float = setting(
+        0.0, "time for which a command acts: it is made for the middle of it", unit="s", lower=0.0, upper=0.1
+    )
+    largest_gap: float = setting(0.05, "gap of the loops at which it does not begin", unit="m, rad", lower=0.0)
+    reach: float = setting(1e-3, "by which feedback: path may miss a reference", unit="m, rad", lower=0.0)
+
+
+class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
+    """a* = FD of the mechanism with loops (eq. 7.5), τ = ID of the robot without them (eq. 7.4); see docs.
+
+    Attributes:
+        mechanism: the robot, and what it is controlled as.
+    """
+
+    NAME = "virtual_closed_chain"
+    SUMMARY = "a robot moves as if loops closed it: forward dynamics with them, inverse dynamics without"
+    KIND = "effort"
+    REFERENCES = (JointReference, PoseReference)
+    SETTINGS = VirtualClosedChainSettings
+
+    def __init__(
+        self,
+        model: Model,
+        settings: VirtualClosedChainSettings | Mapping[str, object] | None = None,
+        shaping: ShapingSettings | Mapping[str, object] | None = None,
+        virtual: Model | None = None,
+    ) -> None:
+        """Prepare; see `Controller`.
+
+        Args:
+            model: of the robot: fixed or floating, with loops of its own or without.
+            settings: of the law.
+            shaping: of commands.
+            virtual: the robot with virtual loops, in place of the setting `loops`.
+
+        Raises:
+            InputError: the loops cannot be read or closed, or the robot cannot move so.
+        """
+        super().__init__(model, settings, shaping)
+        chosen = self.settings
+        self.mechanism = virtual_mechanism(self.NAME, model, self.joints, chosen.loops, virtual, chosen.weight)
+        self._stiffness = per_joint(self, "joint_stiffness", chosen.joint_stiffness)
+        self._damping = per_joint(self, "joint_damping", chosen.joint_damping)
+        self._pose_stiffness = self._six("pose_stiffness", chosen.pose_stiffness)
+        self._pose_damping = self._six("pose_damping", chosen.pose_damping)
+        by_pose = bool(self._pose_stiffness.any() or self._pose_damping.any())
+        self._link = self._checked_link(by_pose)
+        self._equations = Equations(self.mechanism, self._link)
+        law = Law(self._equations, chosen.feedback, chosen.hold > 0.0)
+        self._loops = np.array([chosen.loop_stiffness, chosen.loop_damping])
+        self._gains = np.array([chosen.path_stiffness, chosen.path_damping])
+        self._hold = np.array([chosen.hold])
+        self._law_call = law.compile(self._by_numbers)
+        self._virtual_call = law.compile_virtual()
+        self._branch = Branch(self.mechanism)
+        self._is_path = chosen.feedback == PATH
+        self._moves_all = model.nv == len(self.joints)
+        self._is_open = self._moves_all and not model.loops
+        # joints that have no motor, but for that of a floating base, have a way to go as well
+        self._is_plain = model.nv == len(self.joints) + self.mechanism.base
+        self._rest, self._no_twist = np.zeros(model.nv), np.zeros(6)
+        self._time = 0.0
+        self._told: tuple[Array, ...] = ()
+        self._singular = 0.0
+        self._q = np.zeros(0)
+        self._followed: tuple[Array, ...] = ()
+        self._target = self._rest
+
+    # --- what it is made for ------------------------------------------------------------------------------------------
+    def _six(self, name: str, values: Sequence[float]) -> Array:
+        if len(values) != 6:
+            raise InputError(
+                f"{self.NAME}: {name} has {len(values)} numbers; give six: [fx, fy, fz, nx, ny, nz] of the link."
+            )
+        return np.array(values)
+
+    def _checked_link(self, by_pose: bool) -> str | None:
+        if self.settings.link:
+            return link_of(self.NAME, self.model, self.settings.link)
+        if by_pose:
+            raise InputError(
+                f"{self.NAME}: pose_stiffness and pose_damping are of a link, and none is named; set link to one of "
+                f"{', '.join(self.model.link_names)}."
+            )
+        return None
+
+    # --- references -----------------------------------------------------------------------------------------------------
+    def _begin(self, state: State, time: float) -> None:
+        gap = self.mechanism.gap(state.q)
+        largest = float(np.max(np.abs(gap), initial=0.0))
+        if largest > self.settings.largest_gap:
+            conditions = self.mechanism.study.numbers.conditions
+            loop, _, kind = conditions[self.mechanism.plans.conditions[int(np.argmax(np.abs(gap)))]]
+            unit = "m" if kind.is_force else "rad"
+            raise StateRefused(
+                f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to {self.settings.largest_gap:g} "
+                "(largest_gap). Bring the robot to a pose that closes the loops first, such as ada.assemble(virtual, q) "
+                "gives."
+            )
+        self._time = time
+        self._branch.forget()
+        pose = self._rest if self._link is None else _flat(self._pose_of_link(state.q))
+        rest = np.zeros(len(self.joints))
+        target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
+        self._way: Array | None = None
+        self._follow(JointReference(target[self.q_index], rest), (pose, self._no_twist), target, self._rest, self._rest)
+
+    def _reference_at(self, state: State) -> Reference | None:
+        if self._stiffness.any() or self._link is None:
+            return JointReference(state.q[self.q_index])
+        return PoseReference(self._pose_of_link(state.q))
+
+    def _check_reference(self, reference: Reference) -> None:
+        if isinstance(reference, PoseReference):
+            if self._link is None or not self._pose_stiffness.any():
+                raise ReferenceRefused(
+                    f"{self.NAME}: nothing follows a pose: set link, and pose_stiffness above zero in the directions "
+                    "that shall."
+                )
+        elif not self._stiffness.any():
+            raise ReferenceRefused(f"{self.NAME}: joint_stiffness is zero, so that nothing follows joint positions.")
+
+    def _accept(self, reference: Reference, state: State, time: float) -> None:
+        joints, pose = self._joint_reference, self._pose_reference
+        target, rate, forward = self._target, self._rest, self._rest
+        if isinstance(reference, PoseReference):
+            twist = self._no_twist if reference.twist is None else np.asarray(reference.twist)
+            pose = _flat(np.asarray(reference.pose)), twist
+        elif isinstance(reference, JointReference):
+            joints = reference
+        if self._is_path:
+            found = self._target_of(reference)
+            target, rate, forward = found.q, self._rate_of(reference, found), self._forward_of(reference)
+            self._way = found.motions
+        self._follow(joints, pose, target, rate, forward)
+
+    def _follow(
+        self, joints: JointReference, pose: tuple[Array, Array], target: Array, rate: Array, forward: Array
+    ) -> None:
+        """Take what is followed, once nothing can refuse it any more."""
+        self._joint_reference, self._pose_reference, self._target = joints, pose, target
+        if self._is_path:
+            self._followed = (rate, forward, self._gains, self._loops, self._hold)
+            return
+        velocity = np.zeros(len(self.joints)) if joints.velocity is None else joints.velocity
+        by_pose = () if self._link is None else (*pose, self._pose_stiffness, self._pose_damping)
+        by_joints = (joints.position, velocity, self._stiffness, self._damping)
+        self._followed = (*by_joints, *by_pose, self._loops, self._hold)
+
+    # --- the law --------------------------------------------------------------------------------------------------------
+    def _law(self, state: State, time: float) -> Command:
+        q = self._q = state.q
+        self._time, self._singular = time, 0.0
+        if self._is_path:
+            self._told = self._law_call(q, state.v, self._way_left(q), *self._followed)
+        else:
+            self._told = self._law_call(q, state.v, *self._followed)
+        effort = self._told[0]
+        if self._is_open:
+            return Command(effort)
+        if self.model.loops:
+            effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort)  # type: ignore[union-attr]
+        return Command(effort=effort[self.v_index])
+
+    def _way_left(self, q: Array) -> Array:
+        """From a pose to the target; for a floating base, which goes where the joints make it go, it is nothing."""
+        if self._is_open:
+            return self._target - q
+        if not self._is_plain:
+            return self.model.difference(q, self._target)
+        left = np.zeros(self.model.nv)
+        left[self.v_index] = self._target[self.q_index] - q[self.q_index]
+        return left
+
+    def _by_numbers(self, q: Array, v: Array, *given: Array) -> tuple[Array, ...]:
+        """The law near singular poses."""
+        self._singular = 1.0
+        told = self._virtual_call(q, v, *given)
+        wanted = told[: self.model.nv]
+        a = self._branch.acceleration(q, v, wanted, self._is_path, self._loops, self._time)
+        h = 0.5 * self.settings.hold
+        at, rate = self.model.integrate(q, h * v + 0.5 * h * h * a), v + h * a
+        tree = self._efforts_of_tree(at, rate, a)
+        return (tree, a) if self._is_path else (tree, a, told)
+
+    def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:
+        dynamics = self.mechanism.dynamics
+        return np.asarray(dynamics.mass_matrix(q) @ a + dynamics.bias(q, v), dtype=np.float64)
+
+    # --- along the loops ------------------------------------------------------------------------------------------------
+    def _target_of(self, reference: Reference) -> Target:
+        """The pose on the loops that a reference means."""
+        residual: Callable[[Array], tuple[Array, Array]]
+        if isinstance(reference, PoseReference):
+            weights = np.sqrt(self._pose_stiffness / self._pose_stiffness.max())
+            wanted = _flat(np.asarray(reference.pose)).tolist()
+
+            def residual(q: Array) -> tuple[Array, Array]:
+                error, _, columns = self._equations.pose_error(q.tolist(), self._rest.tolist(), wanted, _NONE)
+                return -weights * np.array(error, dtype=float), weights[:, None] * np.array(columns, dtype=float).T
+
+        else:
+            assert isinstance(reference, JointReference)
+            weights = np.sqrt(self._stiffness / self._stiffness.max())
+            position = np.asarray(reference.position)
+            J = np.zeros((len(self.joints), self.model.nv))
+            J[np.arange(len(self.joints)), self.v_index] = weights
+
+            def residual(q: Array) -> tuple[Array, Array]:
+                return weights * (q[self.q_index] - position), J
+
+        found = nearest(self._branch.manifold, self._target, residual, self._way)
+        missing = float(np.linalg.norm(found.left))
+        if missing > self.settings.reach:
+            raise ReferenceRefused(
+                f"{self.NAME}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} [m, rad] "
+                f"are left, and reach is {self.settings.reach:g}. Nearest are the joint positions "
+                f"{np.array2string(found.q[self.q_index], precision=4, separator=', ')}."
+            )
+        return found
+
+    def _rate_of(self, reference: Reference, target: Target) -> Array:
+        """Velocities of all joints, along the loops, that come nearest to those of a reference."""
+        if isinstance(reference, PoseReference) and reference.twist is not None:
+            columns = self._equations.pose_error(target.q.tolist(), self._rest.tolist(), (0.0,) * 12, _NONE)[2]
+            weights = np.sqrt(self._pose_stiffness / self._pose_stiffness.max())
+            A = weights[:, None] * np.array(columns, dtype=float).T @ target.motions
+            return np.asarray(target.motions @ np.linalg.lstsq(A, weights * reference.twist, rcond=1e-9)[0])
+        if isinstance(reference, JointReference) and reference.velocity is not None:
+            weights = np.sqrt(self._stiffness / self._stiffness.max())
+            A = weights[:, None] * target.motions[self.v_index]
+            return np.asarray(target.motions @ np.linalg.lstsq(A, weights * reference.velocity, rcond=1e-9)[0])
+        return self._rest
+
+    def _forward_of(self, reference: Reference) -> Array:
+        if isinstance(reference, JointReference) and reference.acceleration is not None:
+            whole = np.zeros(self.model.nv)
+            whole[self.v_index] = reference.acceleration
+            return whole
+        return self._rest
+
+    def _pose_of_link(self, q: Array) -> Array:
+        assert self._link is not None
+        dynamics = self.mechanism.dynamics
+        return np.asarray(np.linalg.solve(dynamics.pose(self.model.root, q), dynamics.pose(self._link, q)))
+
+    # --- what it tells ----------------------------------------------------------------------------------------------------
+    def signals(self) -> dict[str, Array]:
+        """By name.
+
+        `acceleration`: a*; `gap`: of the loops' conditions; `singular`: 1 where the pose was too near to a singular one
+        for the compiled law; `joint_error`, and with virtual forces `virtual_effort` of the joints; with a link
+        `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; along loops `path_error`.
+        """
+        if not self._told:
+            return {}
+        found = {
+            "acceleration": self._told[1][self.v_index],
+            "gap": self.mechanism.gap(self._q),
+            "singular": np.array([self._singular]),
+            "joint_error": self._joint_reference.position - self._q[self.q_index],
+        }
+        if self._is_path:
+            return found | {"path_error": self.model.difference(self._q, self._target)[self.v_index]}
+        told, nv = self._told[2], self.model.nv
+        found["virtual_effort"] = told[:nv][self.v_index]
+        if self._link is not None:
+            parts = ("virtual_force", "pose_error", "pose_rate")
+            found |= {name: told[nv + 6 * i : nv + 6 * i + 6] for i, name in enumerate(parts)}
+        return found
+
+    def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
+        """The law for `ada_dynamics.simulation.CompiledController`, with a fixed reference: part of the equations of motion.
+
+        Nothing watches over it: it is for motions that stay clear of singular poses and of limits, and for robots with a
+        motor at every joint. It is to be called after `reset`.
+
+        Args:
+            reference: to be followed; None: the present one.
+        """
+        if self._is_path or not self._moves_all or self.model.loops:
+            raise InputError(
+                f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and no "
+                "loops of its own."
+            )
+        if reference is not None:
+            self.check(reference)
+            self._accept(reference, State(np.zeros(0), np.zeros(0)), 0.0)
+        law = Law(self._equations, FORCE, predicts=False)
+        given = dict(zip(list(law.sizes)[2:], map(constants, self._followed), strict=True))
+        return lambda t, q, v: law(q, v, **given).effort
+
+
+def _flat(pose: Array) -> Array:
+    """Three columns of the rotation, then the position."""
+    return np.concatenate([pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3]])
+
+
+__all__ = ["VirtualClosedChain", "VirtualClosedChainSettings", "VirtualMechanism"]

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The equations of virtual closed chains over generic scalars (Takahashi 2012, sec. 7.1 and 7.2).
+
+FD of the mechanism with loops gives accelerations, ID of the robot without them the efforts for these:
+
+    a* = FD(q, v, 0, F^ex)      (7.5)
+    τ* = ID(q, v, a*)           (7.4)
+
+A robot that is off the loops is led back by the smallest acceleration, by kinetic energy, that does it:
+J a* + γ = -k_d J v - k_p gap in place of J a* + γ = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ada_controllers.virtual_mechanism import VirtualMechanism
+from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.dense_ldl import factorise
+from ada_dynamics.algorithms.elimination import Closed
+from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.rnea import inverse_dynamics
+from ada_dynamics.dynamics.quantities import closed, link_jacobian
+from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
+from ada_dynamics.expr import Traced
+from ada_dynamics.model.regroup import for_efforts
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.scalar import Scalar, Vec3
+
+Vector = Sequence[Scalar]
+
+REGULAR = 1e-4  # pivot, of a typical one, from which on compiled code goes; the square of a relative singular value
+
+
+class Follow(NamedTuple):
+    """What is followed, and how firmly: numbers for each joint with a motor, and for the pose of the link."""
+
+    position: Vector  # q^des
+    velocity: Vector
+    joint_stiffness: Vector  # K_p of eq. 7.9
+    joint_damping: Vector
+    pose: Vector  # X_e^des: three columns of its rotation, then its position, in the base's frame
+    twist: Vector  # V_e^des: [linear, angular], likewise
+    pose_stiffness: Vector  # K_p of eq. 7.15, [f, n]
+    pose_damping: Vector
+
+
+class Path(NamedTuple):
+    """A way along the loops: what is left of it, all velocities of the model, and how errors die out."""
+
+    error: Vector
+    velocity: Vector
+    acceleration: Vector
+    gains: Vector  # k_p [1/s²], k_d [1/s]
+
+
+class Loops(NamedTuple):
+    """How a robot that is off the loops is led back."""
+
+    gains: Vector  # k_p [1/s²], k_d [1/s]
+
+
+class Virtual(NamedTuple):
+    """Virtual forces and what they come from.
+
+    Attributes:
+        effort: on all joints of the tree.
+        force: on the link [f, n], in the base's axes.
+        pose_error: [linear, angular].
+        pose_rate: its rate.
+    """
+
+    effort: list[Scalar]
+    force: list[Scalar]
+    pose_error: list[Scalar]
+    pose_rate: list[Scalar]
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The equations for one robot and its mechanism.
+
+    Attributes:
+        mechanism: both.
+        link: on which the force of eq. 7.15 acts; None: there is none.
+    """
+
+    mechanism: VirtualMechanism
+    link: str | None
+
+    @cached_property
+    def solver(self) -> closed.Solver:
+        """Eliminates the loops in an order that only singular poses stop."""
+        return closed.elimination(self.mechanism.tree, self.mechanism.plans, "late", REGULAR)
+
+    # --- F^ex -------------------------------------------------------------------------------------------------------
+    def virtual(self, q: Vector, v: Vector, follow: Follow) -> Virtual:
+        """S τ^ex and Jᵀ F_e^ex of eqs. 7.8-7.10 and 7.13-7.17.
+
+        The sign before K_d is + here: with the one that eqs. 7.9 and 7.15 print the force would drive what it is to
+        damp. Its power at a fixed target is -q̇ᵀK_d q̇ so, and +q̇ᵀK_d q̇ as printed.
+        """
+        mechanism = self.mechanism
+        effort: list[Scalar] = [0.0] * mechanism.robot.nv
+        for i, name in enumerate(mechanism.joints):
+            at, rate = mechanism.robot.q_index(name).start, mechanism.robot.v_index(name).start
+            effort[rate] = follow.joint_stiffness[i] * (follow.position[i] - q[at]) + follow.joint_damping[i] * (
+                follow.velocity[i] - v[rate]
+            )
+        if self.link is None:
+            nothing: list[Scalar] = [0.0] * 6
+            return Virtual(effort, nothing, nothing, nothing)
+        error, rates, columns = self.pose_error(q, v, follow.pose, follow.twist)
+        force = [
+            k * e + d * r for k, e, d, r in zip(follow.pose_stiffness, error, follow.pose_damping, rates, strict=True)
+        ]
+        for i, column in enumerate(columns):
+            effort[i] = effort[i] + v3.total(v3.product(c, f) for c, f in zip(column, force, strict=True))
+        return Virtual(effort, force, error, rates)
+
+    def pose_error(
+        self, q: Vector, v: Vector, pose: Vector, twist: Vector
+    ) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
+        """X_e^des - X_e, V_e^des - V_e and the columns of J, [linear, angular] in the axes of the base.
+
+        A floating base is what the link moves against: its own velocities have no part in J.
+        """
+        tree, link, base = self.mechanism.tree, self.link, self.mechanism.base
+        assert link is not None
+        root = link_pose(tree, q, self.mechanism.robot.root)
+        there = link_pose(tree, q, link)
+        turned = v3.transpose(there.rotation.matrix())
+        axes = [root.rotation.down(turned[k]) for k in range(3)]
+        place = root.rotation.down(v3.sub(there.position, root.position))
+        wanted = [_vec(pose, 3 * k) for k in range(4)]
+        turn: Vec3 = (0.0, 0.0, 0.0)
+        for now, then in zip(axes, wanted, strict=False):
+            turn = v3.add(turn, v3.cross(now, then))
+        error = [*v3.sub(wanted[3], place), *v3.scale(0.5, turn)]
+        rows = link_jacobian(tree, link, "local_world_aligned").body
+        assert rows is not None
+        J = rows(q=q).outputs["J"]
+        columns: list[list[Scalar]] = []
+        for i in range(tree.nv):
+            column = tuple(J[k][i] for k in range(6)) if i >= base else (0.0,) * 6
+            columns.append([*root.rotation.down(column[:3]), *root.rotation.down(column[3:])])
+        moving = [v3.total(v3.product(c[k], x) for c, x in zip(columns, v, strict=True)) for k in range(6)]
+        return error, [v3.minus(w, m) for w, m in zip(twist, moving, strict=True)], columns
+
+    # --- a* ---------------------------------------------------------------------------------------------------------
+    def by_force(self, q: Vector, v: Vector, effort: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
+        """a* of eq. 7.5, and what must not be negative."""
+        found = self.solver.run(q, v, effort)
+        back = self._led_back(q, v, loops, None)
+        return [v3.plus(a, b) for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(found)
+
+    def by_path(self, q: Vector, v: Vector, path: Path, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
+        """Of all accelerations that the loops allow, the nearest one by kinetic energy to that of the way along them.
+
+        So would a mechanism move under the forces that would give its parts the wanted accelerations without loops
+        (Gauss's principle). There is a way in every pose, also where no force on the link moves it.
+        """
+        wanted = self.wanted(q, v, path)
+        back = self._led_back(q, v, loops, wanted)
+        return [v3.plus(a, b) for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
+
+    def wanted(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
+        """Accelerations that shorten a way; a floating base does what follows from those of the joints."""
+        kp, kd = path.gains
+        given = zip(path.acceleration, path.velocity, v, path.error, strict=True)
+        wanted = [ff + kd * (then - now) + kp * e for ff, then, now, e in given]
+        base = self.mechanism.base
+        if not base:
+            return wanted
+        tree = self.mechanism.tree
+        wanted[:base] = [0.0] * base
+        needed = inverse_dynamics(tree, q, v, wanted)[:base]
+        factors = factorise([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
+        found = factors.backward(factors.divided(factors.forward(needed)))
+        wanted[:base] = [v3.minus(0.0, x) for x in found]
+        return wanted
+
+    def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> Closed:
+        """The smallest step of the acceleration that makes it close gaps, and that the loops allow it."""
+        mechanism = self.mechanism
+        of_state = closed.conditions(mechanism.tree, mechanism.plans).body
+        gaps = closed.gap(mechanism.tree).body
+        assert of_state is not None and gaps is not None and self.solver.correct is not None
+        outputs = of_state(q=q, v=v).outputs
+        all_gaps = gaps(q=q).outputs["gap"]
+        kp, kd = loops.gains
+        residuals = []
+        for row, rate, c in zip(outputs["J"], outputs["rate"], mechanism.plans.conditions, strict=True):
+            speed = v3.total(v3.product(j, x) for j, x in zip(row, v, strict=True))
+            left = kd * speed + kp * all_gaps[c]
+            if wanted is not None:
+                left = left + rate + v3.total(v3.product(j, x) for j, x in zip(row, wanted, strict=True))
+            residuals.append(left)
+        return self.solver.correct(q, residuals)
+
+    def _guards(self, found: Closed) -> list[Scalar]:
+        return [g for g in self.solver.guards(found) if not isinstance(g, float)]
+
+    # --- τ* ---------------------------------------------------------------------------------------------------------
+    def efforts(self, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
+        """τ* of eq. 7.4: of the robot, with its weight, on all joints of the tree."""
+        return inverse_dynamics(for_efforts(self.mechanism.robot.tree), q, v, a)
+
+    # --- the middle of a command's time --------------------------------------------------------------------------------
+    def later(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The state after a time h, and the step that led to its positions."""
+        tree = self.mechanism.tree
+        mean = [x + 0.5 * h * y for x, y in zip(v, a, strict=True)]
+        q_later: list[Scalar] = [x + h * r for x, r in zip(q, position_rates(tree, q, mean), strict=True)]
+        for body in tree.bodies:
+            if body.is_independent:
+                q_later[body.q] = body.joint.nearest(q_later[body.q])
+        return q_later, [x + h * y for x, y in zip(v, a, strict=True)], [h * x for x in mean]
+
+    def traced(self, outputs: dict[str, Any], q: Vector, guards: Sequence[Scalar]) -> Traced:
+        """Outputs with all that must not be negative."""
+        return Traced(outputs, [*position_guards(self.mechanism.tree, q), *guards])
+
+
+def _vec(values: Vector, start: int) -> Vec3:
+    return values[start], values[start + 1], values[start + 2]

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot and the mechanism that it is to be controlled as: the same links and joints, with virtual loops on top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ada_controllers.state import Array
+from ada_dynamics import resources
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.loops.plans import Plans
+from ada_dynamics.loops.study import Study
+from ada_dynamics.model.edit import with_gravity, with_loops
+from ada_dynamics.model.edit.parts import has_free_root
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import Tree
+
+_DRIVEN = 1e-8  # singular values of what motors do to the motions, by the largest, that count
+
+
+@dataclass(frozen=True, eq=False)
+class VirtualMechanism:
+    """A robot, and itself with virtual loops.
+
+    Attributes:
+        robot: as it is.
+        virtual: the same with virtual loops, and without weight where the mechanism is to have none.
+        joints: of the robot, that have motors and take references.
+        base: velocities of a floating base, which come first; 0 for a fixed one.
+        dynamics: of the robot.
+        virtual_dynamics: of the mechanism.
+    """
+
+    robot: Model
+    virtual: Model
+    joints: tuple[str, ...]
+    base: int
+    dynamics: Dynamics
+    virtual_dynamics: Dynamics
+
+    @property
+    def tree(self) -> Tree:
+        """The mechanism with its loops, as its plans have it."""
+        return self._closed.tree
+
+    @property
+    def plans(self) -> Plans:
+        """How the loops are eliminated."""
+        return self._closed.plans
+
+    @property
+    def study(self) -> Study:
+        """What is known of the loops."""
+        return self._closed.study
+
+    @property
+    def weights(self) -> Array:
+        """What makes lengths of the conditions in use."""
+        return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
+
+    def gap(self, q: Array) -> Array:
+        """Gaps of the conditions in use [m, rad]."""
+        return np.asarray(self._closed.gaps(q)[list(self.plans.conditions)], dtype=np.float64)
+
+    @property
+    def _closed(self):  # type: ignore[no-untyped-def]
+        return self.virtual_dynamics.kernels.closed
+
+
+def virtual_mechanism(
+    law: str, robot: Model, joints: tuple[str, ...], loops: str, virtual: Model | None, weight: bool
+) -> VirtualMechanism:
+    """The mechanism of a robot and its virtual loops.
+
+    Args:
+        law: for messages.
+        robot: fixed or floating, with loops of its own or without.
+        joints: that have motors.
+        loops: file with the virtual loops, as given or below config/; empty: none.
+        virtual: the robot with virtual loops, instead of a file.
+        weight: whether the mechanism falls.
+
+    Raises:
+        InputError: there are no loops, the two differ in more than loops, or the motors cannot move the robot as the
+            mechanism moves; the message says why.
+    """
+    if virtual is None:
+        virtual = with_loops(robot, _path(law, loops)) if loops else robot
+    elif loops:
+        raise InputError(f"{law}: loops is {loops!r}, and a virtual model is given too; give one of them.")
+    if not virtual.loops:
+        raise InputError(
+            f"{law}: robot {robot.name!r} has no loops, and none are given: there is no closed chain to be controlled "
+            "as. Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r."
+        )
+    _refuse_other_robot(law, robot, virtual)
+    base = robot.joints[robot.joint_names[0]].nv if has_free_root(robot) else 0
+    if base and any(robot.gravity) and not weight and not robot.loops:
+        raise InputError(
+            f"{law}: robot {robot.name!r} floats, and nothing carries it: a mechanism without weight would need a base "
+            "that does not fall. Set weight: true, so that the mechanism falls as the robot does."
+        )
+    made = VirtualMechanism(
+        robot,
+        virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0)),
+        joints,
+        base,
+        Dynamics(robot),
+        Dynamics(virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))),
+    )
+    if made.study.mobility == 0:
+        raise InputError(
+            f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
+            "types and axes with `ada info`."
+        )
+    _refuse_too_few_motors(law, made)
+    return made
+
+
+def _path(law: str, loops: str) -> str:
+    if Path(loops).is_file():
+        return loops
+    try:
+        return str(resources.find("config", loops))
+    except InputError as problem:
+        raise InputError(f"{law}: loops is {loops!r}; there is no such file. {problem}") from None
+
+
+def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
+    """Loops are all that the two may differ in."""
+    if robot.joint_names != virtual.joint_names:
+        raise InputError(
+            f"{law}: the virtual model has the joints {', '.join(virtual.joint_names)} and robot {robot.name!r} has "
+            f"{', '.join(robot.joint_names)}; they must be the same ones: add loops with model.edit.with_loops."
+        )
+    for name, joint in robot.joints.items():
+        other = virtual.joints.get(name)
+        if other is None or (other.kind, other.parent, other.child) != (joint.kind, joint.parent, joint.child):
+            raise InputError(f"{law}: joint {name!r} is another one in the virtual model than in robot {robot.name!r}.")
+    for loop in robot.loops:
+        if loop not in virtual.loops:
+            raise InputError(f"{law}: the virtual model lacks the loop {loop!r} of robot {robot.name!r}.")
+
+
+def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
+    """Motors must do all that the robot can do by itself, but for the fall and the flight of a floating base."""
+    robot, numbers = made.robot, made.study.numbers
+    q = made.study.poses[0]
+    own = [i for i, (loop, _, _) in enumerate(numbers.conditions) if loop in robot.loops]
+    J = numbers.jacobian(q) / numbers.weights[:, None]
+    motors = [robot.v_index(name).start for name in made.joints]
+    virtual = [i for i in range(len(numbers.conditions)) if i not in own]
+    if made.base and not own and np.abs(J[virtual, : made.base]).max(initial=0.0) > _DRIVEN:
+        names = sorted({numbers.conditions[i][0] for i in virtual if np.abs(J[i, : made.base]).max() > _DRIVEN})
+        raise InputError(
+            f"{law}: {', '.join(names)} ties the floating robot {robot.name!r} to the world, and no motor can hold its "
+            "base there. Join links of the robot to each other, or tell of what really holds it by loops of the robot."
+        )
+    motions = _null_space(J[own]) if own else np.eye(robot.nv)
+    done = np.linalg.svd(motions[motors], compute_uv=False) if motors else np.zeros(0)
+    rank = int(np.sum(done > _DRIVEN * max(float(np.max(done, initial=0.0)), 1e-300)))
+    missing = motions.shape[1] - rank - (0 if own else made.base)
+    if missing <= 0:
+        return
+    undriven = _null_space(motions[motors])
+    moved = np.abs(motions @ undriven).max(axis=1)
+    idle = [n for n in robot.joint_names if moved[robot.v_index(n)].max() > 0.1 * moved.max()]
+    raise InputError(
+        f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) drive "
+        f"{rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of their own, so "
+        "the robot needs motors there."
+    )
+
+
+def _null_space(J: Array) -> Array:
+    _, s, Vt = np.linalg.svd(J)
+    rank = int(np.sum(s > _DRIVEN * max(float(np.max(s, initial=0.0)), 1e-300)))
+    return np.asarray(Vt[rank:].T, dtype=np.float64)
+
+
+def link_of(law: str, model: Model, link: str) -> str:
+    """A link's name, checked.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if link not in model.links:
+        raise InputError(f"{law}: link: {unknown_name('link', link, model.links)}")
+    return link
+
+
+__all__ = ["ModelError", "VirtualMechanism", "link_of", "virtual_mechanism"]

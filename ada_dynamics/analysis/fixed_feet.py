@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Balance of a robot whose feet are fixed to the ground: whether they would stay there if nothing held them down.
+
+Feet that are joined to the ground by fixed joints can pull at it. The wrenches of these joints add up to one that is
+unique whatever way two feet share it; where its zero-moment point leaves the hull of the soles, free feet would tip.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.analysis.balance import UP, zmp_of_wrenches
+from ada_dynamics.analysis.polygon import convex_hull, margin
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.soles import sole_points
+
+Array = NDArray[np.float64]
+
+
+class FixedFeet(NamedTuple):
+    """Balance along a motion on fixed feet.
+
+    Attributes:
+        zmp: zero-moment point of all feet, (N, 3) [m]; NaN while they pull.
+        margin: of it within the soles, (N,) [m]: negative outside, -inf while they pull.
+        soles: corners of their hull, counter-clockwise, (n, 2) [m].
+        wrenches: by joint that fixes a foot, [force, moment] of the ground in the world's axes, (N, 6).
+    """
+
+    zmp: Array
+    margin: Array
+    soles: Array
+    wrenches: dict[str, Array]
+
+
+def fixed_feet_of(motion: Any) -> FixedFeet:
+    """Zero-moment point and margin along a motion of a robot with feet that are fixed to its root link.
+
+    Args:
+        motion: a `Log`.
+
+    Raises:
+        InputError: no foot of the robot is fixed, or it has no soles.
+    """
+    model: Model = motion.model
+    feet = fixing_joints(model)
+    if not feet:
+        raise InputError(
+            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r}; for feet on the ground "
+            "by contact take balance_of."
+        )
+    places = link_poses(model, motion.q[0])
+    points, wrenches = {}, {}
+    for joint, link in feet.items():
+        R, at = places[link]
+        own = motion.wrenches[joint]
+        points[joint] = np.broadcast_to(at, (len(own), 3))
+        wrenches[joint] = np.hstack([own[:, :3] @ R.T, own[:, 3:] @ R.T])
+    zmp = zmp_of_wrenches(points, wrenches)
+    hull = soles_of(model, motion.q[0])
+    return FixedFeet(zmp, _margins(zmp[:, :2], hull), hull, wrenches)
+
+
+def _margins(points: Array, hull: Array) -> Array:
+    """`polygon.margin` of many points, -inf for those that are no numbers."""
+    along = np.roll(hull, -1, axis=0) - hull
+    to = points[:, None, :] - hull
+    inward = (along[:, 0] * to[..., 1] - along[:, 1] * to[..., 0]) / np.linalg.norm(along, axis=1)
+    found = np.min(inward, axis=1)  # inside a convex polygon, the nearest side is the nearest line
+    outside = ~(found >= 0.0)
+    found[outside] = [margin(p, hull) if np.isfinite(p).all() else -np.inf for p in points[outside]]
+    return np.asarray(found, dtype=np.float64)
+
+
+def fixing_joints(model: Model) -> dict[str, str]:
+    """Fixed joints and loops between the root link and a foot, by name, with the link of the foot."""
+    joints = {n: j.child for n, j in model.joints.items() if j.kind == "fixed" and j.parent == model.root}
+    loops = {n: j.child for n, j in model.loops.items() if j.kind == "fixed" and j.parent == model.root}
+    return {**joints, **loops} if loops else {}
+
+
+def soles_of(model: Model, q: Array) -> Array:
+    """Hull of the corners of the lowest boxes of a pose, (n, 2) [m]."""
+    return _hull(model, tuple(q.tolist()))
+
+
+@lru_cache(maxsize=8)
+def _hull(model: Model, q: tuple[float, ...]) -> Array:
+    positions = np.array(q)
+    poses = link_poses(model, positions)
+    corners = [poses[p.link][1] + poses[p.link][0] @ np.array(p.xyz) for p in sole_points(model, None, positions, UP)]
+    return convex_hull(np.array(corners)[:, :2])

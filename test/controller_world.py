@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller node and what tests ask of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from ada_controllers.node.controller_node import ControllerNode
+from ada_dynamics.nodes.dynamics_node import DynamicsNode
+
+BENT = [0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]
+NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
+PATIENT = {"state_timeout": 20.0}  # on a busy machine states may be late; only some tests are about that
+
+
+def overrides(parameters: dict[str, Any]) -> list[Parameter]:
+    return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+
+
+def plant(ros: Any, **parameters: Any) -> Any:
+    """A simulated PA-10 in this process."""
+    chosen = {"robot": "pa10", "publish_rate": 500.0, "initial_positions": BENT, **parameters}
+    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
+
+
+def controller(ros: Any, **parameters: Any) -> Any:
+    """A controller node in this process; with `wait=True` until it is active."""
+    wait = parameters.pop("wait", False)
+    chosen = {"robot": "pa10", **PATIENT, **parameters}
+    node = ros.add(ControllerNode(context=ros.context, parameter_overrides=overrides(chosen)))
+    if wait:
+        ros.wait(lambda: node.phase == "active", what="the controller to be active")
+    return node
+
+
+def transition(ros: Any, name: str) -> bool:
+    """Ask for a transition; whether it came about."""
+    wanted = getattr(Transition, f"TRANSITION_{name.upper()}")
+    request = ChangeState.Request(transition=Transition(id=wanted))
+    return bool(ros.call(ChangeState, "controller_node/change_state", request).success)
+
+
+def life(ros: Any) -> str:
+    """State of the node, as lifecycle tools see it."""
+    return str(ros.call(GetState, "controller_node/get_state").current_state.label)
+
+
+def set_parameter(ros: Any, name: str, value: Any) -> Any:
+    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+    return ros.call(SetParameters, "controller_node/set_parameters", request).results[0]
+
+
+def diagnosed(reports: list[Any], part: str) -> dict[str, Any]:
+    """The newest report on a part of the node, with its level and message; {} while there is none."""
+    for array in reversed(reports):
+        for status in array.status:
+            if status.name == f"controller_node: {part}":
+                return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
+    return {}
+
+
+def joint_state(position: Any = BENT, velocity: Any = None, names: Any = None, effort: Any = ()) -> JointState:
+    """A state without a stamp."""
+    position = list(map(float, position))
+    velocity = [0.0] * len(position) if velocity is None else list(map(float, velocity))
+    return JointState(name=list(names or NAMES), position=position, velocity=velocity, effort=list(map(float, effort)))
+
+
+class Sender:
+    """Joint states from the test itself, when it wants."""
+
+    def __init__(self, ros: Any) -> None:
+        self._ros = ros
+        self._publisher = ros.publisher(JointState, "joint_states")
+
+    def send(self, *arguments: Any, **fields: Any) -> None:
+        self._publisher.publish(joint_state(*arguments, **fields))
+
+    def ready(self) -> Sender:
+        self._ros.matched(self._publisher)
+        return self
+
+    def until(self, condition: Any, *arguments: Any, what: str = "a condition", **fields: Any) -> Any:
+        """Send a state again and again until something holds."""
+
+        def act() -> Any:
+            self.send(*arguments, **fields)
+            return condition()
+
+        return self._ros.wait(act, what=what)
+
+
+def weight(position: Any = BENT) -> Any:
+    """Efforts that hold the arm still."""
+    import ada_dynamics as ada
+
+    zero = np.zeros(7)
+    return ada.Dynamics(ada.load("pa10")).inverse(np.array(position, dtype=float), zero, zero)

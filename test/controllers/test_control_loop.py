@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control loop: what it takes, what it refuses, and that commands never jump, whatever arrives."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_controllers import ActivationRefused, Command, JointReference, PoseReference, ReferenceRefused, State, make
+from ada_controllers.control_loop import ControlLoop, LoopSettings
+from ada_controllers.controller import Controller
+from ada_controllers.state_watch import Measured
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import setting
+
+MODEL = ada.load("pa10")
+BENT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
+REST = np.zeros(7)
+WEIGHT = ada.Dynamics(MODEL).inverse(BENT, REST, REST)  # efforts that hold the arm still
+DT = 1e-3
+
+
+@dataclass(frozen=True)
+class FollowSettings:
+    """Of a controller of positions."""
+
+    droop: float = setting(0.0, "distance from what is asked", lower=0.0)
+
+
+class Follow(Controller[FollowSettings]):
+    """Tells the joints the reference."""
+
+    NAME, SUMMARY, KIND = "follow", "positions as asked", "position"
+    REFERENCES, SETTINGS = (JointReference,), FollowSettings
+
+    def _law(self, state, time):
+        return Command(position=self.reference.position - self.settings.droop)
+
+
+class Failing(Follow):
+    """Has a mistake."""
+
+    NAME = "failing"
+
+    def _law(self, state, time):
+        raise ZeroDivisionError("a mistake")
+
+
+class Robot:
+    """Sends states to a loop, a millisecond apart by both clocks."""
+
+    def __init__(self, loop, start=0.0):
+        self.loop, self.time, self.stamp = loop, start, 100.0
+
+    def send(self, q=BENT, v=REST, *, later=0.0, **fields):
+        self.time += DT
+        self.stamp += DT + later
+        q, v = np.array(q, dtype=float), np.array(v, dtype=float)
+        return self.loop.step(Measured(State(q, v), self.stamp, **fields), self.time)
+
+    def silence(self, seconds):
+        """Commands of a time without states."""
+        told = []
+        for _ in range(round(seconds / DT)):
+            self.time += DT
+            told.append(self.loop.step(None, self.time))
+        return [command for command in told if command is not None]
+
+
+def running(controller=None, *, blend=0.0, **wanted):
+    """A loop that is active, and its robot."""
+    loop = ControlLoop(controller or make("computed_torque", MODEL), LoopSettings(blend=blend, **wanted))
+    robot = Robot(loop)
+    robot.send(effort=WEIGHT)
+    loop.activate(robot.time)
+    return loop, robot
+
+
+# --- begin and end ----------------------------------------------------------------------------------------------------
+def test_an_active_loop_gives_the_commands_of_its_controller_one_for_each_state():
+    _, robot = running()
+    alone = make("computed_torque", MODEL)
+    alone.reset(State(BENT, REST), 0.0)
+    moved = BENT + 0.01
+    assert np.array_equal(robot.send(moved).effort, alone.update(State(moved, REST), None, DT).effort)
+    assert robot.silence(0.01) == [], "the last command holds"
+
+
+def test_activation_waits_for_a_state_and_for_rest():
+    loop = ControlLoop(make("computed_torque", MODEL))
+    robot = Robot(loop)
+    with pytest.raises(ActivationRefused, match="no state of the robot came so far"):
+        loop.activate(robot.time)
+    speed = REST.copy()
+    speed[3] = -0.8
+    robot.send(v=speed)
+    with pytest.raises(ActivationRefused, match=r"joint 'e1' moves at 0\.8, faster than max_start_speed, 0\.5"):
+        loop.activate(robot.time)
+    robot.send()
+    with pytest.raises(ActivationRefused, match=r"the last state of the robot came 0\.5 s ago"):
+        loop.activate(robot.time + 0.5)
+    assert not loop.is_active and robot.send() is None
+    loop.activate(robot.time)
+    assert loop.is_active and robot.send() is not None
+
+
+@pytest.mark.parametrize(
+    ("on_stop", "last"),
+    [("hold", Command(position=BENT)), ("release", Command(effort=REST)), ("silent", None)],
+)
+def test_at_its_end_the_joints_are_told_what_the_user_chose(on_stop, last):
+    loop, robot = running(on_stop=on_stop)
+    robot.send()
+    told = loop.deactivate()
+    assert str(told) == str(last)
+    assert robot.send() is None
+    assert loop.reason == "asked for"
+    assert loop.deactivate() is None, "it ends once"
+
+
+def test_a_position_to_hold_is_within_the_limits_though_the_joint_is_not():
+    loop, robot = running()
+    beyond = BENT.copy()
+    beyond[1] = loop.controller.limits[1].upper + 0.01
+    robot.send(beyond)
+    assert loop.deactivate().position[1] == loop.controller.limits[1].upper
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
+def test_after_a_silence_of_the_timeout_comes_one_safe_command_and_the_reason():
+    loop, robot = running(state_timeout=0.05)
+    robot.send()
+    assert robot.silence(0.045) == []
+    (told,) = robot.silence(0.2)
+    assert np.array_equal(told.position, BENT)
+    assert not loop.is_active
+    assert "no good state for 0.05" in loop.reason and "state_timeout is 0.05 s" in loop.reason
+
+
+def test_a_machine_that_stood_still_is_no_silence_of_the_robot():
+    _, robot = running(state_timeout=0.05)
+    robot.send()
+    robot.time += 3.0
+    assert robot.silence(0.03) == [], "the robot's process may wake a little later"
+    assert robot.send(later=3.03) is not None
+    robot.time += 3.0
+    assert len(robot.silence(0.06)) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "reason", "words"),
+    [
+        ({"q": [math.nan, *BENT[1:]]}, {}, "not possible", "position of joint 's1'"),
+        ({"v": [*REST[1:], math.inf]}, {}, "not possible", "velocity of joint 'w2'"),
+        ({"q": BENT[:6]}, {}, "not possible", "has 7"),
+        ({}, {"age": 0.3}, "late", r"0.3 s old; at most 0.1 s"),
+        ({}, {"age": -0.3}, "from the future", "0.3 s ahead of this clock"),
+        ({}, {"later": -0.05}, "backward in time", "0.049 s older than the one before"),
+        ({}, {"later": math.nan}, "not finite", "stamp of the state is nan"),
+    ],
+)
+def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(state, fields, reason, words):
+    loop, robot = running()
+    stamp = robot.stamp
+    assert robot.send(**state, **fields) is None
+    assert loop.refused == {reason: 1}
+    assert words in loop.last_refusal
+    assert loop.is_active
+    robot.stamp = stamp
+    assert robot.send() is not None, "the next good one is taken"
+
+
+def test_bad_states_without_end_are_as_none_at_all():
+    loop, robot = running(state_timeout=0.02)
+    told = [robot.send(q=[math.nan] * 7) for _ in range(30)]
+    assert next(command for command in told if command is not None).position.tolist() == BENT.tolist()
+    assert not loop.is_active
+    assert "position of joint 's1'" in loop.reason, "the reason names what was refused last"
+
+
+def test_the_same_state_again_keeps_the_loop_alive_without_new_commands():
+    loop, robot = running(state_timeout=0.02)
+    for _ in range(100):
+        assert robot.send(later=-DT) is None
+    assert loop.is_active
+
+
+@pytest.mark.parametrize("later", [0.0, -50.0])
+def test_a_robot_that_was_put_elsewhere_or_a_clock_set_back_makes_the_controller_begin_there(later):
+    loop, robot = running()
+    loop.offer(JointReference(BENT + 0.3))
+    robot.send()
+    there = BENT - 1.0 if later == 0.0 else BENT
+    robot.send(there, later=later)
+    assert loop.restarts == 1
+    assert np.array_equal(loop.controller.reference.position, there), "not back to where it was told to go before"
+    robot.send(there + 1e-4)
+    assert loop.restarts == 1
+
+
+def test_a_fast_joint_is_no_jump():
+    loop, robot = running()
+    q, v = BENT.copy(), REST.copy()
+    for k in range(400):
+        v[0] = 6.0 * math.sin(0.01 * k)
+        q = q + v * 0.05
+        robot.send(q, v, later=0.049)
+    assert loop.restarts == 0
+
+
+# --- references -------------------------------------------------------------------------------------------------------
+def test_a_reference_that_cannot_be_followed_is_refused_and_the_old_one_stays():
+    loop, robot = running()
+    loop.offer(JointReference(BENT + 0.1))
+    robot.send()
+    for bad, words in (
+        (JointReference(BENT + 99.0), "outside of"),
+        (JointReference(BENT * math.nan), "must be finite"),
+        (JointReference(BENT[:3]), "7 numbers"),
+        (PoseReference(np.eye(4)), "takes references of the kind JointReference"),
+    ):
+        with pytest.raises(ReferenceRefused, match=words):
+            loop.offer(bad)
+    robot.send()
+    assert np.array_equal(loop.controller.reference.position, BENT + 0.1)
+    assert loop.refused == {"reference": 4}
+    loop.deactivate()
+    with pytest.raises(ReferenceRefused, match=r"not active \(asked for\)"):
+        loop.offer(JointReference(BENT))
+
+
+def test_a_source_gives_a_reference_for_the_stamp_of_each_state():
+    loop, robot = running()
+    asked = []
+    loop.offer(lambda t: asked.append(t) or JointReference(BENT + 0.01 * (t - 100.0)))
+    for _ in range(3):
+        robot.send()
+    assert asked == pytest.approx([100.002, 100.003, 100.004])
+    assert loop.controller.reference.position[0] == pytest.approx(BENT[0] + 0.01 * 0.004)
+    loop.offer(lambda t: JointReference(BENT * math.nan))
+    assert robot.send() is not None, "a source that goes wrong is left, and the last reference stays"
+    assert loop.refused == {"reference": 1}
+    assert np.isfinite(loop.controller.reference.position).all()
+
+
+# --- hand-over --------------------------------------------------------------------------------------------------------
+def steps_of(commands, part="effort"):
+    values = np.array([getattr(command, part) for command in commands])
+    return np.abs(np.diff(values, axis=0)).max()
+
+
+def test_switching_efforts_is_without_a_jump_and_ends_in_the_new_law():
+    loop, robot = running(blend=0.1)
+    off = BENT + 0.05  # the reference is elsewhere: the two laws differ by much
+    loop.offer(JointReference(off))
+    before = [robot.send() for _ in range(200)]
+    other = make("computed_torque", MODEL, {"stiffness": [900.0], "damping": [60.0]})
+    loop.switch(other, robot.time, keep=True)
+    after = [robot.send() for _ in range(200)]
+    apart = np.abs(after[-1].effort - before[-1].effort).max()
+    assert apart > 10.0
+    assert steps_of([before[-1], *after]) < 1.6 * apart * DT / 0.1, "1.5 is the steepest of the blend"
+    alone = make("computed_torque", MODEL, {"stiffness": [900.0], "damping": [60.0]})
+    alone.reset(State(BENT, REST), 0.0)
+    assert np.array_equal(after[-1].effort, alone.update(State(BENT, REST), JointReference(off), DT).effort)
+
+
+def test_a_switch_that_keeps_nothing_stays_where_the_robot_is():
+    loop, robot = running()
+    loop.offer(JointReference(BENT + 0.5))
+    robot.send()
+    loop.switch(make("computed_torque", MODEL), robot.time)
+    assert robot.send().effort == pytest.approx(WEIGHT)
+
+
+def test_from_efforts_to_positions_the_first_position_is_the_measured_one():
+    loop, robot = running(blend=0.1)
+    robot.send()
+    loop.switch(Follow(MODEL, {"droop": 0.05}), robot.time)
+    told = [robot.send() for _ in range(150)]
+    assert told[0].effort is None
+    assert np.abs(told[0].position - BENT).max() < 1e-4
+    assert told[-1].position == pytest.approx(BENT - 0.05)
+    speeds = np.abs(np.diff([command.position for command in told], axis=0)) / DT
+    limits = np.array([limit.velocity for limit in loop.controller.limits])
+    assert (speeds <= limits * (1.0 + 1e-9)).all()
+    assert speeds.max() > 0.9 * limits.min(), "the slowest joint is held back"
+
+
+def test_from_positions_to_efforts_the_first_effort_is_the_measured_one():
+    loop, robot = running(Follow(MODEL), blend=0.1)
+    held = WEIGHT + 3.0
+    robot.send(effort=held)
+    loop.switch(make("computed_torque", MODEL), robot.time)
+    told = [robot.send(effort=held) for _ in range(150)]
+    assert np.abs(told[0].effort - held).max() < 0.01
+    assert told[-1].effort == pytest.approx(WEIGHT)
+
+
+def test_activation_leads_over_from_what_the_motors_give():
+    loop, robot = running(blend=0.1)
+    loop.deactivate()
+    robot.send(effort=REST)
+    loop.activate(robot.time)
+    told = [robot.send(effort=REST) for _ in range(150)]
+    assert np.abs(told[0].effort).max() < 0.1
+    assert told[-1].effort == pytest.approx(WEIGHT)
+    # where they do not say what they give, there is nothing to lead over from
+    loop.deactivate()
+    robot.send(effort=np.full(7, math.nan))
+    loop.activate(robot.time)
+    assert robot.send().effort == pytest.approx(WEIGHT)
+
+
+def test_a_switch_that_cannot_be_leaves_all_as_it_was():
+    loop, robot = running()
+    robot.send()
+    with pytest.raises(InputError, match="made for another model"):
+        loop.switch(make("computed_torque", ada.load("pa10")), robot.time)
+    with pytest.raises(ActivationRefused, match="came 5 s ago"):
+        loop.switch(make("computed_torque", MODEL), robot.time + 5.0)
+    assert robot.send().effort == pytest.approx(WEIGHT)
+
+
+def test_a_law_with_a_mistake_ends_in_the_safe_command_and_says_what_it_was():
+    loop, robot = running(Failing(MODEL))
+    assert np.array_equal(robot.send().position, BENT)
+    assert loop.reason == "failing failed: ZeroDivisionError: a mistake"
+
+
+# --- any sequence -----------------------------------------------------------------------------------------------------
+numbers = st.floats(-10.0, 10.0) | st.sampled_from([math.nan, math.inf, 1e300])
+events = st.one_of(
+    st.tuples(st.just("state"), st.lists(numbers, min_size=6, max_size=7), st.floats(-1.0, 1.0)),
+    st.tuples(st.just("good"), st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7), st.just(0.0)),
+    st.tuples(st.just("reference"), st.lists(numbers, min_size=6, max_size=7), st.just(0.0)),
+    st.tuples(
+        st.sampled_from(["activate", "deactivate", "silence", "positions", "efforts"]), st.just([]), st.just(0.0)
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(events, max_size=40))
+def test_no_sequence_of_events_makes_a_command_that_is_not_finite_or_beyond_a_limit(sequence):
+    loop, robot = running(blend=0.02)
+    limits = loop.controller.limits
+    position, effort = Follow(MODEL), make("computed_torque", MODEL)
+    for what, values, later in sequence:
+        told = None
+        try:
+            if what == "state":
+                told = robot.send(q=values, later=later)
+            elif what == "good":
+                told = robot.send(q=BENT + values, effort=WEIGHT)
+            elif what == "reference":
+                loop.offer(JointReference(np.array(values)))
+            elif what == "silence":
+                told = ([None, *robot.silence(0.12)])[-1]
+            elif what == "activate":
+                loop.activate(robot.time)
+            elif what == "deactivate":
+                told = loop.deactivate()
+            else:
+                loop.switch(position if what == "positions" else effort, robot.time)
+        except InputError:
+            pass
+        for values_told, low, high in (
+            (told and told.effort, [-one.effort for one in limits], [one.effort for one in limits]),
+            (told and told.position, [one.lower for one in limits], [one.upper for one in limits]),
+        ):
+            if values_told is not None:
+                assert np.isfinite(values_told).all()
+                assert (values_told >= np.array(low) - 1e-12).all() and (values_told <= np.array(high) + 1e-12).all()

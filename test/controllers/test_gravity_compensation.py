@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gravity compensation: a robot that carries its weight stays where it is put, and loses its speed by damping alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_controllers import JointReference, ReferenceRefused, State, make
+from ada_controllers.errors import ActivationRefused
+from ada_controllers.in_simulation import InSimulation
+from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit.parts import Parts
+
+
+@pytest.fixture(scope="module")
+def pa10() -> ada.Model:
+    return ada.load("pa10")
+
+
+def only_motor(model: ada.Model, motor: str) -> ada.Model:
+    parts = Parts.of(model)
+    parts.actuated = [motor]
+    return parts.build()
+
+
+POSE = np.array([0.3, 0.6, -0.2, 1.0, 0.4, 0.5, 0.1])
+
+
+def test_the_whole_weight_is_that_of_pinocchio(pa10: ada.Model) -> None:
+    pytest.importorskip("pinocchio")
+    controller = make("gravity_compensation", pa10, {"share": [0.5], "damping": [2.0]})
+    v = np.linspace(-0.3, 0.3, 7)
+    controller.reset(State(POSE, v), 0.0)
+    told = controller.update(State(POSE, v), None, 0.0)
+    weight = PinocchioModel(pa10).inverse(POSE, np.zeros(7), np.zeros(7))
+    assert told.effort == pytest.approx(0.5 * weight - 2.0 * v, rel=1e-9, abs=1e-9)
+    assert controller.signals()["weight"] == pytest.approx(weight, rel=1e-9, abs=1e-9)
+
+
+def test_an_arm_stays_where_it_is_put(pa10: ada.Model) -> None:
+    log = InSimulation(make("gravity_compensation", pa10)).simulation(pa10, POSE, step=1e-3).run(1.0)
+    assert np.abs(log.q - POSE).max() < 1e-9
+
+
+def test_without_weight_on_the_joints_energy_is_lost_by_damping_alone(pa10: ada.Model) -> None:
+    """The motors' power is that of the weight, which the height gives back, and of -D v²."""
+    damping = 3.0
+    controller = make("gravity_compensation", pa10, {"damping": [damping]})
+    push = np.array([0.2, -0.1, 0.1, 0.2, -0.2, 0.1, 0.3])
+    log = InSimulation(controller).simulation(pa10, POSE, push, step=1e-3).run(0.5)
+    dynamics = ada.Dynamics(pa10)
+    kinetic = np.array([dynamics.energy(q, v).kinetic for q, v in zip(log.q, log.v, strict=True)])
+    power = damping * (log.v**2).sum(axis=1)
+    lost = float(((power[1:] + power[:-1]) / 2.0 * np.diff(log.t)).sum())
+    # efforts are held over 1 ms: of first order in the period
+    assert kinetic[0] - kinetic[-1] == pytest.approx(lost, rel=0.02)
+    assert kinetic[-1] < 0.5 * kinetic[0]
+
+
+def test_one_motor_carries_a_linkage_through_its_loop() -> None:
+    model = ada.load("four_bar")
+    motor = model.joint_names[0]
+    driven = only_motor(model, motor)
+    q = ada.assemble(driven)
+    controller = make("gravity_compensation", driven)
+    assert controller.joints == (motor,)
+    log = InSimulation(controller).simulation(driven, np.asarray(q), step=1e-3).run(0.3)
+    assert np.abs(log.q - q).max() < 1e-6
+
+
+def test_robots_whose_weight_no_motor_carries_are_refused(pa10: ada.Model) -> None:
+    with pytest.raises(
+        InputError, match=r"gravity_compensation: joints of robot 'khr1' without a motor carry weight: root"
+    ):
+        make("gravity_compensation", ada.load("khr1"))
+    with pytest.raises(InputError, match="carry weight: s2"):
+        make("gravity_compensation", only_motor(pa10, "s1"))
+
+
+def test_a_robot_in_space_has_no_weight_and_is_damped() -> None:
+    model = ada.load("space_robot_a")
+    controller = make("gravity_compensation", model, {"damping": [1.0]})
+    q, v = model.neutral(), np.linspace(0.0, 0.1, model.nv)
+    controller.reset(State(q, v), 0.0)
+    told = controller.update(State(q, v), None, 0.0)
+    assert told.effort == pytest.approx(-v[controller.v_index])
+
+
+def test_it_follows_no_reference(pa10: ada.Model) -> None:
+    controller = make("gravity_compensation", pa10)
+    controller.reset(State(POSE, np.zeros(7)), 0.0)
+    with pytest.raises(ReferenceRefused, match="none at all"):
+        controller.update(State(POSE, np.zeros(7)), JointReference(POSE), 0.1)
+
+
+def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
+    model = only_motor(ada.load("five_bar"), ada.load("five_bar").joint_names[0])
+    controller = make("gravity_compensation", model)
+    q = np.asarray(ada.assemble(model))
+    with pytest.raises(ActivationRefused, match="under-actuated"):
+        controller.reset(State(q, np.zeros(model.nv)), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [({"share": [1.5]}, "share is .*from 0 to 1"), ({"damping": [-1.0]}, "damping is .*at least 0")],
+)
+def test_settings_that_cannot_be_are_refused(pa10: ada.Model, settings: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        make("gravity_compensation", pa10, settings)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Impedance: pushed, the robot gives way as the springs, dampers and masses that it was given would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
+from ada_controllers.impedance import damping_of, pose_error
+from ada_controllers.in_simulation import InSimulation
+from ada_dynamics.errors import InputError
+from ada_dynamics.simulation import Simulation, constant
+
+Array = NDArray[np.float64]
+
+START = np.array([0.2, 0.5, -0.3, 1.0, 0.2, 0.6, 0.1])
+HAND = "flange"
+FORCE = np.array([10.0, -5.0, 8.0, 0.0, 0.0, 0.0])
+AT_LINK = {"space": "link", "link": HAND}
+
+
+@pytest.fixture(scope="module")
+def pa10() -> ada.Model:
+    return ada.load("pa10")
+
+
+@pytest.fixture(scope="module")
+def dynamics(pa10: ada.Model) -> ada.Dynamics:
+    return ada.Dynamics(pa10)
+
+
+def told(controller: Any, state: State, reference: Any = None) -> Any:
+    controller.reset(state, 0.0)
+    return controller.update(state, reference, 0.0).effort
+
+
+def pushed(model: ada.Model, settings: Any, until: float, feels: bool = False) -> ada.Log:
+    """A steady force on the hand in the world's axes, measured in the hand's own where it is felt."""
+    poses = ada.Dynamics(model)
+
+    def sensor(sim: Simulation) -> Array:
+        R = poses.pose(HAND, sim.q)[:3, :3]
+        return np.concatenate([R.T @ FORCE[:3], R.T @ FORCE[3:]])
+
+    loop = InSimulation(make("impedance", model, settings), sensor=sensor if feels else None)
+    return loop.simulation(model, START, step=1e-3, external=[constant(HAND, FORCE, frame="world")]).run(until)
+
+
+# --- joints ---------------------------------------------------------------------------------------------------------
+def test_at_the_joints_efforts_are_weight_springs_and_dampers(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    settings = {"joint_stiffness": [30.0], "damping_ratio": 0.0, "joint_damping": [4.0], "gravity": 0.5}
+    v, ahead = np.linspace(-0.1, 0.1, 7), np.linspace(0.0, 0.2, 7)
+    controller = make("impedance", pa10, settings)
+    efforts = told(controller, State(START, v), JointReference(START + 0.1, ahead))
+    assert efforts == pytest.approx(0.5 * dynamics.gravity(START) + 3.0 + 4.0 * (ahead - v))
+    assert controller.signals()["error"] == pytest.approx(np.full(7, 0.1))
+
+
+def test_pushed_joints_give_way_by_their_stiffness(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """At rest K (q - q*) = Jᵀ F, in the pose that the push leads to."""
+    log = pushed(pa10, {"joint_stiffness": [300.0], "damping_ratio": 1.0}, 4.0)
+    J = dynamics.jacobian(HAND, log.q[-1])
+    assert 300.0 * (log.q[-1] - START) == pytest.approx(J.T @ FORCE, abs=1e-2)
+    assert np.abs(log.v[-1]).max() < 1e-3
+
+
+def test_with_their_inertia_shaped_joints_move_as_masses_on_springs(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """M_d a = Jᵀ F + K e + D ė: the acceleration by forward dynamics under the push is that of the wanted mass."""
+    inertia, k, d = 2.0, 30.0, 4.0
+    settings = {
+        "joint_stiffness": [k],
+        "joint_damping": [d],
+        "damping_ratio": 0.0,
+        "joint_inertia": [inertia],
+        "shape_inertia": True,
+        "link": HAND,
+    }
+    v = np.linspace(-0.3, 0.2, 7)
+    R = dynamics.pose(HAND, START)[:3, :3]
+    felt = np.concatenate([R.T @ FORCE[:3], np.zeros(3)])
+    efforts = told(make("impedance", pa10, settings), State(START, v, felt), JointReference(START + 0.02))
+    a = dynamics.forward(START, v, efforts, {HAND: felt})
+    outer = dynamics.jacobian(HAND, START).T @ FORCE
+    assert inertia * a == pytest.approx(outer + k * 0.02 - d * v, rel=1e-9, abs=1e-9)
+
+
+# --- a link ---------------------------------------------------------------------------------------------------------
+def test_a_pushed_link_gives_way_by_force_over_stiffness(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """At rest K x = F, whatever the pose; the turning springs keep the orientation."""
+    settings = {**AT_LINK, "linear_stiffness": [400.0, 600.0, 800.0], "null_damping": [5.0]}
+    log = pushed(pa10, settings, 5.0)
+    moved = pose_error(dynamics.pose(HAND, log.q[-1]), dynamics.pose(HAND, START))
+    assert moved[:3] == pytest.approx(FORCE[:3] / [400.0, 600.0, 800.0], abs=1e-5)
+    assert moved[3:] == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+def test_the_elbow_gives_way_while_the_hand_stays(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """A wrench on the elbow that the null space takes up: with no damping there, the hand feels only what couples."""
+    v = np.zeros(7)
+    J = dynamics.jacobian(HAND, START)
+    own = np.linalg.svd(J)[2][-1]  # the self-motion
+    controller = make("impedance", pa10, {**AT_LINK, "null_damping": [3.0]})
+    moving = told(controller, State(START, 0.5 * own)) - told(controller, State(START, v))
+    a = dynamics.forward(START, v, dynamics.gravity(START) + moving)
+    assert np.abs(J @ a).max() < 1e-3 * np.abs(a).max()  # what δ leaves of it
+    assert moving @ own < 0.0  # it damps
+
+
+def test_with_its_inertia_shaped_a_link_moves_as_a_mass_on_a_spring(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """M_d ẍ + D ẋ + K x = F, critically damped: x = (F/K) (1 - (1 + w t) exp(-w t)); efforts are held for 1 ms."""
+    mass, w = 12.0, 6.0
+    settings = {
+        **AT_LINK,
+        "shape_inertia": True,
+        "linear_inertia": mass,
+        "linear_stiffness": [mass * w * w],
+        "damping_ratio": 1.0,
+        "singular_damping": 1e-5,
+    }
+    log = pushed(pa10, settings, 1.0, feels=True)
+    wanted = np.outer(1.0 - (1.0 + w * log.t) * np.exp(-w * log.t), FORCE[:3] / (mass * w * w))
+    found = dynamics.pose(HAND, log.q)[:, :3, 3] - dynamics.pose(HAND, START)[:3, 3]
+    assert np.abs(found - wanted).max() < 0.01 * np.abs(wanted).max()
+
+
+def test_a_link_comes_to_a_pose_that_is_asked_for(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    goal = dynamics.pose(HAND, START).copy()
+    goal[:3, 3] += [0.05, -0.08, 0.06]
+    turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(0.3), -np.sin(0.3)], [0.0, np.sin(0.3), np.cos(0.3)]])
+    goal[:3, :3] = turn @ goal[:3, :3]
+    loop = InSimulation(make("impedance", pa10, {**AT_LINK, "damping_ratio": 1.0}), PoseReference(goal), period=2e-3)
+    log = loop.simulation(pa10, START, step=2e-3).run(6.0)
+    assert np.abs(pose_error(goal, dynamics.pose(HAND, log.q[-1]))).max() < 1e-4
+    assert np.abs(loop.signals["error"][-1]).max() < 1e-4
+
+
+def test_efforts_stay_finite_with_the_arm_stretched_out(pa10: ada.Model) -> None:
+    for shaped in (False, True):
+        controller = make("impedance", pa10, {**AT_LINK, "shape_inertia": shaped})
+        state = State(np.zeros(7), np.full(7, 0.1))
+        assert np.isfinite(told(controller, state)).all()
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+def test_a_pose_error_leads_from_the_present_pose_to_the_wanted_one() -> None:
+    Rotation = pytest.importorskip("scipy.spatial.transform").Rotation
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        present, wanted = np.eye(4), np.eye(4)
+        for pose in (present, wanted):
+            pose[:3, :3] = Rotation.random(random_state=rng).as_matrix()
+            pose[:3, 3] = rng.normal(size=3)
+        error = pose_error(wanted, present)
+        assert present[:3, 3] + error[:3] == pytest.approx(wanted[:3, 3])
+        assert Rotation.from_rotvec(error[3:]).as_matrix() @ present[:3, :3] == pytest.approx(wanted[:3, :3])
+
+
+def test_damping_gives_every_way_of_swinging_its_ratio() -> None:
+    """Of M ẍ + D ẋ + K x = 0 all eigenvalues have the angle that the ratio says, whatever M and K."""
+    rng = np.random.default_rng(6)
+    for ratio in (0.3, 0.7):
+        root = rng.normal(size=(5, 5))
+        M, K = root @ root.T + 0.1 * np.eye(5), rng.uniform(1.0, 100.0, 5)
+        D = damping_of(M, K, ratio)
+        system = np.block([[np.zeros((5, 5)), np.eye(5)], [-np.linalg.solve(M, np.diag(K)), -np.linalg.solve(M, D)]])
+        values = np.linalg.eigvals(system)
+        assert -values.real / np.abs(values) == pytest.approx(np.full(10, ratio), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"space": "hand"}, "space is 'hand'; it must be one of 'joints', 'link'"),
+        ({"space": "link", "link": "flnage"}, r"no link is named 'flnage'.*Did you mean 'flange'"),
+        ({"joint_stiffness": [1.0] * 6}, "joint_stiffness has 6 numbers"),
+        ({"linear_stiffness": [1.0, 2.0]}, "linear_stiffness has 2 numbers; give one for x, y and z, or three"),
+        ({"angular_damping": [-1.0]}, "angular_damping is .*at least 0"),
+        ({"linear_inertia": 0.0}, "linear_inertia is 0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(pa10: ada.Model, settings: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        make("impedance", pa10, settings)
+
+
+def test_each_space_has_its_own_references(pa10: ada.Model) -> None:
+    state = State(START, np.zeros(7))
+    for settings, wrong, named in (
+        ({}, PoseReference(np.eye(4)), "holds the joints .*JointReference"),
+        (AT_LINK, JointReference(START), "holds a link .*PoseReference"),
+    ):
+        controller = make("impedance", pa10, settings)
+        controller.reset(state, 0.0)
+        with pytest.raises(ReferenceRefused, match=named):
+            controller.update(state, wrong, 0.1)
+
+
+def test_robots_for_which_the_law_is_not_are_refused() -> None:
+    for name, reason in (("four_bar", "and loops"), ("hoap2_10dof", "fixed base")):
+        with pytest.raises(InputError, match=f"impedance: robot .*{reason}"):
+            make("impedance", ada.load(name))

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint trajectories: the document's profile, curves of fifth order, limits that are kept exactly, goals in motion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_controllers import Command, JointPath, JointReference, ReferenceRefused, State, make
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.joint_motion import Bounds, JointMotion, Point
+from ada_controllers.joint_trajectory import JointTrajectory
+from ada_controllers.profiles import PROFILES, plan, quartic, quartic_times, quintic, quintic_time
+from ada_controllers.waypoints import through
+from ada_dynamics.errors import InputError
+
+FREE = np.full(2, np.inf)
+BOUNDS = Bounds(np.array([1.0, 2.0]), np.array([3.0, 2.5]), -FREE, FREE)
+CUT = 1.0 - 1e-6  # the part of their limits that plans use
+
+
+@pytest.fixture(scope="module")
+def pa10() -> ada.Model:
+    return ada.load("pa10")
+
+
+def at_rest(position: Any) -> Point:
+    p = np.array(position, dtype=np.float64)
+    return Point(p, 0.0 * p, 0.0 * p)
+
+
+def sampled(motion: JointMotion, count: int = 2001) -> list[np.ndarray]:
+    points = [motion(t) for t in np.linspace(0.0, motion.end, count)]
+    return [np.array(part) for part in zip(*points, strict=True)]
+
+
+def assert_continuous(motion: JointMotion, tolerance: float = 1e-9) -> None:
+    for t in motion.times[1:-1]:
+        for before, after in zip(motion(t - 1e-13), motion(t), strict=True):
+            assert after == pytest.approx(before, abs=tolerance)
+    assert motion(motion.end - 1e-13).position == pytest.approx(motion.final, abs=tolerance)
+    assert motion(motion.end - 1e-13).velocity == pytest.approx(0.0, abs=tolerance)
+    assert motion(motion.end - 1e-13).acceleration == pytest.approx(0.0, abs=1e3 * tolerance)
+
+
+# --- Yamada, sec. 4.1 -------------------------------------------------------------------------------------------------
+def printed(t: float, start: float, end: float, t1: float, tf: float, third: float) -> float:
+    """The three parts as printed; `third` is the angle in the last one."""
+    k = (end - start) / (2.0 * t1**3 * (tf - t1))
+    if t <= t1:
+        return start + k * t**3 * (2.0 * t1 - t)
+    if t <= tf - t1:
+        return end + k * t1**3 * (2.0 * (t - tf) + t1)
+    return third + k * (t - tf) ** 3 * (2.0 * t1 + t - tf)
+
+
+def test_the_profile_is_the_documents_with_the_final_angle_in_its_last_part() -> None:
+    start, goal, t1, tf = np.array([0.2, -1.0]), np.array([1.5, -1.4]), 0.4, 1.7
+    motion = quartic(at_rest(start), goal, t1, tf)
+    for t in np.linspace(0.0, tf, 301):
+        wanted = [printed(t, a, b, t1, tf, third=b) for a, b in zip(start, goal, strict=True)]
+        assert motion(t).position == pytest.approx(wanted, abs=1e-14)
+    # as printed, with the first angle there, the joint would jump by the whole way
+    jump = printed(tf - t1 + 1e-12, 0.2, 1.5, t1, tf, third=0.2) - printed(tf - t1 - 1e-12, 0.2, 1.5, t1, tf, third=0.2)
+    assert jump == pytest.approx(-1.3, abs=1e-9)
+
+
+def test_position_velocity_and_acceleration_are_continuous() -> None:
+    assert_continuous(quartic(at_rest([0.2, -1.0]), np.array([1.5, -1.4]), 0.4, 1.7))
+    assert_continuous(quartic(at_rest([0.2, -1.0]), np.array([1.5, -1.4]), 0.5, 1.0))  # without a constant part
+
+
+def test_the_end_time_is_the_longest_of_all_joints_and_all_arrive_then() -> None:
+    change, t1 = np.array([2.0, 1.0]), 0.9
+    assert quartic_times(change, BOUNDS, t1) == pytest.approx((t1, max(2.0 / 1.0, 1.0 / 2.0) + t1))
+    motion = quartic(at_rest([0.0, 0.0]), change, *quartic_times(change, BOUNDS, t1))
+    _, velocity, _ = sampled(motion)
+    assert velocity[1:-1].min() > 0.0  # both move all the time
+    assert velocity.max(axis=0) == pytest.approx(change / 2.0, rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(-3.0, 3.0), min_size=2, max_size=2), st.sampled_from(PROFILES), st.floats(0.0, 2.0))
+def test_from_rest_a_limit_is_reached_and_none_is_passed(change: list[float], profile: str, t1: float) -> None:
+    goal = np.array(change)
+    motion, _ = plan(at_rest([0.0, 0.0]), goal, BOUNDS, profile, t1)
+    excess = motion.peaks().excess(BOUNDS)
+    assert excess <= 1.0 + 1e-9
+    if np.abs(goal).max() > 1e-3 and t1 == 0.0:
+        assert excess >= 1.0 - 1e-9
+    assert motion.final == pytest.approx(goal)
+
+
+def test_no_other_acceleration_time_ends_earlier() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        change = rng.uniform(-2.0, 2.0, 2)
+        best = quartic_times(change, BOUNDS)[1]
+        others = [quartic_times(change, BOUNDS, t1)[1] for t1 in np.geomspace(1e-2, 10.0, 200)]
+        assert best <= min(others) * (1.0 + 1e-12)
+
+
+def test_a_quintic_is_the_curve_of_least_jerk_in_the_least_time() -> None:
+    change = np.array([1.3, -0.4])
+    T = quintic_time(change, BOUNDS)
+    x = 0.37
+    assert quintic(at_rest([0.0, 0.0]), change, T)(x * T).position == pytest.approx(
+        change * (10.0 * x**3 - 15.0 * x**4 + 6.0 * x**5), abs=1e-15
+    )
+    # 15/8 by the speed, 10/√3 by the acceleration
+    assert max(1.3 * 1.875, np.sqrt(5.773502691896258 * 1.3 / 3.0)) == pytest.approx(T)
+
+
+# --- exact extrema ----------------------------------------------------------------------------------------------------
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_peaks_are_those_of_dense_samples(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pieces = [(float(rng.uniform(0.1, 2.0)), list(rng.normal(size=(6, 2)))) for _ in range(3)]
+    motion = JointMotion.of_pieces(pieces, np.zeros(2))
+    peaks = motion.peaks()
+    inside = [
+        [np.polynomial.polynomial.polyval(np.linspace(0.0, h, 4001), np.array(c)[:, j]) for j in range(2)]
+        for h, c in pieces
+    ]
+    assert peaks.highest == pytest.approx(np.max([[p.max() for p in row] for row in inside], axis=0), rel=1e-5)
+    assert peaks.lowest == pytest.approx(np.min([[p.min() for p in row] for row in inside], axis=0), rel=1e-5)
+    for order, found in ((1, peaks.speed), (2, peaks.acceleration)):
+        most = np.zeros(2)
+        for h, c in pieces:
+            rows = np.polynomial.polynomial.polyder(np.array(c), order)
+            values = np.abs(np.polynomial.polynomial.polyval(np.linspace(0.0, h, 4001), rows))
+            most = np.maximum(most, values.max(axis=1))
+        assert (found >= most * (1.0 - 1e-12)).all()  # samples never find more
+        assert found == pytest.approx(most, rel=1e-5)
+
+
+def test_a_motion_cut_at_a_time_goes_on_as_the_whole_one() -> None:
+    motion = quartic(at_rest([0.2, -1.0]), np.array([1.5, -1.4]), 0.4, 1.7)
+    for cut in (0.0, 0.1, 0.4, 0.9, 1.5, 1.7, 3.0):
+        rest = motion.after(cut)
+        for t in np.linspace(0.0, 2.0, 37):
+            for own, whole in zip(rest(t), motion(cut + t), strict=True):
+                assert own == pytest.approx(whole, abs=1e-12)
+
+
+# --- goals in motion --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("profile", PROFILES)
+def test_goals_in_motion_never_jump_and_never_pass_a_limit(pa10: ada.Model, profile: str) -> None:
+    controller = make("joint_trajectory", pa10, {"profile": profile, "acceleration": [3.0]})
+    assert isinstance(controller, JointTrajectory)
+    rng, zero, t = np.random.default_rng(4), np.zeros(7), 0.0
+    controller.reset(State(zero, zero), 0.0)
+    goal = zero
+    for _ in range(40):
+        t += float(rng.uniform(0.0, 1.5))
+        before = controller._motion(t - controller._began)
+        goal = rng.uniform(pa10.lower, pa10.upper)
+        controller.update(State(before.position, before.velocity), JointReference(goal), t)
+        for old, new in zip(before, controller._motion(0.0), strict=True):
+            assert new == pytest.approx(old, abs=1e-9)
+        assert_continuous(controller._motion, 1e-8)
+        assert controller._motion.peaks().excess(controller.bounds) <= 1.0 + 1e-9
+        assert controller._motion.end < 12.0
+    assert controller._motion.final == pytest.approx(goal)
+
+
+def test_a_new_goal_while_a_joint_runs_towards_its_end_leaves_it_within_its_range(pa10: ada.Model) -> None:
+    """Braking alone might need more room than there is: then the motion so far is ended first."""
+    controller = make("joint_trajectory", pa10, {"acceleration": [1.5]})
+    assert isinstance(controller, JointTrajectory)
+    zero = np.zeros(7)
+    for t in np.linspace(0.1, 4.0, 14):
+        controller.reset(State(zero, zero), 0.0)
+        controller.update(State(zero, zero), JointReference(pa10.upper), 0.0)
+        present = controller._motion(float(t))
+        controller.update(State(present.position, present.velocity), JointReference(0.9 * pa10.upper), float(t))
+        assert controller._motion.peaks().excess(controller.bounds) <= 1.0 + 1e-9
+        assert controller._motion.final == pytest.approx(0.9 * pa10.upper)
+
+
+def test_the_same_goal_again_changes_nothing(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10)
+    zero = np.zeros(7)
+    controller.reset(State(zero, zero), 0.0)
+    controller.update(State(zero, zero), JointReference(np.full(7, 0.5)), 0.0)
+    end = controller.remaining  # type: ignore[attr-defined]
+    controller.update(State(zero, zero), JointReference(np.full(7, 0.5)), 0.4)
+    assert controller.remaining == pytest.approx(end - 0.4)  # type: ignore[attr-defined]
+
+
+def test_activation_in_motion_comes_to_rest_smoothly(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10)
+    q, v = np.full(7, 0.1), np.full(7, 0.4)
+    controller.reset(State(q, v), 2.0)
+    first = controller.update(State(q, v), None, 2.0)
+    assert first.position == pytest.approx(q) and first.velocity == pytest.approx(v)
+    last = controller.update(State(q, v), None, 20.0)
+    assert last.velocity == pytest.approx(0.0)
+    # 3/2 v / a to stop, at half the speed on average
+    assert controller._motion.final == pytest.approx(q + 0.5 * v * 1.5 * 0.4 / 2.0, rel=0.01)  # type: ignore[attr-defined]
+
+
+def test_it_takes_over_from_what_was_commanded(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10)
+    q, told = np.zeros(7), np.full(7, 0.02)
+    controller.reset(State(q, q), 0.0, Command(position=told))
+    assert controller.update(State(q, q), None, 0.001).position == pytest.approx(told)
+
+
+# --- several points ---------------------------------------------------------------------------------------------------
+POINTS = np.array([[0.5, 0.2], [0.9, -0.4], [0.1, -0.6], [0.0, 0.3]])
+
+
+def test_points_at_times_are_joined_as_scipys_splines_of_fifth_order() -> None:
+    interpolate = pytest.importorskip("scipy.interpolate")
+    times = np.array([1.5, 3.3, 4.5, 6.5])
+    motion = through(at_rest([0.0, 0.0]), JointPath(POINTS, times), BOUNDS)
+    rest = ([(1, np.zeros(2)), (2, np.zeros(2))],) * 2
+    oracle = interpolate.make_interp_spline(
+        np.concatenate([[0.0], times]), np.vstack([[0.0, 0.0], POINTS]), k=5, bc_type=rest
+    )
+    for t in np.linspace(0.0, 6.5, 91):
+        assert motion(t).position == pytest.approx(oracle(t), abs=1e-10)
+        assert motion(t).acceleration == pytest.approx(oracle(t, 2), abs=1e-8)
+
+
+def test_without_times_a_path_is_as_fast_as_one_limit_allows() -> None:
+    motion = through(at_rest([0.0, 0.0]), JointPath(POINTS), BOUNDS)
+    assert motion.peaks().excess(BOUNDS) == pytest.approx(1.0, abs=1e-9)
+    assert_continuous(motion)
+    for t, point in zip(motion.times[1:], POINTS, strict=True):
+        assert motion(t).position == pytest.approx(point, abs=1e-12)
+
+
+def test_times_that_are_too_short_are_refused_with_the_factor_that_is_needed() -> None:
+    times = np.array([0.3, 0.6, 0.9, 1.3])
+    with pytest.raises(ReferenceRefused, match=r"about ([0-9.]+) times as long is needed") as refusal:
+        through(at_rest([0.0, 0.0]), JointPath(POINTS, times), BOUNDS)
+    factor = float(str(refusal.value).split("about ")[1].split()[0])
+    with pytest.raises(ReferenceRefused):
+        through(at_rest([0.0, 0.0]), JointPath(POINTS, 0.97 * factor * times), BOUNDS)
+    through(at_rest([0.0, 0.0]), JointPath(POINTS, 1.01 * factor * times), BOUNDS)
+
+
+def test_a_path_stays_within_the_range_of_its_joints() -> None:
+    """A smooth curve through the corner would swing past it: the robot stops there instead."""
+    narrow = BOUNDS._replace(lower=np.array([-0.05, -0.65]), upper=np.array([0.9, 0.35]))
+    wide, held = (through(at_rest([0.0, 0.0]), JointPath(POINTS), bounds) for bounds in (BOUNDS, narrow))
+    assert wide.peaks().highest[0] > 0.9 + 1e-3
+    assert held.peaks().excess(narrow) <= 1.0 + 1e-9
+    assert_continuous(held)
+
+
+def test_velocities_at_points_are_kept() -> None:
+    velocities = np.array([[0.3, -0.2], [-0.1, -0.3], [-0.3, 0.1], [0.0, 0.0]])
+    for times in (None, np.array([2.0, 4.0, 6.0, 8.0])):
+        motion = through(at_rest([0.0, 0.0]), JointPath(POINTS, times, velocities), BOUNDS)
+        assert_continuous(motion)
+        assert motion.peaks().excess(BOUNDS) <= 1.0 + 1e-9
+        for t, point, velocity in zip(motion.times[1:-1], POINTS, velocities, strict=False):
+            assert motion(t).position == pytest.approx(point, abs=1e-12)
+            assert motion(t).velocity == pytest.approx(velocity, abs=1e-12)
+
+
+def test_a_path_can_begin_in_motion() -> None:
+    moving = quartic(at_rest([0.0, 0.0]), np.array([1.0, 1.0]), *quartic_times(np.ones(2), BOUNDS))
+    for t in np.linspace(0.0, moving.end, 9):
+        start = moving(float(t))
+        motion = through(start, JointPath(POINTS), BOUNDS)
+        for own, wanted in zip(motion(0.0), start, strict=True):
+            assert own == pytest.approx(wanted, abs=1e-12)
+        assert_continuous(motion)
+        assert motion.peaks().excess(BOUNDS) <= 1.0 + 1e-9
+
+
+# --- the controller ---------------------------------------------------------------------------------------------------
+def test_a_simulated_arm_arrives_when_the_plan_ends(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10)
+    goal = np.array([0.5, 0.4, -0.3, 0.8, 0.2, -0.4, 0.6])
+    start = np.array([0.0, 0.2, 0.0, 0.5, 0.0, 0.3, 0.0])
+    loop = InSimulation(controller, JointReference(goal), period=2e-3)
+    log = loop.simulation(pa10, start, step=2e-3).run(2.5)
+    end = float(loop.signals["remaining"][0, 0])
+    assert 1.0 < end < 2.5
+    moving = np.flatnonzero(loop.signals["remaining"][:, 0] > 0.0)
+    assert loop.times[moving[-1]] == pytest.approx(end, abs=3e-3)
+    assert controller.saturations == 0
+    # what gravity bends the servos by is all that is left
+    assert np.abs(log.q[-1] - goal).max() < 0.02
+    assert loop.signals["progress"][-1, 0] == 1.0
+
+
+def test_robots_that_float_or_have_no_limits_are_moved_by_their_motors() -> None:
+    for name in ("hoap2", "planar_3r"):
+        model = ada.load(name)
+        controller = make("joint_trajectory", model, {"speed": [0.5]})
+        q, v = model.neutral(), np.zeros(model.nv)
+        goal = np.clip(np.full(len(controller.joints), 0.01), *(np.array(x) for x in _range(controller)))
+        controller.reset(State(q, v), 0.0)
+        told = controller.update(State(q, v), JointReference(goal), 0.0)
+        told = controller.update(State(q, v), None, 10.0)
+        assert told.position == pytest.approx(goal)
+        assert controller.bounds.speed.max() <= 0.5  # type: ignore[attr-defined]
+
+
+def _range(controller: Any) -> tuple[list[float], list[float]]:
+    return [limit.lower for limit in controller.limits], [limit.upper for limit in controller.limits]
+
+
+def test_settings_set_speed_and_acceleration(pa10: ada.Model) -> None:
+    known = np.array([limit.velocity for limit in make("joint_trajectory", pa10).limits])
+    half = make("joint_trajectory", pa10, {"speed_scale": 0.5}).bounds  # type: ignore[attr-defined]
+    assert half.speed == pytest.approx(0.5 * known * CUT)
+    slow = make("joint_trajectory", pa10, {"speed": [0.3]}, {"velocity_scale": 0.2, "acceleration": 0.5}).bounds  # type: ignore[attr-defined]
+    assert slow.speed == pytest.approx(np.minimum(0.3, 0.2 * known) * CUT)
+    assert slow.acceleration == pytest.approx(0.5 * CUT)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        (JointReference(np.full(7, 0.1), np.full(7, 0.1)), "a goal is reached at rest"),
+        (JointReference(np.full(7, 9.0)), "outside of"),
+        (JointPath(np.zeros((600, 7))), "at most 500"),
+        (JointPath(np.full((2, 7), 0.1), None, np.full((2, 7), 0.1)), "must end at rest"),
+        (JointPath(np.full((2, 7), 0.1)), "twice in a row"),
+        (JointPath(np.full((1, 7), 0.1), np.array([0.0])), "due at its first point at once"),
+        (JointPath(np.full((1, 7), 0.1), np.array([1e-3])), "times as long is needed"),
+    ],
+)
+def test_references_that_cannot_be_followed_are_refused_and_change_nothing(
+    pa10: ada.Model, reference: Any, reason: str
+) -> None:
+    controller = make("joint_trajectory", pa10)
+    zero = np.zeros(7)
+    controller.reset(State(zero, zero), 0.0)
+    kept = controller.reference
+    with pytest.raises(ReferenceRefused, match=reason):
+        controller.update(State(zero, zero), reference, 0.1)
+    assert controller.reference is kept
+    assert controller.update(State(zero, zero), None, 0.2).position == pytest.approx(zero)
+
+
+def test_velocities_that_no_stretch_can_keep_are_refused() -> None:
+    path = JointPath(np.array([[0.1, 0.1], [0.1001, 0.1]]), None, np.array([[1.0, 0.0], [0.0, 0.0]]))
+    narrow = BOUNDS._replace(lower=np.zeros(2), upper=np.full(2, 0.11))
+    with pytest.raises(ReferenceRefused, match="make them smaller or leave them out"):
+        through(at_rest([0.0, 0.0]), path, narrow)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"profile": "cubic"}, "profile"),
+        ({"acceleration": [0.0]}, "acceleration"),
+        ({"acceleration": [1.0, 2.0]}, "acceleration has 2 numbers"),
+        ({"speed": [-1.0]}, "speed"),
+        ({"speed_scale": 0.0}, "speed_scale"),
+        ({"acceleration_time": -1.0}, "acceleration_time"),
+    ],
+)
+def test_settings_that_are_not_allowed_are_refused(pa10: ada.Model, values: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        make("joint_trajectory", pa10, values)

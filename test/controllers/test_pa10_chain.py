@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the hand of the PA-10 is and how it moves: against the robot descriptions, pinocchio and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_controllers import pa10_kinematics as pa10
+from ada_controllers.pa10.chain import pose_law
+from ada_controllers.pa10.geometry import geometry
+from ada_dynamics import resources
+from ada_dynamics.errors import InputError
+
+ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
+TOOL = np.array([[0.0, 0.0, 1.0, 0.02], [1.0, 0.0, 0.0, -0.03], [0.0, 1.0, 0.0, 0.15], [0.0, 0.0, 0.0, 1.0]])
+
+
+def _angles(count, seed=0):
+    return np.random.default_rng(seed).uniform(-3.0, 3.0, (count, 7))
+
+
+def _turn(axis, angle):
+    pose, c, s = np.eye(4), np.cos(angle), np.sin(angle)
+    i, j = {"y": (2, 0), "z": (0, 1)}[axis]
+    pose[i, i] = pose[j, j] = c
+    pose[i, j], pose[j, i] = -s, s
+    return pose
+
+
+def _up(length):
+    pose = np.eye(4)
+    pose[2, 3] = length
+    return pose
+
+
+@pytest.mark.parametrize(("lengths", "arm"), [("CE", (0.317, 0.45, 0.48, 0.07)), ("7C", (0.315, 0.45, 0.5, 0.08))])
+def test_the_pose_is_the_product_of_the_transforms_of_each_joint(lengths, arm):
+    for q in _angles(20):
+        expected = _up(arm[0])
+        for axis, angle, above in zip("zyzyzyz", q, (0.0, 0.0, arm[1], 0.0, arm[2], 0.0, arm[3]), strict=True):
+            expected = expected @ _turn(axis, angle) @ _up(above)
+        assert pa10.forward(q, lengths) == pytest.approx(expected, abs=1e-15)
+        assert pa10.forward(q, lengths, TOOL) == pytest.approx(expected @ TOOL, abs=1e-15)
+
+
+@pytest.mark.parametrize("lengths", ["CE", "7C"])
+def test_the_hand_is_the_flange_of_the_robot_description(lengths):
+    dynamics = ada.Dynamics(ada.load(ROBOTS[lengths]))
+    for q in _angles(50):
+        # three more transforms in the description, whose offsets are sums of rounded ones
+        assert pa10.forward(q, lengths) == pytest.approx(dynamics.pose("flange", q), abs=2e-15)
+
+
+def test_the_compiled_pose_is_that_of_the_same_equations_on_floats():
+    q = _angles(1)[0]
+    numbers = geometry("CE", TOOL).outwards.tolist()
+    assert pa10.forward(q, hand=TOOL) == pytest.approx(np.array(pose_law(q.tolist(), numbers)["pose"]), abs=1e-15)
+
+
+def test_at_zero_the_arm_is_straight_up():
+    pose = pa10.forward(np.zeros(7))
+    assert pose[:3, :3].tolist() == np.eye(3).tolist()
+    assert pose[:3, 3] == pytest.approx([0.0, 0.0, 0.317 + 0.45 + 0.48 + 0.07])
+
+
+def test_a_hand_given_as_a_place_is_that_of_equation_12():
+    q = _angles(1)[0]
+    place = [0.01, -0.02, 0.1]
+    assert pa10.forward(q, hand=place)[:3, 3] == pytest.approx((pa10.forward(q) @ [*place, 1.0])[:3], abs=1e-15)
+
+
+@pytest.mark.parametrize("function", [pa10.forward, pa10.body_jacobian, pa10.spatial_jacobian])
+def test_a_batch_gives_what_each_of_it_gives(function):
+    angles = _angles(13)
+    many = function(angles, "7C", TOOL)
+    for q, found in zip(angles, many, strict=True):
+        assert found == pytest.approx(function(q, "7C", TOOL), abs=1e-15)
+    assert pa10.manipulability(angles) == pytest.approx([pa10.manipulability(q) for q in angles])
+
+
+def _difference(q, hand):
+    """dT/dq by central differences; error h² |T'''| / 6 + 1e-16 / h, about 1e-10."""
+    step = 1e-5
+    return [
+        (pa10.forward(q + step * e, hand=hand) - pa10.forward(q - step * e, hand=hand)) / (2.0 * step)
+        for e in np.eye(7)
+    ]
+
+
+def _twist(matrix):
+    return [*matrix[:3, 3], matrix[2, 1], matrix[0, 2], matrix[1, 0]]
+
+
+def test_the_jacobians_are_the_derivatives_of_the_pose():
+    for q in _angles(10):
+        pose = pa10.forward(q, hand=TOOL)
+        inverse = np.linalg.inv(pose)
+        derivatives = _difference(q, TOOL)
+        body = np.array([_twist(inverse @ d) for d in derivatives]).T
+        spatial = np.array([_twist(d @ inverse) for d in derivatives]).T
+        assert pa10.body_jacobian(q, hand=TOOL) == pytest.approx(body, abs=1e-9)
+        assert pa10.spatial_jacobian(q, hand=TOOL) == pytest.approx(spatial, abs=1e-9)
+
+
+def test_pinocchio_has_the_same_jacobians():
+    pinocchio = pytest.importorskip("pinocchio")
+    model = pinocchio.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
+    data = model.createData()
+    frame = model.getFrameId("flange")
+    for q in _angles(10):
+        pinocchio.computeJointJacobians(model, data, q)
+        pinocchio.updateFramePlacements(model, data)
+        for function, axes in (
+            (pa10.body_jacobian, pinocchio.ReferenceFrame.LOCAL),
+            (pa10.spatial_jacobian, pinocchio.ReferenceFrame.WORLD),
+        ):
+            assert function(q) == pytest.approx(pinocchio.getFrameJacobian(model, data, frame, axes), abs=1e-14)
+
+
+def test_manipulability_is_the_product_of_the_singular_values_whatever_the_hand():
+    for q in _angles(10):
+        for jacobian in (pa10.body_jacobian(q, hand=TOOL), pa10.spatial_jacobian(q)):
+            expected = np.prod(np.linalg.svd(jacobian, compute_uv=False))
+            assert pa10.manipulability(q) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("q", [[0.1, 0.7, 0.3, 0.0, 0.5, 0.9, 0.2], [0.3, 0.0, 0.0, 1.0, 0.0, 0.0, 0.4], [0.0] * 7])
+def test_manipulability_vanishes_where_the_arm_is_straight_or_all_in_one_plane_of_axes(q):
+    # the determinant is zero to 1e-16, of which this is the root
+    assert pa10.manipulability(q) < 1e-7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (([0.0] * 6,), "seven angles"),
+        ((np.zeros((2, 3, 7)),), "seven angles"),
+        (([0.0, np.nan, 0.0, 0.0, 0.0, 0.0, 0.0],), "nan"),
+        (([0.0] * 7, "CF"), "Known: CE, 7C"),
+        (([0.0] * 7, pa10.Lengths(0.3, 0.0, 0.5, 0.1)), "longer than nothing"),
+        (([0.0] * 7, "CE", [0.0, 1.0]), "hand"),
+        (([0.0] * 7, "CE", 1.1 * np.eye(4)), "rotation"),
+        (([0.0] * 7, "CE", np.diag([1.0, 1.0, -1.0, 1.0])), "rotation"),
+    ],
+)
+def test_what_is_no_arm_is_refused(arguments, text):
+    with pytest.raises(InputError, match=text):
+        pa10.forward(*arguments)

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint angles of the PA-10 for a pose: every solution, and a reason where there is none."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_controllers import pa10_kinematics as pa10
+from ada_controllers.pa10.geometry import geometry
+from ada_controllers.pa10.inverse_law import s1_law, s3_law
+from ada_dynamics.errors import AdaError, InputError
+
+COLUMN = {"s1": 0, "s3": 2}
+HAND = [0.01, -0.02, 0.12]
+# What the purpose asks for; with nothing singular errors are 1e-15, at worst those of an angle taken for zero, 1e-12.
+POSE_ERROR = 1e-10
+
+redundant_joints = pytest.mark.parametrize("redundant", ["s1", "s3"])
+length_sets = pytest.mark.parametrize("lengths", ["CE", "7C"])
+
+
+def _random(count, seed=1):
+    return np.random.default_rng(seed).uniform(-np.pi, np.pi, (count, 7))
+
+
+def _apart(q, other):
+    """Largest difference of angles, whole turns aside."""
+    return np.abs(np.remainder(q - other + np.pi, 2.0 * np.pi) - np.pi).max(axis=-1)
+
+
+def _pose_errors(solutions, poses, *arguments):
+    back = pa10.forward(solutions.reshape(-1, 7), *arguments).reshape(*solutions.shape[:-1], 4, 4)
+    return np.abs(back - poses[:, np.newaxis]).max()
+
+
+# --- every solution -------------------------------------------------------------------------------------------------
+@redundant_joints
+@length_sets
+def test_every_random_reachable_pose_is_solved_and_each_solution_has_the_hand_there(redundant, lengths):
+    angles = _random(20_000)
+    poses = pa10.forward(angles, lengths, HAND)
+    found = pa10.inverse_batch(poses, angles[:, COLUMN[redundant]], lengths, redundant, HAND)
+    assert found.valid.all()
+    assert _pose_errors(found.q, poses, lengths, HAND) < 1e-13
+    # Near singular poses angles are worse determined than poses are: the root of that.
+    assert _apart(found.q, angles[:, np.newaxis]).min(axis=1).max() < 1e-6
+    assert np.abs(found.q).max() <= np.pi
+
+
+@redundant_joints
+def test_the_eight_solutions_differ_and_have_the_signs_that_they_are_listed_with(redundant):
+    q = _random(1)[0]
+    found = pa10.inverse(pa10.forward(q), redundant=redundant, value=q[COLUMN[redundant]])
+    assert found.shape == (8, 7)
+    assert min(_apart(a, b) for a, b in itertools.combinations(found, 2)) > 0.01
+    signs = np.array(pa10.BRANCHES)
+    assert len(set(pa10.BRANCHES)) == 8
+    assert np.sign(found[:, 3]).tolist() == signs[:, 1].tolist()
+    assert np.sign(found[:, 5]).tolist() == signs[:, 2].tolist()
+    p = pa10.forward(q)[:3, 3] - 0.07 * pa10.forward(q)[:3, 2]  # the wrist
+    ahead = p[0] * np.cos(found[:, 0]) + p[1] * np.sin(found[:, 0])
+    if redundant == "s3":
+        assert np.sign(ahead).tolist() == (-signs[:, 0]).tolist()  # eq. 63
+    else:
+        across = np.sin(found[:, 3]) * np.cos(found[:, 2])  # λ2 √A_2 = L_e C_3 S_4, eqs. 18.a and 37
+        assert np.sign(across).tolist() == signs[:, 0].tolist()
+
+
+@redundant_joints
+def test_no_solution_is_missing(redundant):
+    """From many guesses Newton's method finds only what the closed form has."""
+    q = np.array([0.4, 0.6, -0.5, 1.1, 0.8, 0.9, -0.3])
+    pose, column = pa10.forward(q), COLUMN[redundant]
+    found = pa10.inverse(pose, redundant=redundant, value=q[column])
+    free = [i for i in range(7) if i != column]
+    rng, seen = np.random.default_rng(3), set()
+    for _ in range(120):
+        x = rng.uniform(-np.pi, np.pi, 7)
+        x[column] = q[column]
+        for _ in range(60):
+            error = np.linalg.inv(pose) @ pa10.forward(x)
+            twist = np.array([*error[:3, 3], *(error[[2, 0, 1], [1, 2, 0]] - error[[1, 2, 0], [2, 0, 1]]) / 2.0])
+            if np.abs(error - np.eye(4)).max() < 1e-10:
+                seen.add(int(_apart(found, x).argmin()))
+                assert _apart(found, x).min() < 1e-6
+                break
+            step = np.linalg.lstsq(pa10.body_jacobian(x)[:, free], twist, rcond=None)[0]
+            x[free] -= step * min(1.0, 1.0 / np.abs(step).max())
+    assert seen == set(range(8))
+
+
+@redundant_joints
+def test_one_pose_gives_what_a_batch_and_the_equations_on_floats_give(redundant):
+    law = {"s1": s1_law, "s3": s3_law}[redundant]
+    for q in _random(20, seed=4):
+        pose, value = pa10.forward(q, hand=HAND), q[COLUMN[redundant]]
+        single = pa10.inverse(pose, redundant=redundant, value=value, hand=HAND)
+        batch = pa10.inverse_batch(pose, value, redundant=redundant, hand=HAND).q[0]
+        numbers = geometry("CE", HAND).inwards.tolist()
+        floats = np.array(law(pose.ravel().tolist(), [value, 0.0], numbers)["q"])
+        for other in (batch, floats):
+            assert _apart(single, other).max() < 1e-9  # angles; see above
+
+
+def test_lists_and_views_are_as_good_as_arrays():
+    q = _random(1)[0]
+    pose = pa10.forward(q)
+    expected = pa10.inverse(pose, value=q[0])
+    assert np.array_equal(pa10.inverse(pose.tolist(), value=q[0]), expected)
+    assert np.array_equal(pa10.inverse(np.asfortranarray(pose), value=q[0]), expected)
+
+
+def test_many_angles_for_one_pose():
+    pose = pa10.forward([0.3, 0.8, 0.0, 1.2, 0.0, 0.5, 0.0])
+    values = np.linspace(-np.pi, np.pi, 200)
+    found = pa10.inverse_batch(pose, values)
+    (low, high), *rest = pa10.feasible(pose)
+    inside = (values >= low) & (values <= high)
+    for other in rest:
+        inside |= (values >= other[0]) & (values <= other[1])
+    assert np.array_equal(found.valid, inside)
+    assert np.isnan(found.q[~found.valid]).all()
+
+
+# --- singular poses -------------------------------------------------------------------------------------------------
+_SPECIAL = st.one_of(
+    st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12, 0.7]),
+    st.floats(-np.pi, np.pi),
+)
+
+
+@redundant_joints
+@given(q=st.lists(_SPECIAL, min_size=7, max_size=7), lengths=st.sampled_from(["CE", "7C"]))
+def test_any_angles_are_among_the_solutions_of_their_pose_or_as_good_as_one(redundant, q, lengths):
+    pose = pa10.forward(q, lengths)
+    found = pa10.inverse(pose, lengths, redundant, q[COLUMN[redundant]])
+    assert _pose_errors(found[np.newaxis], pose[np.newaxis], lengths) < POSE_ERROR
+    assert found[:, COLUMN[redundant]].tolist() == [q[COLUMN[redundant]]] * 8
+    if pa10.manipulability(q, lengths) > 1e-3 and np.hypot(*_wrist(pose, lengths)[:2]) > 1e-3 and _regular(q):
+        assert _apart(found, np.array(q)).min() < 1e-6
+
+
+def _wrist(pose, lengths):
+    arm = pa10.LENGTHS[lengths]
+    return pose[:3, 3] - arm.hand * pose[:3, 2] - [0.0, 0.0, arm.base]
+
+
+def _regular(q):
+    """Whether the other joints are determined by the redundant one."""
+    sines = np.abs(np.sin(np.array(q)[[1, 3, 5]]))
+    return sines.min() > 1e-3 and abs(np.cos(q[2])) > 1e-3
+
+
+@redundant_joints
+@pytest.mark.parametrize("w1", [0.0, np.pi])
+def test_where_the_wrist_is_straight_e2_is_what_is_asked_for(redundant, w1):
+    q = np.array([0.3, 0.6, -0.4, 1.0, 0.5, w1, 0.2])
+    pose = pa10.forward(q)
+    found = pa10.inverse(pose, redundant=redundant, value=q[COLUMN[redundant]], e2=0.9)
+    assert _pose_errors(found[np.newaxis], pose[np.newaxis]) < POSE_ERROR
+    straight = found[np.abs(np.sin(found[:, 5])) < 1e-9]  # with the elbow elsewhere it is not
+    assert len(straight) >= 4
+    assert (straight[:, 4] == 0.9).any()
+    half_turns = (straight[:, 4] - 0.9) / np.pi
+    assert half_turns == pytest.approx(np.round(half_turns), abs=1e-12)
+
+
+def test_straight_up_anything_about_the_vertical_goes():
+    pose = pa10.forward(np.zeros(7))
+    for value in (-1.0, 0.0, 2.5):
+        for redundant in ("s1", "s3"):
+            found = pa10.inverse(pose, redundant=redundant, value=value)
+            assert _pose_errors(found[np.newaxis], pose[np.newaxis]) < POSE_ERROR
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+def test_limits_are_those_of_the_robot_description_and_leave_some_solutions():
+    lower, upper = pa10.joint_limits("CE")
+    assert np.rad2deg(upper) == pytest.approx([177.0, 94.0, 174.0, 137.0, 255.0, 165.0, 255.0])
+    angles = np.random.default_rng(6).uniform(lower, upper, (500, 7))
+    angles[:, [4, 6]] = np.remainder(angles[:, [4, 6]] + np.pi, 2.0 * np.pi) - np.pi
+    poses = pa10.forward(angles)
+    found = pa10.inverse_batch(poses, angles[:, 0], within_limits=True)
+    assert found.valid.shape == (500, 8)
+    assert found.valid.any(axis=1).all()
+    kept = found.q[found.valid]
+    assert ((kept >= lower) & (kept <= upper)).all()
+    rows = pa10.inverse(poses[0], value=angles[0, 0], within_limits=True)
+    assert np.array_equal(rows, found.q[0][found.valid[0]])
+
+
+# --- out of reach ---------------------------------------------------------------------------------------------------
+def _pose_with_wrist(direction, distance, rotation, lengths):
+    arm = pa10.LENGTHS[lengths]
+    pose = np.eye(4)
+    pose[:3, :3] = rotation
+    pose[:3, 3] = np.array([0.0, 0.0, arm.base]) + distance * direction + arm.hand * rotation[:, 2]
+    return pose
+
+
+@given(
+    q=st.lists(st.floats(-3.0, 3.0), min_size=7, max_size=7),
+    beyond=st.floats(1e-9, 5.0),
+    far=st.booleans(),
+    lengths=st.sampled_from(["CE", "7C"]),
+    redundant=st.sampled_from(["s1", "s3"]),
+)
+def test_a_pose_out_of_reach_is_refused_with_its_distance(q, beyond, far, lengths, redundant):
+    arm = pa10.LENGTHS[lengths]
+    near_end = abs(arm.upper - arm.fore)
+    beyond = beyond if far else min(beyond, near_end)
+    rotation = pa10.forward(q)[:3, :3]
+    direction = rotation[:, 0]
+    distance = arm.upper + arm.fore + beyond if far else near_end - beyond
+    pose = _pose_with_wrist(direction, distance, rotation, lengths)
+    with pytest.raises(pa10.Unreachable, match="too far" if far else "too near") as caught:
+        pa10.inverse(pose, lengths, redundant)
+    assert caught.value.distance == pytest.approx(beyond, rel=1e-9, abs=2e-15)
+    assert caught.value.condition == "reach"
+    assert isinstance(caught.value, AdaError)
+    batch = pa10.inverse_batch(pose, 0.0, lengths, redundant)
+    assert not batch.valid[0]
+    assert batch.distance[0] == pytest.approx(beyond, rel=1e-9, abs=2e-15)
+    assert np.isnan(batch.q).all()
+
+
+@redundant_joints
+def test_an_angle_that_does_not_go_with_a_pose_is_refused_with_those_that_do(redundant):
+    q = np.array([0.3, 0.9, 0.2, 0.8, 0.5, 0.4, 0.2])
+    pose = pa10.forward(q)
+    intervals = pa10.feasible(pose, redundant=redundant)
+    assert any(low <= q[COLUMN[redundant]] <= high for low, high in intervals)
+    ends = np.ravel(intervals)
+    for end, inwards in itertools.product(ends, (1e-6, -1e-6)):
+        inside = any(low <= end + inwards <= high for low, high in intervals)
+        if abs(end) > np.pi - 1e-9:
+            continue  # not an end of what is feasible, but of the turn
+        if inside:
+            found = pa10.inverse(pose, redundant=redundant, value=end + inwards)
+            assert _pose_errors(found[np.newaxis], pose[np.newaxis]) < POSE_ERROR
+        else:
+            with pytest.raises(pa10.Unreachable, match="within reach") as caught:
+                pa10.inverse(pose, redundant=redundant, value=end + inwards)
+            assert caught.value.condition == "redundant"
+            assert caught.value.distance == 0.0
+            assert caught.value.intervals == intervals
+
+
+@redundant_joints
+@given(q=st.lists(st.floats(-3.1, 3.1), min_size=7, max_size=7))
+def test_the_angle_of_any_pose_is_in_the_intervals_told_for_it(redundant, q):
+    intervals = pa10.feasible(pa10.forward(q), redundant=redundant)
+    value = q[COLUMN[redundant]]
+    # At a double end the root of a rounding error, 1e-8.
+    assert any(low - 1e-6 <= value <= high + 1e-6 for low, high in intervals)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+GOOD = pa10.forward([0.3, 0.8, 0.0, 1.2, 0.0, 0.5, 0.0])
+BAD_POSES = {
+    "shape": (np.eye(3), "4 x 4"),
+    "words": ([["a"] * 4] * 4, "matrix of numbers"),
+    "not finite": (np.where(np.eye(4, k=3) > 0, np.nan, GOOD), "nan"),
+    "not a rotation": (GOOD * np.diag([1.0, 1.0, 1.0, 1.0]) + 1e-6 * np.eye(4, k=1), "no pose"),
+    "mirrored": (GOOD @ np.diag([1.0, 1.0, -1.0, 1.0]), "det R = -1"),
+    "last row": (GOOD + np.diag([0.0, 0.0, 0.0, 1.0]), "last row"),
+    "too large": (GOOD * np.array([1.0, 1.0, 1.0, 1e200]), "not finite|no pose"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_POSES)
+def test_what_is_no_pose_is_refused(name):
+    pose, text = BAD_POSES[name]
+    with pytest.raises(InputError, match=text):
+        pa10.inverse(pose)
+    if np.shape(pose) == (4, 4) and name != "words":
+        with pytest.raises(InputError, match=text.replace("no pose", r"T\[1\] is no pose")):
+            pa10.inverse_batch(np.stack([GOOD, np.asarray(pose, dtype=float)]))
+
+
+@pytest.mark.parametrize(
+    ("keywords", "text"),
+    [
+        ({"lengths": "XX"}, "Known: CE, 7C"),
+        ({"redundant": "s2"}, "'s1' or 's3'"),
+        ({"value": np.nan}, "nan"),
+        ({"value": np.inf}, "inf"),
+        ({"hand": [1.0]}, "hand"),
+        ({"lengths": pa10.Lengths(0.3, 0.4, 0.5, 0.1), "within_limits": True}, "within_limits"),
+    ],
+)
+def test_bad_arguments_are_refused(keywords, text):
+    with pytest.raises(InputError, match=text):
+        pa10.inverse(GOOD, **keywords)
+    with pytest.raises(InputError, match=text):
+        pa10.inverse_batch(GOOD[np.newaxis], **keywords)
+
+
+@pytest.mark.parametrize(
+    ("poses", "values"),
+    [(np.eye(3), 0.0), (np.stack([GOOD] * 3), np.zeros(2)), (np.zeros((2, 3, 4)), 0.0), (GOOD, np.zeros((2, 2)))],
+)
+def test_a_batch_whose_shapes_do_not_go_together_is_refused(poses, values):
+    with pytest.raises(InputError, match="shape"):
+        pa10.inverse_batch(poses, values)
+
+
+def test_without_a_compiler_the_solutions_are_the_same(monkeypatch):
+    from ada_controllers.pa10 import inverse as module
+
+    q = _random(3, seed=8)
+    expected = [pa10.inverse(pa10.forward(row), value=row[0]) for row in q]
+    monkeypatch.setenv("ADA_JIT", "off")
+    for cached in (module._kernel, module._single):
+        cached.cache_clear()
+    try:
+        for row, rows in zip(q, expected, strict=True):
+            assert _apart(pa10.inverse(pa10.forward(row), value=row[0]), rows).max() < 1e-9
+    finally:
+        for cached in (module._kernel, module._single):
+            cached.cache_clear()

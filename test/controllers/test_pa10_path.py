@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A continuous motion of the PA-10 along a path of poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ada_controllers import pa10_kinematics as pa10
+from ada_dynamics.errors import InputError
+
+FORWARD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # the hand points along x
+
+
+def _poses(places, rotation=FORWARD):
+    poses = np.tile(np.eye(4), (len(places), 1, 1))
+    poses[:, :3, :3] = rotation
+    poses[:, :3, 3] = places
+    return poses
+
+
+def _circle(count, radius=0.15):
+    s = np.linspace(0.0, 2.0 * np.pi, count)
+    return _poses(np.stack([np.full(count, 0.5), radius * np.cos(s), 0.6 + radius * np.sin(s)], axis=1))
+
+
+def _line(count, start, end):
+    s = np.linspace(0.0, 1.0, count)[:, np.newaxis]
+    return _poses((1.0 - s) * np.array(start) + s * np.array(end))
+
+
+@pytest.mark.parametrize("redundant", ["s1", "s3"])
+@pytest.mark.parametrize(("count", "smooth"), [(20, 0.06), (120, 0.004)])
+def test_a_circle_is_followed_smoothly_within_limits(redundant, count, smooth):
+    poses = _circle(count)
+    found = pa10.resolve_path(poses, redundant=redundant)
+    assert np.abs(pa10.forward(found.q) - poses).max() < 1e-10
+    lower, upper = pa10.joint_limits()
+    assert ((found.q >= lower) & (found.q <= upper)).all()
+    # What a circle in n poses asks for: 2 π / n of 0.15 m at an arm of about 0.4 m; second differences: its square.
+    assert np.abs(np.diff(found.q, axis=0)).max() < 4.0 / count
+    assert np.abs(np.diff(found.q, n=2, axis=0)).max() < smooth
+    assert found.value == pytest.approx(found.q[:, 0 if redundant == "s1" else 2])
+    assert found.manipulability == pytest.approx(pa10.manipulability(found.q))
+    assert found.manipulability.min() > 0.05  # of 0.23 at most
+
+
+def test_random_lines_that_the_elbow_allows_are_followed():
+    rng = np.random.default_rng(2)
+    followed = 0
+    for _ in range(6):
+        start, end = rng.uniform([0.3, -0.4, 0.2], [0.6, 0.4, 0.9], (2, 3))
+        poses = _line(20, start, end)
+        elbow = np.abs(pa10.inverse_batch(poses, 0.0, "7C", "s3").q[:, 0, 3])
+        if not (elbow < pa10.joint_limits("7C")[1][3] - 0.01).all():
+            with pytest.raises(pa10.PathUnresolved, match="E1 would be at"):
+                pa10.resolve_path(poses, "7C")
+            continue
+        found = pa10.resolve_path(poses, "7C")
+        assert np.abs(pa10.forward(found.q, "7C") - poses).max() < 1e-10
+        assert np.abs(np.diff(found.q, axis=0)).max() < 0.3
+        followed += 1
+    assert followed >= 5
+
+
+def test_it_begins_where_the_arm_is():
+    poses = _circle(30)
+    start = pa10.inverse(poses[0], value=-0.5, within_limits=True)[0]
+    start[4] += 2.0 * np.pi * (start[4] < -1.9)  # E2 may be in its other turn
+    found = pa10.resolve_path(poses, start=start)
+    assert np.array_equal(found.q[0], start)
+    assert np.abs(np.diff(found.q, axis=0)).max() < 0.4
+    assert np.abs(pa10.forward(found.q) - poses).max() < 1e-6  # the start's own pose may be off by that
+
+
+def test_one_pose_is_a_path():
+    found = pa10.resolve_path(_circle(2)[:1])
+    assert found.q.shape == (1, 7)
+    assert found.manipulability[0] > 0.05
+
+
+def test_limits_of_ones_own_are_kept():
+    poses = _circle(25)
+    lower, upper = (end.copy() for end in pa10.joint_limits())
+    lower[0], upper[2] = 0.6, 2.5
+    found = pa10.resolve_path(poses, limits=(lower, upper))
+    assert found.q[:, 0].min() >= 0.6
+    assert found.q[:, 2].max() <= 2.5
+
+
+def test_preferences_change_what_is_chosen():
+    poses = _circle(20)
+    agile = pa10.resolve_path(poses, preferences=pa10.Preferences(singular=1e3))
+    calm = pa10.resolve_path(poses, preferences=pa10.Preferences(singular=0.0, limits=0.0))
+    assert np.mean(agile.manipulability**-2.0) < np.mean(calm.manipulability**-2.0)
+    assert np.sum(np.diff(calm.q, axis=0) ** 2) < np.sum(np.diff(agile.q, axis=0) ** 2)
+
+
+# --- where it ends --------------------------------------------------------------------------------------------------
+def test_a_path_that_leaves_reach_tells_where_and_by_how_much():
+    poses = _line(30, [0.5, 0.0, 0.6], [1.2, 0.0, 0.6])
+    with pytest.raises(pa10.PathUnresolved, match="out of reach") as caught:
+        pa10.resolve_path(poses)
+    distance = pa10.inverse_batch(poses, 0.0).distance
+    assert caught.value.index == np.argmax(distance > 0.0)
+    assert f"{distance[caught.value.index]:.3g} m" in str(caught.value)
+
+
+def test_a_path_beyond_the_limits_tells_where():
+    poses = _line(20, [0.5, 0.0, 0.6], [0.5, 0.3, 0.6])
+    lower, upper = (end.copy() for end in pa10.joint_limits())
+    upper[3] = 1.9
+    lower[3] = -1.9
+    with pytest.raises(pa10.PathUnresolved, match="cannot be had: E1 would be at") as caught:
+        pa10.resolve_path(poses, limits=(lower, upper))
+    elbow = np.abs(pa10.inverse_batch(poses, 0.0, redundant="s3").q[:, 0, 3])
+    assert caught.value.index == np.argmax(elbow > 1.9)
+
+
+def test_a_jump_in_the_path_is_told():
+    poses = np.concatenate([_circle(10), _poses([[-0.5, 0.1, 0.6]], np.diag([1.0, -1.0, -1.0]))])
+    with pytest.raises(pa10.PathUnresolved, match="largest_step") as caught:
+        pa10.resolve_path(poses)
+    assert caught.value.index == 10
+
+
+def test_a_hand_that_turns_on_and_on_winds_up():
+    turns = np.linspace(0.0, 6.0 * np.pi, 120)
+    poses = _poses(np.tile([0.5, 0.0, 0.6], (120, 1)))
+    c, s, zero, one = np.cos(turns), np.sin(turns), np.zeros(120), np.ones(120)
+    spin = np.stack([c, -s, zero, s, c, zero, zero, zero, one], axis=1).reshape(-1, 3, 3)
+    poses[:, :3, :3] = FORWARD @ spin
+    with pytest.raises(pa10.PathUnresolved, match="w2 winds up"):
+        pa10.resolve_path(poses)
+
+
+@pytest.mark.parametrize(
+    ("poses", "keywords", "text"),
+    [
+        (np.eye(4), {}, "poses \\(N, 4, 4\\)"),
+        (np.zeros((0, 4, 4)), {}, "one at least"),
+        (np.zeros((3, 4, 4)), {}, "no pose"),
+        (_circle(5), {"start": np.zeros(7)}, "not at the first pose"),
+        (_circle(5), {"lengths": "XY"}, "Known"),
+        (_circle(5), {"redundant": "e2"}, "'s1' or 's3'"),
+        (_circle(5), {"limits": (np.zeros(7), np.zeros(7))}, "margins apart"),
+        (_circle(5), {"lengths": pa10.LENGTHS["CE"]}, "give `limits`"),
+        (np.where(np.arange(5)[:, None, None] == 2, np.nan, _circle(5)), {}, "nan"),
+    ],
+)
+def test_bad_arguments_are_refused(poses, keywords, text):
+    with pytest.raises(InputError, match=text):
+        pa10.resolve_path(poses, **keywords)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pose servo: twists between poses, velocities of wrist and hand, singular poses, self-motion, reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.pose_servo import PoseServo
+from ada_controllers.poses import inverse, moved, pose_of, twist_between, twist_matrix, way_and_turn, wrench_matrix
+from ada_controllers.serial_arm import Reach, SerialArm, last_link
+from ada_dynamics.errors import InputError
+
+START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])
+NO_SPEED = np.zeros(7)
+
+
+@pytest.fixture(scope="module")
+def pa10() -> ada.Model:
+    return ada.load("pa10")
+
+
+@pytest.fixture(scope="module")
+def dynamics(pa10: ada.Model) -> ada.Dynamics:
+    return ada.Dynamics(pa10)
+
+
+def hat(x: np.ndarray) -> np.ndarray:
+    vx, vy, vz, wx, wy, wz = x
+    return np.array([[0, -wz, wy, vx], [wz, 0, -wx, vy], [-wy, wx, 0, vz], [0, 0, 0, 0]], dtype=float)
+
+
+def servo(model: ada.Model, **values: Any) -> PoseServo:
+    made = make("pose_servo", model, values)
+    assert isinstance(made, PoseServo)
+    return made
+
+
+def follow(
+    controller: Any, q: np.ndarray, reference: Any, steps: int, period: float = 2e-3
+) -> tuple[np.ndarray, np.ndarray]:
+    """The joints of a robot that does at once what it is told, at all times, and the commanded velocities."""
+    q = q.copy()
+    controller.reset(State(q, np.zeros(controller.model.nv)), 0.0)
+    rows, told = [q.copy()], []
+    for i in range(steps):
+        wanted = reference(i * period) if callable(reference) else reference
+        command = controller.update(State(q, np.zeros(controller.model.nv)), wanted, i * period)
+        q[controller.q_index] += period * command.velocity
+        rows.append(q.copy())
+        told.append(command.velocity)
+    return np.array(rows), np.array(told)
+
+
+# --- poses ------------------------------------------------------------------------------------------------------------
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-5, 1e-3, 0.5, 3.1]))
+def test_the_twist_between_poses_is_the_matrix_logarithm(seed: int, angle: float) -> None:
+    linalg = pytest.importorskip("scipy.linalg")
+    rng = np.random.default_rng(seed)
+    axis = rng.normal(size=3)
+    x = np.concatenate([rng.normal(size=3), angle * axis / np.linalg.norm(axis)])
+    pose = pose_of(rng.normal(size=3), rng.normal(size=3))
+    target = pose @ linalg.expm(hat(x))
+    assert twist_between(pose, target) == pytest.approx(x, abs=1e-12)
+    assert moved(pose, x) == pytest.approx(target, abs=1e-12)
+    assert way_and_turn(pose, target)[:3] == pytest.approx((inverse(pose) @ target)[:3, 3], abs=1e-13)
+
+
+def test_half_turns_have_a_twist() -> None:
+    for axis in np.vstack([np.eye(3), [[0.6, 0.0, 0.8], [0.6, -0.64, 0.48]]]):
+        target = np.eye(4)
+        target[:3, :3] = 2.0 * np.outer(axis, axis) - np.eye(3)
+        turn = twist_between(np.eye(4), target)[3:]
+        assert np.abs(turn) == pytest.approx(np.pi * np.abs(axis), abs=1e-7)
+
+
+def test_twists_and_wrenches_of_another_frame_keep_their_power() -> None:
+    rng = np.random.default_rng(3)
+    pose, twist, wrench = pose_of(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=6), rng.normal(size=6)
+    here = twist_matrix(pose) @ twist
+    assert hat(here) == pytest.approx(pose @ hat(twist) @ inverse(pose), abs=1e-12)
+    assert here @ (wrench_matrix(pose) @ wrench) == pytest.approx(twist @ wrench)
+
+
+# --- the law ----------------------------------------------------------------------------------------------------------
+def test_errors_die_out_as_the_gain_says(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    controller = servo(pa10, gain=4.0)
+    target = moved(dynamics.pose("flange", START), np.array([0.05, -0.04, -0.1, 0.2, -0.3, 0.1]))
+    rows, _ = follow(controller, START, PoseReference(target), 400, 5e-4)
+    first = twist_between(dynamics.pose("flange", rows[0]), target)
+    for i in (100, 200, 400):
+        # e' = -P e: what a step of 0.5 ms leaves of it is of the order P² dt t / 2
+        assert twist_between(dynamics.pose("flange", rows[i]), target) == pytest.approx(
+            first * np.exp(-4.0 * i * 5e-4), abs=1e-3
+        )
+
+
+def test_the_arm_moves_alike_whichever_of_its_frames_is_controlled(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """Yamada, sec. 4.2.4: errors of the hand become those of the wrist by ʰH_w2; exact for the logarithm only."""
+    hand = pose_of([0.05, -0.02, 0.15], [0.3, 0.2, -0.5])
+    target = moved(dynamics.pose("link_7", START), np.array([0.05, -0.04, -0.1, 0.4, -0.3, 0.5]))
+    wrist, _ = follow(servo(pa10, link="link_7"), START, PoseReference(target), 500)
+    tool = {"tool_xyz": [0.05, -0.02, 0.15], "tool_rpy": [0.3, 0.2, -0.5]}
+    of_hand, _ = follow(servo(pa10, link="link_7", **tool), START, PoseReference(target @ hand), 500)
+    seen = np.array([dynamics.pose("link_7", q) for q in wrist[::20]])
+    # the hand is the same; the joints differ by which self-motion is least, so poses are compared
+    assert np.array([dynamics.pose("link_7", q) for q in of_hand[::20]]) == pytest.approx(seen, abs=2e-4)
+    straight, _ = follow(servo(pa10, link="link_7", path="straight"), START, PoseReference(target), 500)
+    assert np.abs(np.array([dynamics.pose("link_7", q) for q in straight[::20]]) - seen).max() > 5e-3
+
+
+def test_straight_paths_are_straight(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    target = moved(dynamics.pose("flange", START), np.array([0.1, -0.05, -0.15, 0.8, -0.3, 0.5]))
+    rows, _ = follow(servo(pa10, path="straight"), START, PoseReference(target), 1000, 1e-3)
+    places = np.array([dynamics.pose("flange", q)[:3, 3] for q in rows])
+    way = target[:3, 3] - places[0]
+    off = np.linalg.norm(np.cross(places - places[0], way / np.linalg.norm(way)), axis=1)
+    assert off.max() < 1e-4
+
+
+def test_away_from_singular_poses_it_is_the_pseudoinverse(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    controller = servo(pa10)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        q = START + rng.uniform(-0.2, 0.2, 7)
+        controller.reset(State(q, NO_SPEED), 0.0)
+        twist = 0.05 * rng.normal(size=6)
+        told = controller.update(State(q, NO_SPEED), PoseReference(dynamics.pose("flange", q), twist), 0.001)
+        J = dynamics.jacobian("flange", q)
+        # the least joint speeds, whatever an angle counts as
+        assert told.velocity == pytest.approx(np.linalg.pinv(J) @ twist, abs=1e-12)
+
+
+def test_a_moving_target_is_followed_without_lag(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    centre = dynamics.pose("flange", START)
+
+    def circle(t: float) -> PoseReference:
+        pose, r, w = centre.copy(), 0.05, 1.5
+        pose[:3, 3] += [r * np.sin(w * t), r * (np.cos(w * t) - 1.0), 0.0]
+        return PoseReference(pose, np.array([r * w * np.cos(w * t), -r * w * np.sin(w * t), 0.0, 0.0, 0.0, 0.0]))
+
+    rows, _ = follow(servo(pa10), START, circle, 1200, 1e-3)
+    off = [np.linalg.norm(dynamics.pose("flange", rows[i])[:3, 3] - circle(i * 1e-3).pose[:3, 3]) for i in (500, 1200)]
+    assert max(off) < 0.05 * 1.5**2 * 1e-3 / 5.0  # r w² dt / 2, held down by the gain
+
+
+def test_singular_poses_are_passed_with_bounded_speeds(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    """The arm is pulled out until it is straight, past its reach, and comes back."""
+    start = np.array([0.0, 0.5, 0.0, 0.8, 0.0, 0.5, 0.0])
+    begin = dynamics.pose("flange", start)
+    controller = servo(pa10, unreachable="approach", gain=2.0)
+
+    def out_and_back(t: float) -> PoseReference:
+        pose = begin.copy()
+        pose[:3, 3] += 0.15 * (1.0 - np.cos(np.pi * min(t, 8.0) / 4.0)) * np.array([0.8, 0.0, 0.6])
+        return PoseReference(pose)
+
+    rows, told = follow(controller, start, out_and_back, 2500, 4e-3)
+    stretched = min(abs(row[3]) for row in rows)
+    assert stretched < 0.05  # E1: straight
+    # |J*| <= 1 / (2 λ), λ = 0.05 m, and a wanted twist of at most 2 x .3 m
+    assert np.abs(told).max() <= 2.0 * 0.3 / (2.0 * 0.05)
+    assert dynamics.pose("flange", rows[-1])[:3, 3] == pytest.approx(begin[:3, 3], abs=1e-3)
+
+
+def test_speed_limits_slow_all_joints_down_and_keep_the_direction(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    controller = servo(pa10, gain=50.0)
+    target = moved(dynamics.pose("flange", START), np.array([0.1, 0.0, -0.1, 0.3, 0.0, 0.0]))
+    controller.reset(State(START, NO_SPEED), 0.0)
+    told = controller.update(State(START, NO_SPEED), PoseReference(target), 0.001)
+    limits = np.array([limit.velocity for limit in controller.limits])
+    assert np.max(np.abs(told.velocity) / limits) == pytest.approx(1.0, rel=1e-9)
+    got = dynamics.jacobian("flange", START, "local") @ told.velocity
+    error = controller.signals()["error"]
+    assert got == pytest.approx(50.0 * float(controller.signals()["scale"][0]) * error, rel=1e-9)
+    slow = servo(pa10, gain=50.0, linear_speed=0.02)
+    slow.reset(State(START, NO_SPEED), 0.0)
+    told = slow.update(State(START, NO_SPEED), PoseReference(target), 0.001)
+    assert np.linalg.norm(dynamics.jacobian("flange", START)[:3] @ told.velocity) == pytest.approx(0.02)
+
+
+def test_a_joint_at_its_end_is_held_and_the_others_go_on(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    start = START.copy()
+    start[1:3] = pa10.upper[1] - 0.01, 0.9  # S2 nearly at its end, and the hand shall go down
+    target = dynamics.pose("flange", start).copy()
+    target[:3, 3] += [0.0, 0.0, -0.1]
+    controller = servo(pa10, unreachable="approach")
+    rows, _ = follow(controller, start, PoseReference(target), 1000, 5e-3)
+    assert (rows <= pa10.upper + 1e-12).all() and (rows >= pa10.lower - 1e-12).all()
+    assert controller.saturations == 0
+    assert rows[:, 1].max() > pa10.upper[1] - 1e-3
+    assert dynamics.pose("flange", rows[-1]) == pytest.approx(target, abs=1e-4)
+
+
+# --- self-motion ------------------------------------------------------------------------------------------------------
+def test_the_elbow_moves_and_the_hand_does_not(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    controller = servo(pa10, null_space="posture", posture_joints=["s3"], null_gain=1.0, gain=20.0)
+    hand, elbow = dynamics.pose("flange", START), dynamics.pose("link_4", START)[:3, 3]
+    posture = START.copy()
+    posture[2] = 0.9
+    controller.reset(State(START, NO_SPEED), 0.0)
+    controller.update(State(START, NO_SPEED), JointReference(posture), 0.0)
+    rows, _ = follow(controller, START, None, 1600, 5e-3)
+    assert rows[-1, 2] == pytest.approx(0.9, abs=2e-3)
+    assert np.linalg.norm(dynamics.pose("link_4", rows[-1])[:3, 3] - elbow) > 0.1
+    away = [np.abs(dynamics.pose("flange", q) - hand).max() for q in rows[::50]]
+    assert max(away) < 5e-4
+
+
+def test_middle_leads_joints_away_from_their_ends(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    start = np.array([2.0, 0.9, -2.0, 1.5, 1.0, 0.7, -0.4])
+    controller = servo(pa10, null_space="middle", null_gain=2.0, gain=20.0)
+    rows, _ = follow(controller, start, None, 1600, 5e-3)
+    half = 0.5 * (pa10.upper - pa10.lower)
+    cost = np.sum((rows / half) ** 2, axis=1)
+    assert cost[-1] < 0.9 * cost[0]
+    J = dynamics.jacobian("flange", rows[-1])
+    null = np.linalg.svd(J)[2][-1]
+    assert abs(null @ (rows[-1] / half**2)) < 1e-2 * np.linalg.norm(rows[-1] / half**2)  # as good as it gets
+    assert dynamics.pose("flange", rows[-1]) == pytest.approx(dynamics.pose("flange", start), abs=2e-4)
+
+
+# --- reach ------------------------------------------------------------------------------------------------------------
+def test_the_reach_of_the_pa10_is_the_sum_of_its_arms(pa10: ada.Model) -> None:
+    """Yamada, eq. 24: (L_s - L_e)² <= |p|² <= (L_s + L_e)², from S2 to W1."""
+    reach = servo(pa10)._reach
+    assert (reach.shortest, reach.longest) == pytest.approx((0.480 - 0.450, 0.480 + 0.450), abs=1e-12)
+    assert reach.shoulder == pytest.approx([0.0, 0.0, 0.317], abs=1e-12)
+    assert reach.wrist == pytest.approx([0.0, 0.0, -0.07], abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "tool"), [("pa10", [0.0, 0.1, 0.2]), ("planar_7r", [0.0] * 3), ("khr1", [0.0] * 3)])
+def test_no_pose_that_a_robot_can_have_is_out_of_its_reach(name: str, tool: list[float]) -> None:
+    model = ada.load(name)
+    arm = SerialArm(model, ada.Dynamics(model), last_link(model), pose_of(tool, [0.1, 0.2, 0.3]))
+    reach, rng = Reach(arm, model), np.random.default_rng(1)
+    for _ in range(200):
+        assert reach.beyond(arm.pose(model.random_state(rng)[0])) < 1e-9
+
+
+def test_targets_out_of_reach_are_refused_with_the_distance(pa10: ada.Model) -> None:
+    controller = servo(pa10)
+    controller.reset(State(START, NO_SPEED), 0.0)
+    kept = controller.reference
+    for away, beyond in ((1.25, 0.25), (0.01, 0.02)):
+        target = np.eye(4)  # the wrist is 0.07 m below the flange
+        target[:3, 3] = [away if away > 1.0 else 0.0, 0.0, 0.317 + 0.07 + (0.0 if away > 1.0 else away)]
+        wanted = beyond if away < 1.0 else away - 0.93
+        with pytest.raises(ReferenceRefused, match=f"{wanted:.4g} m out of reach"):
+            controller.update(State(START, NO_SPEED), PoseReference(target), 0.001)
+        assert controller.reference is kept
+
+
+def test_targets_out_of_reach_are_approached_where_that_is_wanted(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    controller = servo(pa10, unreachable="approach", gain=3.0)
+    target = np.eye(4)
+    target[:3, :3] = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    target[:3, 3] = [1.2, 0.0, 0.317]
+    rows, _ = follow(controller, np.array([0.1, 1.2, 0.1, 0.5, 0.1, -0.2, 0.0]), PoseReference(target), 6000)
+    assert rows[-1, 3] == pytest.approx(0.0, abs=0.03)  # straight
+    error = controller.signals()["distance"]
+    assert error[0] == pytest.approx(1.2 - 0.93 - 0.07, abs=1e-3)
+    assert error[1] < 2e-3
+
+
+# --- other robots, simulation -----------------------------------------------------------------------------------------
+def test_hands_of_robots_that_float_go_to_places_in_the_frame_of_their_base() -> None:
+    model = ada.load("hoap2")
+    dynamics, q = ada.Dynamics(model), model.neutral()
+    controller = servo(model, link="left_hand")
+    q[:7] = [0.3, -0.2, 0.5, *np.array([0.1, 0.2, -0.3, 0.9]) / np.linalg.norm([0.1, 0.2, -0.3, 0.9])]
+    q[controller.q_index] += 0.3 * np.where(controller._upper > 0.5, 1.0, -1.0)
+    goal = q.copy()
+    goal[controller.q_index] *= 1.4
+    there = inverse(dynamics.pose(model.root, q)) @ dynamics.pose(controller.arm.link, goal)
+    rows, _ = follow(controller, q, PoseReference(there), 3000)
+    found = inverse(dynamics.pose(model.root, q)) @ dynamics.pose(controller.arm.link, rows[-1])
+    assert found == pytest.approx(there, abs=1e-4)
+    assert (rows[:, :7] == q[:7]).all()
+
+
+def test_planar_arms_do_what_they_can() -> None:
+    model = ada.load("planar_3r")
+    dynamics, q = ada.Dynamics(model), np.array([0.3, 0.5, 0.7])
+    controller = servo(model, link=model.link_names[-1])
+    goal = np.array([0.4, 0.3, 0.85])
+    rows, _ = follow(controller, q, PoseReference(dynamics.pose(model.link_names[-1], goal)), 2000)
+    assert rows[-1] == pytest.approx(goal, abs=1e-5)
+
+
+def test_a_simulated_arm_with_servos_goes_to_its_target(pa10: ada.Model, dynamics: ada.Dynamics) -> None:
+    target = moved(dynamics.pose("flange", START), np.array([0.05, -0.04, -0.1, 0.2, -0.1, 0.1]))
+    loop = InSimulation(servo(pa10), PoseReference(target), period=2e-3)
+    log = loop.simulation(pa10, START, step=2e-3).run(3.0)
+    # the servos bend under gravity; the loop around them takes that away
+    assert dynamics.pose("flange", log.q[-1]) == pytest.approx(target, abs=1e-4)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"link": "hand"}, "no link is named 'hand'"),
+        ({"tool_xyz": [0.0, 1.0]}, "tool_xyz"),
+        ({"gain": -1.0}, "gain"),
+        ({"null_space": "elbow"}, "null_space"),
+        ({"null_space": "posture", "posture": [0.0, 1.0]}, "posture has 2 numbers"),
+        ({"null_space": "posture", "posture_joints": ["elbow"]}, "no joint of the arm is named 'elbow'"),
+        ({"link": "base_link"}, "nothing to command"),
+    ],
+)
+def test_settings_that_are_not_allowed_are_refused(pa10: ada.Model, values: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        servo(pa10, **values)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("four_bar", "in loop"), ("delta", "no motor of its own")])
+def test_links_that_motors_alone_do_not_move_are_refused(name: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        servo(ada.load(name))
+
+
+def test_a_posture_without_its_setting_is_refused(pa10: ada.Model) -> None:
+    controller = servo(pa10)
+    controller.reset(State(START, NO_SPEED), 0.0)
+    with pytest.raises(ReferenceRefused, match="null_space is 'none'"):
+        controller.update(State(START, NO_SPEED), JointReference(START), 0.0)

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reaction null space: coupling inertia against pinocchio, its null space against SVD, bases and feet that feel nothing."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_controllers import JointReference, State, make
+from ada_controllers.ankle_hip_model import AnkleHipModel
+from ada_controllers.coupling import COMPONENTS, SupportCoupling
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.null_space import row_space
+from ada_controllers.reaction_null_space import ReactionNullSpace
+from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import with_loops
+from ada_dynamics.model.edit.poses import link_poses
+
+Array = NDArray[np.float64]
+
+CASES = (("space_robot_a", "base"), ("space_robot_a", "link_3"), ("hoap2_10dof", "right_sole"), ("pa10", ""))
+
+
+@lru_cache(maxsize=8)
+def loaded(name: str) -> tuple[ada.Model, ada.Dynamics]:
+    model = ada.load(name)
+    return model, ada.Dynamics(model)
+
+
+@lru_cache(maxsize=16)
+def coupling(name: str, support: str) -> SupportCoupling:
+    return SupportCoupling(loaded(name)[0], support)
+
+
+def at_rest(dynamics: ada.Dynamics, found: SupportCoupling, q: Array, rates: Array) -> Array:
+    """The velocity of the model in which the joints have these rates and the support rests."""
+    if not found.is_floating:
+        return rates
+    J = dynamics.jacobian(found.support, q)
+    return np.concatenate([-np.linalg.solve(J[:, :6], J[:, 6:] @ rates), rates])
+
+
+def about_support(pose: Array, com: Array, momentum: Array) -> Array:
+    """Momentum about the centre of mass in the world's axes, about the support in its own."""
+    R, at = pose[:3, :3], pose[:3, 3]
+    angular = momentum[3:] + np.cross(com - at, momentum[:3])
+    return np.concatenate([R.T @ momentum[:3], R.T @ angular])
+
+
+# --- eqs. 6.1-6.4 ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "support"), CASES)
+def test_coupling_inertia_is_pinocchios_momentum_about_the_support_at_rest(name: str, support: str) -> None:
+    pin = pytest.importorskip("pinocchio")
+    model, dynamics = loaded(name)
+    found, other = coupling(name, support), PinocchioModel(model)
+    data = other.model.createData()
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        q, _ = model.random_state(rng)
+        rates = rng.normal(size=found.count)
+        v = at_rest(dynamics, found, q, rates)
+        h = pin.computeCentroidalMomentum(other.model, data, other.own_position(q), other.own_velocity(v))
+        wanted = about_support(dynamics.pose(found.support, q), data.com[0], np.array(h))
+        assert found.matrix(q) @ rates == pytest.approx(wanted, rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize(("name", "support"), CASES)
+def test_bias_is_the_rate_of_the_coupling_inertia_times_the_joint_rates(name: str, support: str) -> None:
+    model, dynamics = loaded(name)
+    found, rng = coupling(name, support), np.random.default_rng(2)
+    q, _ = model.random_state(rng)
+    rates = rng.normal(size=found.count)
+    v, h = at_rest(dynamics, found, q, rates), 1e-5
+    ahead, behind = found.matrix(model.integrate(q, v, h)), found.matrix(model.integrate(q, v, -h))
+    scale = np.abs(found.bias(q, v)).max()
+    assert found.bias(q, v) == pytest.approx((ahead - behind) @ rates / (2.0 * h), abs=1e-7 * scale)
+
+
+def test_inertia_of_the_whole_robot_is_that_of_its_mass_matrix() -> None:
+    model, dynamics = loaded("hoap2_10dof")
+    q, _ = model.random_state(np.random.default_rng(3))
+    assert coupling("hoap2_10dof", "waist").support_inertia(q) == pytest.approx(
+        dynamics.mass_matrix(q)[:6, :6], abs=1e-12
+    )
+    assert coupling("hoap2_10dof", "waist").matrix(q) == pytest.approx(dynamics.mass_matrix(q)[:6, 6:], abs=1e-12)
+
+
+# --- eqs. 6.8, 6.9 --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "support"), CASES)
+def test_projected_velocities_have_no_momentum_and_are_the_nearest_such(name: str, support: str) -> None:
+    model, _ = loaded(name)
+    found, rng = coupling(name, support), np.random.default_rng(4)
+    for _ in range(5):
+        q, _ = model.random_state(rng)
+        b = rng.normal(size=found.count)
+        M = found.matrix(q)
+        x = found.projected(q, b)
+        assert np.abs(M @ x).max() < 1e-13 * np.abs(M).max() * max(1.0, np.abs(b).max())
+        U, s, Vt = np.linalg.svd(M)
+        rank = int(np.sum(s > 1e-9 * s[0]))
+        assert found.rank(q) == rank
+        N = Vt[rank:].T
+        assert x == pytest.approx(N @ N.T @ b, abs=1e-9)
+
+
+def test_only_named_components_are_kept() -> None:
+    model, _ = loaded("hoap2_10dof")
+    found, rng = coupling("hoap2_10dof", "right_sole"), np.random.default_rng(5)
+    q, _ = model.random_state(rng)
+    momentum = found.matrix(q) @ found.projected(q, rng.normal(size=10), ("fx", "nz"))
+    assert np.abs(momentum[[0, 5]]).max() < 1e-14
+    assert np.abs(momentum[[1, 2, 3, 4]]).min() > 1e-6
+    assert found.rank(q, ("fx", "nz")) == 2
+
+
+def test_rank_falls_where_an_arm_is_stretched() -> None:
+    """In one line no joint can move mass along it: of x, y and the turn two are left."""
+    model, _ = loaded("space_robot_a")
+    found, q = coupling("space_robot_a", "base"), loaded("space_robot_a")[0].neutral()
+    assert found.rank(q) == 2
+    q[7:] = 0.5, -1.0, 1.0, -0.5
+    assert found.rank(q) == 3
+
+
+def test_dependent_rows_and_rows_of_zeros_do_not_count() -> None:
+    rng = np.random.default_rng(6)
+    A = rng.normal(size=(5, 7))
+    A[2], A[4] = A[0] - 3.0 * A[1], 0.0
+    space = row_space(A.tolist(), 1e-9)
+    assert [space.rank, *space.kept] == [3.0, 1.0, 1.0, 0.0, 1.0, 0.0]
+    b = A @ rng.normal(size=7)
+    assert space.least(b.tolist()) == pytest.approx(np.linalg.pinv(A) @ b, abs=1e-12)
+    x = rng.normal(size=7)
+    assert space.inside(x.tolist()) == pytest.approx(x - np.linalg.pinv(A) @ A @ x, abs=1e-12)
+
+
+# --- fig. 6.7, eqs. 6.10-6.12 ---------------------------------------------------------------------------------------
+FIG_6_7 = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)
+
+
+def model_of_fig_6_7() -> ada.Model:
+    own = FIG_6_7
+    builder = ada.Builder("fig_6_7").link("foot").link("leg", own.m1, (0, 0, own.lg1), np.eye(3) * 1e-3)
+    builder.link("hip", own.mh, (0, 0, 0), np.eye(3) * 1e-4)
+    builder.link("upper", own.m2, (0, 0, own.lg2), np.eye(3) * 1e-2)
+    builder.joint("a", "revolute", "foot", "leg", axis=(0, 1, 0))
+    builder.joint("h1", "revolute", "leg", "hip", (0, 0, own.l1), axis=(0, 0, 1))
+    builder.joint("h2", "revolute", "hip", "upper", axis=(0, 1, 0))
+    return builder.build()
+
+
+def test_closed_form_of_three_joints_is_the_general_one() -> None:
+    found = SupportCoupling(model_of_fig_6_7())
+    for q in np.random.default_rng(7).uniform(-1.2, 1.2, (10, 3)):
+        row = found.matrix(q)[0]
+        assert FIG_6_7.coupling(q.tolist()) == pytest.approx(row, abs=1e-14)
+        n1, n2 = np.array(FIG_6_7.motions(q.tolist()))
+        assert n1[1] == 0.0
+        assert n2[2] == 0.0
+        assert abs(row @ n1) < 1e-14
+        assert abs(row @ n2) < 1e-14
+        kept = found.projected(q, n1, ("fx",))
+        assert kept == pytest.approx(n1, abs=1e-12)
+        assert FIG_6_7.ankle_per_hip(q.tolist()) == pytest.approx(n1[0] / n1[2])
+
+
+def test_last_term_of_the_printed_n31_lacks_a_factor_and_has_a_sine_for_a_cosine() -> None:
+    """With h1 = 0 the model is a double pendulum: x = l1 S_a + lg2 S_(a+h2), and n31 its momentum per ȧ."""
+    a, h2, own = 0.4, 0.7, FIG_6_7
+    upper = own.m2 * own.lg2
+    pendulum = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * np.cos(a) + upper * np.cos(a + h2)
+    printed = (own.m1 * own.lg1 + (own.mh + own.m2) * own.l1) * np.cos(a) + upper * np.cos(a) * np.cos(h2)
+    assert FIG_6_7.motions((a, 0.0, h2))[0][2] == pytest.approx(pendulum, rel=1e-14)
+    assert abs(printed - pendulum) > 0.1 * upper  # - S_a S_h1 S_h2 adds nothing where S_h1 = 0
+
+
+# --- the controller -------------------------------------------------------------------------------------------------
+def moving_arm(name: str, settings: dict[str, Any]) -> tuple[ada.Model, ReactionNullSpace, State, JointReference]:
+    model, _ = loaded(name)
+    rng = np.random.default_rng(8)
+    q = model.neutral()
+    q[7:] = rng.uniform(-1.0, 1.0, model.nq - 7)
+    controller = ReactionNullSpace(model, settings)
+    rates = coupling(name, "base").projected(q, rng.normal(size=model.nv - 6))
+    state = State(q, np.concatenate([np.zeros(6), rates]))
+    controller.reset(state, 0.0)
+    return model, controller, state, JointReference(rng.uniform(-1.0, 1.0, model.nv - 6))
+
+
+@pytest.mark.parametrize("name", ["space_robot_a", "space_robot_b"])
+def test_a_free_flying_base_is_not_accelerated(name: str) -> None:
+    _, controller, state, goal = moving_arm(name, {})
+    effort = controller.update(state, goal, 0.001).effort
+    a = loaded(name)[1].forward(state.q, state.v, np.concatenate([np.zeros(6), effort]))
+    M = loaded(name)[1].mass_matrix(state.q)
+    moved = np.abs(M[:6, 6:]) @ np.abs(a[6:])  # momentum per time that the joints move to and fro
+    assert np.abs(M[:6, :6] @ a[:6]).max() < 1e-9 * moved.max()
+    assert np.abs(a[6:]).max() > 0.1
+    assert np.abs(controller.signals()["reaction"]).max() < 1e-9 * moved.max()
+    assert controller.signals()["rank"] == [3.0]
+
+
+def test_only_the_attitude_of_a_free_base_may_be_kept() -> None:
+    _, controller, state, goal = moving_arm("space_robot_a", {"preserved": ["nx", "ny", "nz"]})
+    effort = controller.update(state, goal, 0.001).effort
+    a = loaded("space_robot_a")[1].forward(state.q, state.v, np.concatenate([np.zeros(6), effort]))
+    assert np.abs(a[3:6]).max() < 1e-12
+    assert np.abs(a[:3]).max() > 1e-3
+
+
+def test_the_base_stays_where_it_is_while_the_arm_moves() -> None:
+    model, _ = loaded("space_robot_b")
+    q = model.neutral()
+    q[7:] = np.radians([45.0, -90.0, 90.0, -45.0])
+    controller = ReactionNullSpace(model, {"stiffness": [9.0], "damping": [6.0]})
+    controller.reset(State(q, np.zeros(model.nv)), 0.0)
+    goal = JointReference(np.radians([105.0, -170.0, 30.0, 45.0]))
+    log = ada.Simulation(model, q, controller=controller.continuous(goal), step=2e-3).run(2.0)
+    assert np.abs(log.q[-1, 7:] - q[7:]).max() > 1.0
+    assert np.abs(log.q[:, :6] - q[:6]).max() < 1e-12
+
+
+def test_a_foot_on_the_ground_carries_nothing_but_weight() -> None:
+    """The same robot with its foot fixed by a loop: its joints move as told, and the loop's wrench is that of rest."""
+    model, _ = loaded("hoap2_10dof")
+    q = model.neutral()
+    q[7:] = np.random.default_rng(9).uniform(-0.3, 0.3, 10)
+    R, p = link_poses(model, q)["right_sole"]
+    rpy = [np.arctan2(R[2, 1], R[2, 2]), -np.arcsin(R[2, 0]), np.arctan2(R[1, 0], R[0, 0])]
+    foot = {"name": "foot", "type": "fixed", "parent": {"link": "world", "xyz": p.tolist(), "rpy": rpy}}
+    closed = with_loops(model, {"loops": [{**foot, "child": {"link": "right_sole"}}]})
+    dynamics = ada.Dynamics(closed, pose=q)
+    found = coupling("hoap2_10dof", "right_sole")
+    v = at_rest(loaded("hoap2_10dof")[1], found, q, found.projected(q, np.random.default_rng(10).normal(size=10)))
+    controller = make("reaction_null_space", model, {"support": "right_sole", "stiffness": [4.0], "damping": [4.0]})
+    controller.reset(State(q, v), 0.0)
+    effort = controller.update(State(q, v), JointReference(np.zeros(10)), 0.001).effort
+    assert effort is not None
+    assert not controller.saturated
+    tau = np.concatenate([np.zeros(6), effort])
+    wrench = dynamics.joint_wrenches(q, v, tau)["foot"]
+    weight = model.total_mass * 9.81
+    arm = dynamics.com(q) - p
+    at_rest_wrench = np.concatenate([R.T @ [0, 0, weight], R.T @ np.cross(arm, [0, 0, weight])])
+    assert wrench == pytest.approx(at_rest_wrench, abs=1e-9 * weight)
+    assert np.abs(dynamics.forward(q, v, tau)[6:]).max() > 0.1
+
+
+def test_a_mechanism_with_loops_keeps_its_centre_of_mass_over_the_feet() -> None:
+    model, dynamics = loaded("hoap2_standing")
+    goal, _ = dynamics.project(
+        np.array([-0.25 if name in ("joint_1", "joint_6") else 0.0 for name in model.joint_names]), np.zeros(10)
+    )
+    controller = ReactionNullSpace(model, {"preserved": ["fx", "fy"], "stiffness": [25.0], "damping": [10.0]})
+    loop = InSimulation(controller, JointReference(goal[controller.q_index]))
+    log = loop.simulation(model, np.zeros(10), step=2e-3).run(1.5)
+    assert log.q[-1, model.q_index("joint_1")][0] == pytest.approx(-0.25, abs=0.01)
+    assert np.abs(log.com[:, :2] - log.com[0, :2]).max() < 1e-4  # efforts that hold for 1 ms
+    assert loop.signals["rank"][-1] == [2.0]
+
+
+def test_weights_decide_which_joints_give_way() -> None:
+    """Least (a - w)ᵀ W (a - w) with M a + b = 0: a = w - W⁻¹ Mᵀ (M W⁻¹ Mᵀ)⁺ (M w + b)."""
+    weights = np.array([50.0, 1.0, 3.0, 0.2])
+    _, controller, state, goal = moving_arm("space_robot_a", {"weights": weights.tolist(), "momentum_gain": 0.0})
+    effort = controller.update(state, goal, 0.001).effort
+    a = loaded("space_robot_a")[1].forward(state.q, state.v, np.concatenate([np.zeros(6), effort]))
+    found = coupling("space_robot_a", "base")
+    wanted = 25.0 * (goal.position - state.q[7:]) - 10.0 * state.v[6:]
+    M, b = found.matrix(state.q), found.bias(state.q, state.v)
+    eased = M / weights
+    nearest = wanted - eased.T @ np.linalg.pinv(eased @ M.T, rcond=1e-9) @ (M @ wanted + b)
+    assert a[6:] == pytest.approx(nearest, abs=1e-9 * np.abs(wanted).max())
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "settings", "named"),
+    [
+        ("pa10", {"support": "link_3"}, "base of robot 'pa10' is fixed and link 'link_3' moves"),
+        ("pa10", {"support": "foot"}, "'foot'.*link|link.*'foot'"),
+        ("pa10", {"held": "no"}, "held is 'no', but the base .* is fixed"),
+        ("pa10", {"preserved": []}, "preserved is empty; name some of fx"),
+        ("pa10", {"preserved": ["fw"]}, "preserved.*'fx'"),
+        ("pa10", {"weights": [0.0]}, "weights"),
+        ("cassie_leg", {}, "needs a motor at every joint"),
+        ("floating_rod_euler", {}, "no joint with a motor"),
+    ],
+)
+def test_what_the_law_is_not_for_is_refused(name: str, settings: dict[str, Any], named: str) -> None:
+    model = ada.load(name)
+    with pytest.raises(InputError, match=named):
+        make("reaction_null_space", model, settings)
+
+
+def test_a_floating_base_held_by_a_loop_is_refused() -> None:
+    model, _ = loaded("hoap2_10dof")
+    foot = {"name": "foot", "type": "fixed", "parent": {"link": "world"}, "child": {"link": "right_sole"}}
+    with pytest.raises(InputError, match="loop 'foot' joins robot 'hoap2_10dof', whose base floats, to the world"):
+        SupportCoupling(with_loops(model, {"loops": [foot]}))
+
+
+def test_components_have_names() -> None:
+    assert coupling("pa10", "").rows(COMPONENTS) == (0, 1, 2, 3, 4, 5)
+    with pytest.raises(InputError, match="'fw'"):
+        coupling("pa10", "").rows(["fw"])

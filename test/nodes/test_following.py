@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests become references: for controllers that take targets and for those that plan paths; without ROS."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
+from ada_controllers.control_loop import ControlLoop, LoopSettings
+from ada_controllers.node.following import Following, OfferedTrajectory
+from ada_controllers.node.joint_state_reader import JointStateReader
+from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
+from ada_controllers.state_watch import Measured
+from ada_dynamics.errors import InputError
+
+MODEL = ada.load("pa10")
+BENT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
+REST = np.zeros(7)
+
+
+class Arm:
+    """An arm that is where it was told to be at once, and its requests."""
+
+    def __init__(self, name="computed_torque"):
+        self.loop = ControlLoop(make(name, MODEL), LoopSettings(blend=0.0))
+        self.time = 0.0
+        self.send()
+        self.loop.activate(self.time)
+        self.following = Following(self.loop)
+
+    def send(self, seconds=0.001):
+        self.time += seconds
+        return self.loop.step(Measured(State(BENT, REST), self.time), self.time)
+
+    @property
+    def target(self):
+        return self.loop.target
+
+
+def moving(*points, names=("s1",), **fields):
+    """A trajectory of (position, time) points."""
+    positions = [[position] * len(names) for position, _ in points]
+    return OfferedTrajectory(names, [time for _, time in points], positions, **fields)
+
+
+def test_joints_that_a_request_does_not_name_stay_where_they_are_told_to_be():
+    arm = Arm()
+    arm.following.joints(["w2", "s1"], [0.5, 0.2])
+    arm.send()
+    arm.following.joints(["s2"], [0.6], [0.1])
+    arm.send()
+    assert arm.target.position.tolist() == [0.2, 0.6, 0.0, 0.8, 0.0, 0.3, 0.5]
+    assert arm.target.velocity.tolist() == [0.0, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_trajectory_gives_a_reference_for_each_state():
+    arm = Arm()
+    arm.following.trajectory(moving((0.6, 1.0)))
+    for k in range(1, 1200):
+        arm.send()
+        wanted = min(0.1 + 0.5 * k * 1e-3, 0.6)
+        assert arm.target.position[0] == pytest.approx(wanted, abs=1e-9)
+        assert arm.target.velocity[0] == pytest.approx(0.5 if k < 1000 else 0.0, abs=1e-6) or k == 1000
+    assert arm.target.position[1:].tolist() == BENT[1:].tolist()
+    assert arm.following.progress().is_over and arm.following.is_followed
+
+
+def test_a_trajectory_that_starts_later_waits():
+    arm = Arm()
+    arm.following.trajectory(moving((0.6, 1.0), start_in=0.5))
+    arm.send()
+    assert arm.target.position[0] == pytest.approx(BENT[0])
+    arm.send(0.998)
+    assert arm.target.position[0] == pytest.approx(0.1 + 0.5 * 0.499)
+
+
+def test_a_stop_holds_the_joints_in_the_middle_of_the_way():
+    arm = Arm()
+    arm.following.trajectory(moving((0.6, 1.0)))
+    for _ in range(300):
+        arm.send()
+    arm.following.stop()
+    for _ in range(300):
+        arm.send()
+    assert arm.target.position[0] == pytest.approx(0.25, abs=2e-3)
+    arm.following.joints(["s2"], [0.6])
+    assert not arm.following.is_followed, "another request takes over"
+    assert arm.target.position[0] == pytest.approx(0.25, abs=2e-3), "from where it was told to be"
+
+
+def test_a_controller_that_plans_gets_the_whole_path():
+    arm = Arm("joint_trajectory")
+    arm.following.trajectory(moving((0.3, 1.0), (0.5, 2.0), names=("s1", "w2")))
+    path = arm.target
+    assert isinstance(path, JointPath)
+    assert path.times.tolist() == [1.0, 2.0]
+    assert path.positions[:, [0, 6]].tolist() == [[0.3, 0.3], [0.5, 0.5]]
+    assert path.positions[:, 1:6].tolist() == [BENT[1:6].tolist()] * 2
+    for _ in range(500):
+        arm.send()
+    arm.following.stop()
+    arm.send()
+    assert isinstance(arm.target, JointReference)
+
+
+def test_what_the_loop_began_anew_is_followed_no_more():
+    arm = Arm()
+    arm.following.trajectory(moving((0.6, 1.0)))
+    arm.send()
+    arm.time -= 50.0  # the clock was set back
+    arm.send()
+    assert not arm.following.is_followed
+    assert np.array_equal(arm.target.position, BENT)
+
+
+def test_with_new_settings_a_trajectory_goes_on():
+    arm = Arm()
+    arm.following.trajectory(moving((0.6, 1.0)))
+    arm.send(0.1)
+    was_followed = arm.following.is_followed
+    arm.loop.switch(make("computed_torque", MODEL, {"stiffness": [50.0]}), arm.time, keep=True)
+    arm.following.renew(keep=was_followed)
+    arm.send(0.1)
+    assert arm.target.position[0] == pytest.approx(0.2)
+    assert arm.following.is_followed
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (lambda f: f.joints(["elbow"], [0.1]), "elbow"),
+        (lambda f: f.joints(["s1", "s1"], [0.1, 0.1]), "named twice"),
+        (lambda f: f.joints(["s1"], [math.inf]), "finite"),
+        (lambda f: f.joints(["s1"], [0.1], [1.0, 2.0]), "a velocity for each or none"),
+        (lambda f: f.trajectory(moving((99.0, 1.0))), "outside of"),
+        (lambda f: f.trajectory(moving((0.2, 0.001))), "velocity limit"),
+        (lambda f: f.trajectory(moving((0.2, 1.0), names=("elbow",))), "elbow"),
+        (lambda f: f.trajectory(OfferedTrajectory((), (), ((0.1,),))), "names no joint"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_and_counted(request_, words):
+    arm = Arm()
+    before = arm.target
+    with pytest.raises(ReferenceRefused, match=words):
+        request_(arm.following)
+    assert arm.loop.refused == {"reference": 1}
+    assert arm.target is before
+
+
+def test_a_controller_without_joint_positions_takes_no_trajectory():
+    arm = Arm("gravity_compensation")
+    with pytest.raises(ReferenceRefused, match="follows no joint positions"):
+        arm.following.trajectory(moving((0.2, 1.0)))
+
+
+# --- joint states -----------------------------------------------------------------------------------------------------
+def message(names, position, velocity, effort=()):
+    return SimpleNamespace(name=names, position=position, velocity=velocity, effort=effort)
+
+
+def test_joint_states_are_read_by_name_whatever_their_order_and_whoever_else_is_there():
+    names = ["gripper", "w2", "w1", "e2", "e1", "s3", "s2", "s1"]
+    q, v, effort = JointStateReader(MODEL).read(message(names, list(range(8)), [-k for k in range(8)], [9.0] * 8))
+    assert q.tolist() == [7, 6, 5, 4, 3, 2, 1] and v.tolist() == [-7, -6, -5, -4, -3, -2, -1]
+    assert effort.tolist() == [9.0] * 7
+
+
+def test_a_robot_that_joint_states_do_not_describe_is_refused_with_the_way_out():
+    with pytest.raises(InputError, match="state_source: state"):
+        JointStateReader(ada.load("hoap2", base="floating"))
+
+
+# --- tolerances -------------------------------------------------------------------------------------------------------
+def tolerance(name, position=0.0, velocity=0.0):
+    return SimpleNamespace(name=name, position=position, velocity=velocity)
+
+
+def test_tolerances_mean_what_they_mean_to_ros2_control():
+    found = tolerances_of([tolerance("a", 0.5), tolerance("b", -1.0, 0.2)], ("a", "b", "c"), 0.1)
+    assert found == [Tolerance(0.5), Tolerance(math.inf, 0.2), Tolerance(0.1)]
+    assert tolerances_of([], ("a",), 0.0) == [Tolerance()], "0: any"
+    with pytest.raises(ReferenceRefused, match="Did you mean 'elbow'"):
+        tolerances_of([tolerance("elbov")], ("elbow",), 0.1)
+    with pytest.raises(ReferenceRefused, match="must be finite"):
+        tolerances_of([tolerance("a", math.nan)], ("a",), 0.1)
+
+
+def test_the_first_joint_beyond_its_tolerance_is_named():
+    progress = SimpleNamespace(
+        desired=JointReference(np.array([0.0, 1.0]), np.zeros(2)),
+        actual=JointReference(np.array([0.0, 1.3]), np.ones(2)),
+    )
+    assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), progress) == ""
+    assert "'b' is off by 0.3" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), progress)
+    assert "'a' is off by 1, more than 0.5 [rad/s" in first_beyond([Tolerance(1.0, 0.5)], ("a",), progress)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A person drags the target of a real arm in a real browser; robot and controller behind DDS."""
+
+import sys
+
+import numpy as np
+import pytest
+from chromium import Visit, chromium, plain_light
+
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+from rclpy.parameter import Parameter
+
+from ada_dynamics.nodes.view_node import ViewNode
+from ada_dynamics.view.browser import page, target_gizmo
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+SETUP = (sys.executable, "-m", "ada_dynamics.cli", "up", "pa10_control", "view:=false", "rviz:=false")
+HAND = "flange"
+
+
+@pytest.fixture
+def browser(tmp_path):
+    with chromium(tmp_path / "chromium") as driver:
+        yield driver
+
+
+def pixel(here, point):
+    """Where a point of the world is seen on the page."""
+    (client,) = here.page.server.get_clients().values()
+    camera = client.camera
+    forward = camera.look_at - camera.position
+    forward /= np.linalg.norm(forward)
+    right = np.cross(forward, camera.up_direction)
+    right /= np.linalg.norm(right)
+    way = np.asarray(point) - camera.position
+    depth = way @ forward
+    left, top, width, height = here.browser.execute_script(
+        "const r = document.querySelector('canvas').getBoundingClientRect();return [r.left, r.top, r.width, r.height]"
+    )
+    scale = 0.5 * height / np.tan(0.5 * camera.fov) / depth
+    x, y = way @ right * scale, way @ np.cross(right, forward) * scale
+    return round(left + 0.5 * width + x), round(top + 0.5 * height - y)
+
+
+def drag(here, begin, end):
+    from selenium.webdriver import ActionChains
+
+    mouse = ActionChains(here.browser, duration=100)
+    pointer = mouse.w3c_actions.pointer_action
+    pointer.move_to_location(*begin)
+    pointer.pause(1.0)  # it is drawn without a GPU: the arrow must notice the mouse
+    pointer.pointer_down()
+    for k in range(1, 9):
+        pointer.move_to_location(*(round(a + (b - a) * k / 8) for a, b in zip(begin, end, strict=True)))
+        pointer.pause(0.1)
+    pointer.pointer_up()
+    mouse.perform()
+
+
+def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, browser, monkeypatch):
+    monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
+    ros.start(*SETUP)
+    overrides = {"port": 0, "open_browser": False, "target_link": HAND}
+    node = ros.add(
+        ViewNode(
+            context=ros.context, parameter_overrides=[Parameter(name, value=value) for name, value in overrides.items()]
+        )
+    )
+    plain_light(node.page)
+    here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
+    here.until(lambda: node.shown.robot and node.shown.robot.gizmo.handles, "there are handles", every=0.5)
+    robot = node.shown.robot
+    here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
+    here.until(lambda: "from the target of controller_node" in here.text(), "the distance to the target is told")
+    here.keep("target-before")
+    start = np.array(robot.gizmo.handles.position)
+    R = np.array(robot.gizmo._shown[:3, :3])
+    size = target_gizmo._SIZE * robot.scene.size
+
+    def moved():
+        return float(np.linalg.norm(robot.gizmo.handles.position - start))
+
+    for axis in (*R.T, *R.T):  # an arrow may be hidden by the robot, and a browser that is busy may miss the mouse
+        middle, begin = pixel(here, start), pixel(here, start + 0.7 * size * axis)
+        drag(here, begin, tuple(2 * a - b for a, b in zip(begin, middle, strict=True)))
+        here.page._ended.wait(2.0)
+        if moved() > 0.02:
+            break
+    here.keep("target-dragged")
+    assert moved() > 0.02, "no arrow could be dragged"
+
+    def distance():
+        return np.linalg.norm(robot.scene.poses[HAND][:3, 3] - robot.gizmo.handles.position)
+
+    here.until(lambda: distance() < 2e-3, "the hand is at the target", every=0.5)
+    assert np.linalg.norm(robot.scene.poses[HAND][:3, 3] - start) > 0.02
+    here.keep("target-reached")
+    assert node.failure is None
+    here.leave()

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target of a controller on the page, seen from the server; robot and controller are stand-ins without ROS."""
+
+import time
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model.writers import render
+from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.view.browser import command_sliders, joint_targets, target_gizmo
+from ada_dynamics.view.browser.follower import TargetPose
+from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.remote import RemotePage
+from ada_dynamics.view.browser.seen import SeenState
+from ada_dynamics.view.browser.target_gizmo import TargetGizmo
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+import gizmo_drag
+from gizmo_drag import placed
+
+
+class Controller:
+    """A follower that keeps what it is asked for."""
+
+    name, link, is_there = "boss", "hand", True
+
+    def __init__(self):
+        self.pose, self.joints, self.asked = None, None, []
+
+    def target_pose(self):
+        return self.pose
+
+    def target_joints(self):
+        return self.joints
+
+    def follow_pose(self, target):
+        self.asked.append(target)
+
+    def follow_joints(self, positions):
+        self.asked.append(positions)
+
+
+@pytest.fixture
+def page():
+    with Page("test", port=0) as shown:
+        shown.said = []
+        shown.say = shown.said.append
+        yield shown
+
+
+def drag(page, pose, *phases):
+    """Drag the handles, and let the page act on it."""
+    gizmo_drag.drag(page, pose, *phases)
+    page.act()
+
+
+POSES = {"base": placed((0.1, 0.0, 0.5), (0.0, 0.0, 0.3)), "hand": placed((0.4, 0.2, 0.9))}
+
+
+def test_the_handles_are_where_the_controllers_target_is_in_the_frame_that_it_names(page):
+    controller = Controller()
+    gizmo = TargetGizmo(page, controller, 1.0)
+    gizmo.tick(POSES)
+    assert gizmo.handles is None and not gizmo._folder.visible
+    for frame, base in (("base", POSES["base"]), ("world", np.eye(4))):
+        controller.pose = TargetPose(frame, placed((0.2, 0.3, 0.1), (0.4, 0.0, 0.0)))
+        gizmo.tick(POSES)
+        expected = base @ controller.pose.pose
+        np.testing.assert_allclose(gizmo.handles.position, expected[:3, 3], atol=1e-12)
+        np.testing.assert_allclose(gizmo.handles.wxyz, to_quaternion(expected[:3, :3]), atol=1e-12)
+        assert gizmo.handles.visible
+    controller.pose = None
+    gizmo.tick(POSES)
+    assert not gizmo.handles.visible and not gizmo._folder.visible
+    gizmo.remove()
+
+
+def test_how_far_the_link_is_from_the_target_is_told(page):
+    controller = Controller()
+    gizmo = TargetGizmo(page, controller, 1.0)
+    controller.pose = TargetPose("world", POSES["hand"] @ placed((0.003, 0.0, 0.004), (0.0, 0.0, np.radians(2.0))))
+    gizmo.tick(POSES)
+    assert "hand is **5.0 mm** and **2.0 deg** from the target of boss" in gizmo.words.content
+    controller.link = ""
+    gizmo.tick(POSES)
+    assert gizmo.words.content == "of boss"
+
+
+def test_what_a_person_drags_is_asked_of_the_controller_and_what_it_does_not_take_is_not_kept(page, monkeypatch):
+    controller = Controller()
+    gizmo = TargetGizmo(page, controller, 1.0)
+    controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
+    gizmo.tick(POSES)
+    wanted = placed((0.5, -0.1, 0.7), (0.2, -0.4, 1.0))
+    drag(page, wanted, "start", "update")
+    (asked,) = controller.asked
+    assert asked.frame == "base"
+    np.testing.assert_allclose(POSES["base"] @ asked.pose, wanted, atol=1e-9)
+    gizmo.tick(POSES)  # the controller has not taken it yet; the person still has the handles
+    np.testing.assert_allclose(gizmo.handles.position, wanted[:3, 3], atol=1e-12)
+    drag(page, wanted, "end")
+    gizmo.tick(POSES)
+    np.testing.assert_allclose(gizmo.handles.position, wanted[:3, 3], atol=1e-12)
+    soon = time.monotonic() + 2.0 * target_gizmo._SETTLED
+    monkeypatch.setattr(target_gizmo.time, "monotonic", lambda: soon)
+    gizmo.tick(POSES)
+    np.testing.assert_allclose(gizmo.handles.position, (POSES["base"] @ controller.pose.pose)[:3, 3], atol=1e-12)
+
+
+def test_the_target_goes_to_where_the_robot_is_when_a_person_says_stay_here(page):
+    controller = Controller()
+    gizmo = TargetGizmo(page, controller, 1.0)
+    controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
+    gizmo.tick(POSES)
+    gizmo._stay()
+    np.testing.assert_allclose(POSES["base"] @ controller.asked[-1].pose, POSES["hand"], atol=1e-12)
+    controller.link = ""
+    gizmo.tick(POSES)
+    with pytest.raises(ada.InputError, match="target_link"):
+        gizmo._stay()
+
+
+def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sent_once(page, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(command_sliders.time, "monotonic", lambda: clock[0])
+    model, controller = ada.load("pa10"), Controller()
+    targets = joint_targets.JointTargets(page, model, controller)
+    folder = targets.sliders._folder
+    q = np.linspace(-0.3, 0.3, 7)
+    targets.tick(q)
+    assert not folder.visible
+    names = model.joint_names[:5]  # the controller has not all of them
+    controller.joints = dict.fromkeys(names, 0.0)
+    targets.tick(q)
+    assert folder.visible
+    targets.sliders.switch(True)
+    for _ in range(5):
+        clock[0] += 0.05
+        targets.tick(q)
+    assert len(controller.asked) == 1
+    assert list(controller.asked[0]) == names
+    np.testing.assert_allclose(list(controller.asked[0].values()), q[:5], atol=1e-6)
+    targets.sliders.sliders[0].value = 90.0
+    for _ in range(40):
+        clock[0] += 0.05
+        targets.tick(q)
+    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + command_sliders.LEAD)
+    controller.joints = None
+    targets.tick(q)
+    assert not folder.visible and not targets.sliders.is_on
+
+
+class Plant:
+    """A robot at rest."""
+
+    name, waits_for = "plant", "Waiting for it."
+
+    def __init__(self, model):
+        self.text = render(model, "loop_joint").texts[".urdf"]
+        self.q, self.commanded = model.neutral(), []
+
+    def description(self):
+        return self.text
+
+    def newest(self):
+        return SeenState(time.monotonic(), 0.0, self.q, np.zeros(len(self.q)))
+
+    def rate(self):
+        return 250.0
+
+    def parameters(self):
+        return {}
+
+    def marks(self):
+        return []
+
+    def watch_marks(self, is_on):
+        pass
+
+    def command(self, positions):
+        self.commanded.append(positions)
+
+
+def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_joints(page):
+    model = ada.load("pa10")
+    plant, controller = Plant(model), Controller()
+    controller.is_there = False
+    shown = RemotePage(page, plant, follower=controller)
+    deadline = time.monotonic() + 20.0
+    while shown.robot is None:
+        assert time.monotonic() < deadline
+        page.act()
+        shown.tick()
+    robot = shown.robot
+    shown.tick()
+    assert robot.commands._folder.visible and not robot.targets.sliders._folder.visible
+    robot.commands.switch(True)
+    shown.tick()
+    assert plant.commanded[-1] is not None
+    controller.is_there, controller.joints = True, dict.fromkeys(model.joint_names, 0.0)
+    controller.pose = TargetPose(model.root, placed((0.3, 0.0, 0.8)))
+    shown.tick()
+    assert plant.commanded[-1] is None
+    assert not robot.commands._folder.visible and robot.targets.sliders._folder.visible
+    assert robot.gizmo.handles.visible
+    robot.close()
+    assert robot.gizmo.handles is None
