@@ -13,7 +13,7 @@ from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.gains import per_joint
 from ada_controllers.joint_motion import ALLOWED, Bounds, JointMotion, Point
-from ada_controllers.profiles import PROFILES, from_rest, plan, stop
+from ada_controllers.profiles import PROFILES, from_rest, plan, quintic, stop
 from ada_controllers.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
 from ada_controllers.waypoints import through
@@ -109,7 +109,12 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     def _halt(self, position: Array, velocity: Array, time: float) -> None:
         """From a motion to rest, within the range of the joints."""
-        moving = stop(Point(position, velocity, np.zeros_like(velocity)), self.bounds)
+        speed, lower, upper = self.bounds.speed, self.bounds.lower, self.bounds.upper
+        start = Point(position, np.clip(velocity, -speed, speed), np.zeros_like(velocity))
+        moving = stop(start, self.bounds)
+        final = np.clip(moving.final, np.minimum(lower, position), np.maximum(upper, position))
+        if not np.array_equal(final, moving.final):  # there is less room than braking needs
+            moving = quintic(start, final, moving.end)
         self._motion, self._began, self._time = moving, time, time
         self._now = moving(0.0)
 

@@ -110,11 +110,10 @@ class Shaper:
         Raises:
             InputError: the command is none.
         """
-        if command is not None:
-            for part, values in command._asdict().items():
-                if values is not None:
-                    self._checked(part, values)
-        self.before, self.then, self.count = command or Command(), time, 0
+        told = {} if command is None else command._asdict()
+        # copies: they are kept, and belong to someone else
+        before = {part: self._checked(part, values).copy() for part, values in told.items() if values is not None}
+        self.before, self.then, self.count = Command(**before), time, 0
         self._cut = np.zeros(len(self._names) + 1)
 
     @property

@@ -4,7 +4,6 @@ leaves it as it was: the same as a twin that never saw it."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Mapping
@@ -81,11 +80,7 @@ def test_every_controller_is_tried() -> None:
 def twins(label: str) -> tuple[Any, Any, State]:
     """Two of the same kind, and the state that both begin in."""
     case = next(case for case in CASES if case.label == label)
-    try:
-        importlib.import_module(f"ada_controllers.{case.controller}")
-        model = ada.load(case.robot)
-    except (ModuleNotFoundError, AdaError) as problem:
-        pytest.skip(f"not there yet: {problem}")
+    model = ada.load(case.robot)
     both = [make(case.controller, model, case.settings, SHAPING) for _ in range(2)]
     q = model.neutral() if case.pose is None else np.array(case.pose)
     if model.loop_names:

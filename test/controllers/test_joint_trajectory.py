@@ -206,6 +206,17 @@ def test_activation_in_motion_comes_to_rest_smoothly(pa10: ada.Model) -> None:
     assert controller._motion.final == pytest.approx(q + 0.5 * v * 1.5 * 0.4 / 2.0, rel=0.01)  # type: ignore[attr-defined]
 
 
+def test_activation_while_a_joint_runs_into_its_end_stops_it_there(pa10: ada.Model) -> None:
+    controller = make("joint_trajectory", pa10, {"acceleration": [0.5]})
+    q, v = np.zeros(7), np.zeros(7)
+    q[1], v[1] = pa10.upper[1] - 0.05, 0.9
+    controller.reset(State(q, v), 0.0)
+    for t in np.linspace(0.0, 5.0, 501):
+        told = controller.update(State(q, v), None, float(t))
+        assert told.position is not None and told.position[1] <= pa10.upper[1]
+    assert told.position[1] == pytest.approx(pa10.upper[1])
+
+
 def test_it_takes_over_from_what_was_commanded(pa10: ada.Model) -> None:
     controller = make("joint_trajectory", pa10)
     q, told = np.zeros(7), np.full(7, 0.02)

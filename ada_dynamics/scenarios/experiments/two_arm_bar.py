@@ -39,6 +39,7 @@ _RADIUS = 0.04  # [m] of the links
 _START = (0.3, 0.5, 0.1, -1.3, 0.2, -0.4)  # [rad] of the left arm
 _MIRRORED = (1.0, -1.0, -1.0, -1.0, -1.0, -1.0)  # of the right one
 _MOVED = np.array([0.05, 0.04, 0.10])  # [m] by which the bar is to move against the body
+_HELD = "a held torque is right in the middle of its millisecond; the wrench is at its beginning"
 _GAINS = {
     "link": LEFT,
     "joint_stiffness": [0.0],
@@ -181,7 +182,7 @@ def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome
         peak = float(np.abs(moved.loop.signals["effort"]).max())
         outcome.claims += [
             Claim(f"{case.name}: the bar stays rigid", bar, 1e-6, unit="m, -"),
-            Claim(f"{case.name}: a real bar would carry nothing", force, 1e-3, unit="N, N m"),
+            Claim(f"{case.name}: a real bar would carry nothing", force, 5e-3, unit="N, N m", note=_HELD),
             Claim(f"{case.name}: the hand comes to its place", left, 1e-3, unit="m"),
         ]
         if case.base == "floating":

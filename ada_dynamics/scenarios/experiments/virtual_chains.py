@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios import units
 from ada_dynamics.scenarios.registry import measure
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def tip_x_error_left(scenario: Scenario, log: Log) -> float:
     """Error of the tip's x in the end."""
     if scenario.control is None:
         raise InputError(f"{scenario.file}: the error of a position needs a controller with a reference.")
-    wanted = scenario.control.reference.part("pose", None).numbers("position")
+    wanted = scenario.control.reference.part("pose", None).vector("position", (units.LENGTH,) * 3)
     return abs(float(_tip(log)[-1, 0]) - wanted[0])
 
 

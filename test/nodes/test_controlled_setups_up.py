@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Setups with a controller over real DDS, as `ada up` starts them: robot and controller in processes of their own.
+
+All run slower than real time, so that what the machine needs for a message is little on the robot's clock.
+"""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from ada_dynamics.nodes.kit.qos import COMMANDS, STATES, streams
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+START = 90.0  # [s] that the first compilation may take on a busy machine
+MOTION = 120.0  # [s]
+
+
+class Running:
+    """A setup that runs, and what it says."""
+
+    def __init__(self, ros, *words):
+        self.ros = ros
+        newest = streams(1)
+        self.states = ros.collect(JointState, "joint_states", newest)
+        self.controls = ros.collect(Float64MultiArray, "controller_node/state", newest)
+        self.process = ros.start(sys.executable, "-m", "ada_dynamics.cli", "up", *words, "--headless")
+        ros.wait(lambda: self.controls or not self.process.is_running, START, "a controller at work")
+        assert self.process.is_running, self.process.output
+
+    def joint(self, name):
+        state = self.states[-1]
+        return state.position[list(state.name).index(name)]
+
+    def signal(self, name):
+        message, at = self.controls[-1], 0
+        for dimension in message.layout.dim:
+            if dimension.label == name:
+                return np.array(message.data[at : at + dimension.size])
+            at += dimension.size
+        raise AssertionError(f"no signal {name}")
+
+    def push(self, link, force):
+        pushes = self.ros.matched(self.ros.publisher(WrenchStamped, "dynamics_node/external_wrench", STATES))
+        message = WrenchStamped()
+        message.header.frame_id = link
+        message.wrench.force.x, message.wrench.force.y, message.wrench.force.z = map(float, force)
+
+        def again():
+            pushes.publish(message)
+
+        return again
+
+    def end(self):
+        assert self.process.stop() == 0, self.process.output
+        assert "Traceback" not in self.process.output
+
+
+def test_four_rods_move_as_a_parallel_four_bar_to_their_target(ros):
+    running = Running(ros, "closed_chain_control", "target:=20", "real_time_factor:=0.5")
+    ros.wait(lambda: abs(running.joint("joint_1") - math.radians(20.0)) < 2e-3, MOTION, "the target")
+    first, second, third, fourth = (running.joint(f"joint_{i}") for i in (1, 2, 3, 4))
+    # The links 1 and 3 stay parallel, and the tip upside down where it is; a millirad for the delay of messages.
+    np.testing.assert_allclose([first + second, third - first, first + fourth], [math.pi / 2] * 2 + [0.0], atol=2e-3)
+    running.end()
+
+
+def test_a_slider_goes_to_its_target_and_to_the_next_one(ros):
+    running = Running(ros, "closed_chain_control", "mechanism:=slider_crank", "real_time_factor:=0.5")
+
+    def place():
+        q = np.cumsum([running.joint(f"joint_{i}") for i in (1, 2, 3, 4)])
+        return float(np.array([1.0, 1.0, 1.0, 0.5]) @ np.sin(q))
+
+    ros.wait(lambda: abs(place() - 1.49) < 5e-3, MOTION, "the target of the thesis")
+    references = ros.matched(ros.publisher(PoseStamped, "controller_node/pose_reference", COMMANDS))
+    message = PoseStamped()
+    message.pose.position.x = 1.8
+    references.publish(message)
+    ros.wait(lambda: abs(place() - 1.8) < 5e-3, MOTION, "the next target")
+    assert abs(running.joint("joint_3")) < 5e-3  # the rod is straight
+    running.end()
+
+
+@pytest.mark.parametrize("feet", ["clamped", "free"])
+def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
+    running = Running(ros, "hoap2_balance", f"feet:={feet}", "real_time_factor:=0.2")
+    push = running.push("left_hand", (-7.0, 0.0, 0.0))
+    push()
+
+    def sway():
+        return float(np.abs(running.states[-1].position).max())
+
+    ros.wait(lambda: sway() > 0.05, MOTION, "a sway")
+    ros.wait(lambda: sway() < 0.04, MOTION, "the way back")
+    running.end()
+
+
+def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
+    running = Running(ros, "pa10_control", "controller:=compliance", "real_time_factor:=0.5")
+    begin = running.signal("reference")[:3]
+    push = running.push("flange", (20.0, 0.0, 0.0))  # for 0.1 s on the robot's clock, again and again
+    timer = ros.tester.create_timer(0.05, push)
+    # K_h is 1000 N/m: 20 mm along the hand's x axis.
+    ros.wait(lambda: abs(running.signal("shift")[0] - 0.02) < 2e-3, MOTION, "20 mm along x")
+    assert running.signal("wrench")[0] == pytest.approx(20.0, abs=3.0)
+    timer.cancel()
+    ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, MOTION, "the way back")
+    np.testing.assert_allclose(running.signal("reference")[:3], begin, atol=1e-12)  # the target stays
+    running.end()
+
+
+def test_the_end_of_the_controller_ends_all_with_its_exit_code(ros):
+    process = ros.start(
+        sys.executable, "-m", "ada_dynamics.cli", "up", "pa10_control", "--headless", "params_file:=" + str(_wrong(ros))
+    )
+    assert process.wait(START) == 2, process.output
+    assert "parameter pose_servo.gain is -1.0" in process.output
+    assert "controller_node has ended (exit code 2); ending" in process.output
+
+
+def _wrong(ros):
+    from pathlib import Path
+
+    file = Path(ros.environment["ROS_LOG_DIR"]).parent / "wrong.yaml"
+    file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
+    return file
