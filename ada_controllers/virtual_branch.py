@@ -2,14 +2,14 @@
 """Virtual closed chains at and near singular poses, on numbers.
 
 Where the loops lose rank, J a* = -γ - k_d J v - k_p gap has no bounded solution for a robot that is a little off them:
-what is off is divided by a vanishing singular value. So nothing is divided there: the nearest pose that closes the loops
-is looked for (q̄, and v̄ along them), the mechanism's accelerations are those of that state, which stay finite, and the
-robot is drawn there as by a spring and a damper between two poses:
+what is off is divided by a vanishing singular value. So nothing is divided there: the nearest pose that closes the
+loops is looked for (q̄, and v̄ along them), the mechanism's accelerations are those of that state, which stay finite, and
+the robot is drawn there as by a spring and a damper between two poses:
 
     a* = FD(q̄, v̄, 0, F^ex) + k_p (q̄ - q) + k_d (v̄ - v).
 
-Away from singular poses that is what the compiled law does, to first order in what is off. Branches of motion cross in a
-singular pose; the mechanism stays on the one that it came on, which is kept in mind from call to call. So is the
+Away from singular poses that is what the compiled law does, to first order in what is off. Branches of motion cross in
+a singular pose; the mechanism stays on the one that it came on, which is kept in mind from call to call. So is the
 acceleration that the lost condition would tell, for the few calls in which it does not.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ada_controllers.virtual_branch import Branch
 from ada_controllers.virtual_kernels import FORCE, PATH, Law, constants
 from ada_controllers.virtual_law import Equations
 from ada_controllers.virtual_mechanism import VirtualMechanism, link_of, virtual_mechanism
-from ada_controllers.virtual_target import Target, nearest
+from ada_controllers.virtual_target import Targets, flat_pose
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
@@ -51,9 +50,13 @@ class VirtualClosedChainSettings:
     pose_damping: tuple[float, ...] = setting(
         _NONE, "virtual force per velocity error of the link, likewise", unit="N s/m, N m s/rad", lower=0.0
     )
-    path_stiffness: float = setting(25.0, "acceleration per way that is left, for feedback: path", unit="1/s^2", lower=0.0)
+    path_stiffness: float = setting(
+        25.0, "acceleration per way that is left, for feedback: path", unit="1/s^2", lower=0.0
+    )
     path_damping: float = setting(10.0, "acceleration per velocity, for feedback: path", unit="1/s", lower=0.0)
-    loop_stiffness: float = setting(400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0)
+    loop_stiffness: float = setting(
+        400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0
+    )
     loop_damping: float = setting(40.0, "acceleration per velocity of the gap; 0: likewise", unit="1/s", lower=0.0)
     hold: float = setting(
         0.0, "time for which a command acts: it is made for the middle of it", unit="s", lower=0.0, upper=0.1
@@ -111,6 +114,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._virtual_call = law.compile_virtual()
         self._branch = Branch(self.mechanism)
         self._is_path = chosen.feedback == PATH
+        weights = self._stiffness, self._pose_stiffness
+        self._targets = Targets(self.NAME, self._equations, self._branch.manifold, weights, chosen.reach)
         self._moves_all = model.nv == len(self.joints)
         self._is_open = self._moves_all and not model.loops
         # joints that have no motor, but for that of a floating base, have a way to go as well
@@ -123,7 +128,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
 
-    # --- what it is made for ------------------------------------------------------------------------------------------
+    # --- what it is made for --------------------------------------------------------------------------------------------
     def _six(self, name: str, values: Sequence[float]) -> Array:
         if len(values) != 6:
             raise InputError(
@@ -150,13 +155,13 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             loop, _, kind = conditions[self.mechanism.plans.conditions[int(np.argmax(np.abs(gap)))]]
             unit = "m" if kind.is_force else "rad"
             raise StateRefused(
-                f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to {self.settings.largest_gap:g} "
-                "(largest_gap). Bring the robot to a pose that closes the loops first, such as ada.assemble(virtual, q) "
-                "gives."
+                f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "
+                f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first, such "
+                "as ada.assemble(virtual, q) gives."
             )
         self._time = time
         self._branch.forget()
-        pose = self._rest if self._link is None else _flat(self._pose_of_link(state.q))
+        pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
         target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
         self._way: Array | None = None
@@ -182,12 +187,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         target, rate, forward = self._target, self._rest, self._rest
         if isinstance(reference, PoseReference):
             twist = self._no_twist if reference.twist is None else np.asarray(reference.twist)
-            pose = _flat(np.asarray(reference.pose)), twist
+            pose = flat_pose(np.asarray(reference.pose)), twist
         elif isinstance(reference, JointReference):
             joints = reference
         if self._is_path:
-            found = self._target_of(reference)
-            target, rate, forward = found.q, self._rate_of(reference, found), self._forward_of(reference)
+            found = self._targets.of(reference, self._target, self._way)
+            target, rate, forward = found.q, self._targets.rate(reference, found), self._targets.forward(reference)
             self._way = found.motions
         self._follow(joints, pose, target, rate, forward)
 
@@ -244,64 +249,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         dynamics = self.mechanism.dynamics
         return np.asarray(dynamics.mass_matrix(q) @ a + dynamics.bias(q, v), dtype=np.float64)
 
-    # --- along the loops ------------------------------------------------------------------------------------------------
-    def _target_of(self, reference: Reference) -> Target:
-        """The pose on the loops that a reference means."""
-        residual: Callable[[Array], tuple[Array, Array]]
-        if isinstance(reference, PoseReference):
-            weights = np.sqrt(self._pose_stiffness / self._pose_stiffness.max())
-            wanted = _flat(np.asarray(reference.pose)).tolist()
-
-            def residual(q: Array) -> tuple[Array, Array]:
-                error, _, columns = self._equations.pose_error(q.tolist(), self._rest.tolist(), wanted, _NONE)
-                return -weights * np.array(error, dtype=float), weights[:, None] * np.array(columns, dtype=float).T
-
-        else:
-            assert isinstance(reference, JointReference)
-            weights = np.sqrt(self._stiffness / self._stiffness.max())
-            position = np.asarray(reference.position)
-            J = np.zeros((len(self.joints), self.model.nv))
-            J[np.arange(len(self.joints)), self.v_index] = weights
-
-            def residual(q: Array) -> tuple[Array, Array]:
-                return weights * (q[self.q_index] - position), J
-
-        found = nearest(self._branch.manifold, self._target, residual, self._way)
-        missing = float(np.linalg.norm(found.left))
-        if missing > self.settings.reach:
-            raise ReferenceRefused(
-                f"{self.NAME}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} [m, rad] "
-                f"are left, and reach is {self.settings.reach:g}. Nearest are the joint positions "
-                f"{np.array2string(found.q[self.q_index], precision=4, separator=', ')}."
-            )
-        return found
-
-    def _rate_of(self, reference: Reference, target: Target) -> Array:
-        """Velocities of all joints, along the loops, that come nearest to those of a reference."""
-        if isinstance(reference, PoseReference) and reference.twist is not None:
-            columns = self._equations.pose_error(target.q.tolist(), self._rest.tolist(), (0.0,) * 12, _NONE)[2]
-            weights = np.sqrt(self._pose_stiffness / self._pose_stiffness.max())
-            A = weights[:, None] * np.array(columns, dtype=float).T @ target.motions
-            return np.asarray(target.motions @ np.linalg.lstsq(A, weights * reference.twist, rcond=1e-9)[0])
-        if isinstance(reference, JointReference) and reference.velocity is not None:
-            weights = np.sqrt(self._stiffness / self._stiffness.max())
-            A = weights[:, None] * target.motions[self.v_index]
-            return np.asarray(target.motions @ np.linalg.lstsq(A, weights * reference.velocity, rcond=1e-9)[0])
-        return self._rest
-
-    def _forward_of(self, reference: Reference) -> Array:
-        if isinstance(reference, JointReference) and reference.acceleration is not None:
-            whole = np.zeros(self.model.nv)
-            whole[self.v_index] = reference.acceleration
-            return whole
-        return self._rest
-
     def _pose_of_link(self, q: Array) -> Array:
         assert self._link is not None
         dynamics = self.mechanism.dynamics
         return np.asarray(np.linalg.solve(dynamics.pose(self.model.root, q), dynamics.pose(self._link, q)))
 
-    # --- what it tells ----------------------------------------------------------------------------------------------------
+    # --- what it tells --------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
         """By name.
 
@@ -327,10 +280,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return found
 
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
-        """The law for `ada_dynamics.simulation.CompiledController`, with a fixed reference: part of the equations of motion.
+        """The law for `ada_dynamics.simulation.CompiledController`: part of the equations of motion, the reference fixed.
 
-        Nothing watches over it: it is for motions that stay clear of singular poses and of limits, and for robots with a
-        motor at every joint. It is to be called after `reset`.
+        Nothing watches over it: it is for motions that stay clear of singular poses and of limits, and for robots with
+        a motor at every joint. It is to be called after `reset`.
 
         Args:
             reference: to be followed; None: the present one.
@@ -342,15 +295,10 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             )
         if reference is not None:
             self.check(reference)
-            self._accept(reference, State(np.zeros(0), np.zeros(0)), 0.0)
+            self._accept(reference, State(self._q, self._rest), 0.0)
         law = Law(self._equations, FORCE, predicts=False)
-        given = dict(zip(list(law.sizes)[2:], map(constants, self._followed), strict=True))
+        given = {name: constants(values) for name, values in zip(list(law.sizes)[2:], self._followed, strict=True)}
         return lambda t, q, v: law(q, v, **given).effort
-
-
-def _flat(pose: Array) -> Array:
-    """Three columns of the rotation, then the position."""
-    return np.concatenate([pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3]])
 
 
 __all__ = ["VirtualClosedChain", "VirtualClosedChainSettings", "VirtualMechanism"]

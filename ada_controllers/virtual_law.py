@@ -155,7 +155,9 @@ class Equations:
         """a* of eq. 7.5, and what must not be negative."""
         found = self.solver.run(q, v, effort)
         back = self._led_back(q, v, loops, None)
-        return [v3.plus(a, b) for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(found)
+        return [v3.plus(a, b) for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(
+            found
+        )
 
     def by_path(self, q: Vector, v: Vector, path: Path, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
         """Of all accelerations that the loops allow, the nearest one by kinetic energy to that of the way along them.

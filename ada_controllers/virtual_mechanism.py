@@ -11,7 +11,8 @@ import numpy as np
 from ada_controllers.state import Array
 from ada_dynamics import resources
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.study import Study
 from ada_dynamics.model.edit import with_gravity, with_loops
@@ -67,8 +68,10 @@ class VirtualMechanism:
         return np.asarray(self._closed.gaps(q)[list(self.plans.conditions)], dtype=np.float64)
 
     @property
-    def _closed(self):  # type: ignore[no-untyped-def]
-        return self.virtual_dynamics.kernels.closed
+    def _closed(self) -> ClosedDynamics:
+        found = self.virtual_dynamics.kernels.closed
+        assert found is not None
+        return found
 
 
 def virtual_mechanism(
@@ -104,18 +107,17 @@ def virtual_mechanism(
             f"{law}: robot {robot.name!r} floats, and nothing carries it: a mechanism without weight would need a base "
             "that does not fall. Set weight: true, so that the mechanism falls as the robot does."
         )
-    made = VirtualMechanism(
-        robot,
-        virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0)),
-        joints,
-        base,
-        Dynamics(robot),
-        Dynamics(virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))),
-    )
+    virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
+    made = VirtualMechanism(robot, virtual, joints, base, Dynamics(robot), Dynamics(virtual))
     if made.study.mobility == 0:
         raise InputError(
             f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
             "types and axes with `ada info`."
+        )
+    if made.plans.is_dense_only:
+        raise InputError(
+            f"{law}: nothing but its loops gives some link of robot {robot.name!r} its inertia; the law needs links with "
+            "mass. Look at `ada check` of the robot."
         )
     _refuse_too_few_motors(law, made)
     return made
@@ -170,9 +172,9 @@ def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     moved = np.abs(motions @ undriven).max(axis=1)
     idle = [n for n in robot.joint_names if moved[robot.v_index(n)].max() > 0.1 * moved.max()]
     raise InputError(
-        f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) drive "
-        f"{rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of their own, so "
-        "the robot needs motors there."
+        f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) "
+        f"drive {rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of their "
+        "own, so the robot needs motors there."
     )
 
 
@@ -191,6 +193,3 @@ def link_of(law: str, model: Model, link: str) -> str:
     if link not in model.links:
         raise InputError(f"{law}: link: {unknown_name('link', link, model.links)}")
     return link
-
-
-__all__ = ["ModelError", "VirtualMechanism", "link_of", "virtual_mechanism"]

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_controllers.state import Array
+from ada_controllers.errors import ReferenceRefused
+from ada_controllers.state import Array, JointReference, PoseReference, Reference
+from ada_controllers.virtual_law import Equations
 from ada_controllers.virtual_motions import LOST, Manifold
 
 STEPS = 200
@@ -89,3 +91,87 @@ def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) ->
         if float(np.linalg.norm(residual(candidate)[0])) < float(np.linalg.norm(left)):
             return candidate, length
     return None
+
+
+class Targets:
+    """What references mean for a mechanism."""
+
+    def __init__(
+        self, law: str, equations: Equations, manifold: Manifold, weights: tuple[Array, Array], reach: float
+    ) -> None:
+        """Take what decides.
+
+        Args:
+            law: for messages.
+            equations: of the mechanism.
+            manifold: of the mechanism.
+            weights: stiffnesses of the joints and of the pose; their proportions count.
+            reach: by how much a reference may be missed [m, rad].
+        """
+        self._law, self._equations, self._manifold, self._reach = law, equations, manifold, reach
+        self._of_joints, self._of_pose = (np.sqrt(w / max(float(w.max()), 1e-300)) for w in weights)
+        mechanism = equations.mechanism
+        self._q_index = [mechanism.robot.q_index(name).start for name in mechanism.joints]
+        self._v_index = [mechanism.robot.v_index(name).start for name in mechanism.joints]
+        self._rest = np.zeros(mechanism.robot.nv)
+
+    def of(self, reference: Reference, start: Array, before: Array | None) -> Target:
+        """The pose on the loops, near a start, that a reference means.
+
+        Raises:
+            ReferenceRefused: none comes near enough.
+        """
+        found = nearest(self._manifold, start, self._residual(reference), before)
+        missing = float(np.linalg.norm(found.left))
+        if missing > self._reach:
+            raise ReferenceRefused(
+                f"{self._law}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} [m, rad] "
+                f"are left, and reach is {self._reach:g}. Nearest are the joint positions "
+                f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}."
+            )
+        return found
+
+    def _residual(self, reference: Reference) -> Residual:
+        if isinstance(reference, PoseReference):
+            wanted = flat_pose(np.asarray(reference.pose)).tolist()
+
+            def of_pose(q: Array) -> tuple[Array, Array]:
+                error, columns = self._pose_error(q, wanted)
+                return -self._of_pose * error, self._of_pose[:, None] * columns
+
+            return of_pose
+        assert isinstance(reference, JointReference)
+        position = np.asarray(reference.position)
+        J = np.zeros((len(position), len(self._rest)))
+        J[np.arange(len(position)), self._v_index] = self._of_joints
+        return lambda q: (self._of_joints * (q[self._q_index] - position), J)
+
+    def _pose_error(self, q: Array, wanted: list[float]) -> tuple[Array, Array]:
+        error, _, columns = self._equations.pose_error(q.tolist(), self._rest.tolist(), wanted, (0.0,) * 6)
+        return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
+
+    def rate(self, reference: Reference, target: Target) -> Array:
+        """Velocities of all joints, along the loops, that come nearest to those of a reference."""
+        if isinstance(reference, PoseReference) and reference.twist is not None:
+            weights, wanted = self._of_pose, reference.twist
+            J = self._pose_error(target.q, [0.0] * 12)[1]
+        elif isinstance(reference, JointReference) and reference.velocity is not None:
+            weights, wanted = self._of_joints, reference.velocity
+            J = np.eye(len(self._rest))[self._v_index]
+        else:
+            return self._rest
+        A = weights[:, None] * (J @ target.motions)
+        return np.asarray(target.motions @ np.linalg.lstsq(A, weights * wanted, rcond=1e-9)[0], dtype=np.float64)
+
+    def forward(self, reference: Reference) -> Array:
+        """Accelerations of all joints that a reference tells."""
+        if not isinstance(reference, JointReference) or reference.acceleration is None:
+            return self._rest
+        whole = np.zeros(len(self._rest))
+        whole[self._v_index] = reference.acceleration
+        return whole
+
+
+def flat_pose(pose: Array) -> Array:
+    """Three columns of the rotation, then the position."""
+    return np.concatenate([pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3]])

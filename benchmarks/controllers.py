@@ -20,7 +20,7 @@ from ada_controllers import Controller, JointReference, State, make
 from ada_dynamics import resources
 from ada_dynamics.analysis.pinocchio_model import PROXIMAL, STEPS, PinocchioModel
 from ada_dynamics.model.edit import with_gravity
-from benchmarks import peers
+from benchmarks import pa10_kinematics, peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
@@ -37,7 +37,7 @@ MICRO = 1e6
 
 
 def run(report: Report, plan: Plan, quick: bool) -> None:
-    """All controllers."""
+    """All controllers, and the kinematics of the PA-10."""
     report.begin("controllers", "an update from Python, beside the same law with pinocchio")
     report.note(
         "ours checks state, time and reference, and keeps limits; pinocchio's checks that q and v are finite, and clips"
@@ -46,6 +46,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     _virtual_closed_chain(report, plan)
     for robot in ("hoap2_10dof", "hoap2"):
         _reaction_null_space(report, plan, robot)
+    pa10_kinematics.run(report, plan, quick)
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class QuinticSpline:
         asked = np.asarray(t, dtype=np.float64)
         times = np.clip(asked, self.times[0], self.times[-1])
         i = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 2)
-        x = (times - self.times[i]).reshape(*times.shape, *(1,) * (self.points.ndim - 1))
+        x = np.reshape(times - self.times[i], (*times.shape, *(1,) * (self.points.ndim - 1)))
         c = self._coefficients[:, i]
         result = np.zeros(c.shape[1:])
         for k in range(5, order - 1, -1):  # Horner's rule

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaction null space: coupling inertia against pinocchio, its null space against SVD, bases and feet that feel nothing."""
+"""Reaction null space: coupling inertia against pinocchio, null space against SVD, bases and feet that feel nothing."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_projected_velocities_have_no_momentum_and_are_the_nearest_such(name: st
         M = found.matrix(q)
         x = found.projected(q, b)
         assert np.abs(M @ x).max() < 1e-13 * np.abs(M).max() * max(1.0, np.abs(b).max())
-        U, s, Vt = np.linalg.svd(M)
+        _, s, Vt = np.linalg.svd(M)
         rank = int(np.sum(s > 1e-9 * s[0]))
         assert found.rank(q) == rank
         N = Vt[rank:].T
@@ -121,7 +121,6 @@ def test_only_named_components_are_kept() -> None:
 
 def test_rank_falls_where_an_arm_is_stretched() -> None:
     """In one line no joint can move mass along it: of x, y and the turn two are left."""
-    model, _ = loaded("space_robot_a")
     found, q = coupling("space_robot_a", "base"), loaded("space_robot_a")[0].neutral()
     assert found.rank(q) == 2
     q[7:] = 0.5, -1.0, 1.0, -0.5

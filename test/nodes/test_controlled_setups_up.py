@@ -33,7 +33,7 @@ class Running:
         self.states = ros.collect(JointState, "joint_states", newest)
         self.controls = ros.collect(Float64MultiArray, "controller_node/state", newest)
         self.process = ros.start(sys.executable, "-m", "ada_dynamics.cli", "up", *words, "--headless")
-        ros.wait(lambda: self.controls or not self.process.is_running, START, "a controller at work")
+        ros.wait(lambda: (self.controls and self.states) or not self.process.is_running, START, "a controller at work")
         assert self.process.is_running, self.process.output
 
     def joint(self, name):
@@ -97,10 +97,19 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
     push()
 
     def sway():
-        return float(np.abs(running.states[-1].position).max())
+        """Largest angle of a joint within the last second or so of the robot's time."""
+        return float(np.abs([state.position for state in running.states[-1000::20]]).max())
 
     ros.wait(lambda: sway() > 0.05, MOTION, "a sway")
-    ros.wait(lambda: sway() < 0.04, MOTION, "the way back")
+    largest = [0.0]
+
+    def has_come_back():
+        now = sway()
+        largest[0] = max(largest[0], now)
+        return now < 0.5 * largest[0]
+
+    ros.wait(has_come_back, MOTION, "the way back")
+    assert largest[0] < 0.6  # it did not fall
     running.end()
 
 
@@ -118,18 +127,11 @@ def test_a_hand_gives_way_to_a_push_and_comes_back(ros):
     running.end()
 
 
-def test_the_end_of_the_controller_ends_all_with_its_exit_code(ros):
-    process = ros.start(
-        sys.executable, "-m", "ada_dynamics.cli", "up", "pa10_control", "--headless", "params_file:=" + str(_wrong(ros))
-    )
+def test_a_controller_that_cannot_begin_ends_all_with_its_reason(ros, tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
+    words = ("up", "pa10_control", "--headless", f"params_file:={file}")
+    process = ros.start(sys.executable, "-m", "ada_dynamics.cli", *words)
     assert process.wait(START) == 2, process.output
     assert "parameter pose_servo.gain is -1.0" in process.output
     assert "controller_node has ended (exit code 2); ending" in process.output
-
-
-def _wrong(ros):
-    from pathlib import Path
-
-    file = Path(ros.environment["ROS_LOG_DIR"]).parent / "wrong.yaml"
-    file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
-    return file

@@ -96,6 +96,20 @@ def test_the_view_has_exactly_what_its_policy_allows(ros):
         assert not sros2_policy.unused("view_node", rule, names | _VIEW_AT_TIMES), rule
 
 
+def test_the_controller_has_exactly_what_its_policy_allows(ros):
+    from ada_controllers.node.controller_node import ControllerNode
+
+    options = [Parameter("robot", value="planar_3r"), SIM_TIME]
+    node = ros.add(ControllerNode(context=ros.context, parameter_overrides=options))
+    ros.wait(lambda: node.phase != "unconfigured", what="the controller")
+    found = compare(ros, "controller_node", complete=False)
+    # Depending on the robot it takes the state from one topic or the other, under the name that the setups give it or
+    # its own, and waits for a description where it is not told which robot.
+    found["subscribe"] |= {"/state", "/dynamics_node/state", "/robot_description"}
+    for rule, names in found.items():
+        assert not sros2_policy.unused("controller_node", rule, names), rule
+
+
 def test_the_target_has_exactly_what_its_policy_allows(ros):
     from ada_dynamics.nodes.target_node import TargetNode
 

@@ -62,6 +62,14 @@ def test_the_arguments_of_a_setup_are_listed_with_choices_and_defaults(ada):
         assert ", ".join(argument.choices) in out
 
 
+def test_a_dry_run_of_a_controlled_robot_has_its_controller_and_where_it_goes_first(ada):
+    code, out, _ = ada("virtual_slider_crank", "view:=false", "rviz:=false", "target:=1.2", "--dry-run")
+    assert code == 0
+    assert "ros2 run ada_dynamics controller_node --ros-args -r __node:=controller_node -r state:=" in out
+    assert '      virtual_closed_chain.loops: "loops/slider_crank.yaml"' in out
+    assert "      pose: [1.2, 0.0, 0.0, 0.0, 0.0, 0.0]" in out
+
+
 def test_a_dry_run_says_what_would_be_started(ada):
     code, out, _ = ada("four_bar", "view:=true", "rviz:=false", "namespace:=left", "--dry-run")
     assert code == 0
@@ -182,6 +190,14 @@ def test_without_ros_setups_become_commands_without_ros(name, values, headless, 
     what = plan(name, values, Machine(False, True))
     assert run_without_ros(what, "why", headless=headless, duration=None if headless else 3.0) == 0
     assert ran == [expected]
+
+
+def test_without_ros_there_is_no_controller_and_that_is_said(ada, monkeypatch):
+    monkeypatch.setattr(environment, "ros_problem", lambda: "there is no rclpy.")
+    code, out, _ = ada("closed_chain_control", "--headless", "--duration", "0.1")
+    assert code == 0
+    assert "without ROS 2 these have no effect: idle:=hold, the controller virtual_closed_chain" in out
+    assert "planar_4r: 0.1 s in" in out
 
 
 def test_without_ros_a_robot_from_a_topic_is_refused(ada, monkeypatch):

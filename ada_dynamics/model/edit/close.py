@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.copying import add_joint, add_link, add_loop
+from ada_dynamics.model.copying import add_loop
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.description import Description

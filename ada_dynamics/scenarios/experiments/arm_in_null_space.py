@@ -133,9 +133,7 @@ def _table(found: dict[str, dict[str, Moved]]) -> Table:
 def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
     name, own = next(iter(found.items()))
     log = own[WAYS[0]].log
-    curves = {
-        way: np.maximum(np.linalg.norm(x.log.q[:, :3] - x.log.q[0, :3], axis=1), 1e-18) for way, x in own.items()
-    }
+    curves = {way: np.maximum(np.linalg.norm(x.log.q[:, :3] - x.log.q[0, :3], axis=1), 1e-18) for way, x in own.items()}
     joints = {f"joint {i + 1}": np.degrees(log.q[:, 7 + i]) for i in range(4)}
     panels = [
         Panel.of(f"{name}: joints", "[deg]", log.t, joints),
@@ -148,6 +146,6 @@ def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
 
 
 _NOTES = [
-    "Four joints in a plane and three components of momentum in it: one motion of the arm is left, along which it comes as "
-    "near to its goal as it can.",
+    "Four joints in a plane and three components of momentum in it: one motion of the arm is left, along which it "
+    "comes as near to its goal as it can.",
 ]

@@ -59,8 +59,8 @@ def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> 
         logs[key] = on_free_feet(case.push, case.settings, duration, **material)
     outcome = Outcome(_claims(logs), [_figure(cases, logs, output)], [_table(cases, logs)])
     outcome.notes = [
-        "The controller takes the feet for fixed: it works with the joint angles of 'hoap2_standing', the simulated robot "
-        "is 'hoap2_10dof' with eight corners of soles on the ground.",
+        "The controller takes the feet for fixed: it works with the joint angles of 'hoap2_standing', the simulated "
+        "robot is 'hoap2_10dof' with eight corners of soles on the ground.",
         f"Assumed: {1e3 * material['rotor_inertia']:g} g m² of rotor inertia at each joint (not published), and "
         f"k_a = {gain:g} N m s/rad instead of 50: sampled at 1 kHz, a rate loop of 50 on a foot of 1 g m² that is not "
         "loaded swings up by itself. At 10 kHz the robot also stands with 50.",

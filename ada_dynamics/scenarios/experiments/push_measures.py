@@ -78,7 +78,8 @@ def trunk_angles(log: Log) -> Array:
     """Roll, pitch and yaw of the upper body, (N, 3) [deg]."""
     R = log.dynamics.pose(TRUNK, log.q)[:, :3, :3]
     roll, yaw = np.arctan2(R[:, 2, 1], R[:, 2, 2]), np.arctan2(R[:, 1, 0], R[:, 0, 0])
-    return np.degrees(np.column_stack([roll, np.arctan2(-R[:, 2, 0], np.hypot(R[:, 0, 0], R[:, 1, 0])), yaw]))
+    pitch = np.arctan2(-R[:, 2, 0], np.hypot(R[:, 0, 0], R[:, 1, 0]))
+    return np.asarray(np.degrees(np.column_stack([roll, pitch, yaw])), dtype=np.float64)
 
 
 def swing_at_the_end(log: Log) -> float:

@@ -148,9 +148,7 @@ def _figure(found: Array, chosen: Settings, output: Path) -> Path:
     places = np.arange(len(chosen.points), dtype=float)
     panels = []
     for j, side in enumerate(SIDES):
-        curves = tuple(
-            Series(STRATEGIES[name], places, found[i, j], "o") for i, name in enumerate(STRATEGIES)
-        )
+        curves = tuple(Series(STRATEGIES[name], places, found[i, j], "o") for i, name in enumerate(STRATEGIES))
         panels.append(Panel(side, "impulse [N s]", curves, xlabel=_points_text(chosen.points)))
     return picture(panels, output / "t6_4_impulses.png", "Largest survived impulse", 2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HOAP-2 that is pushed, on feet that are fixed or may lift, with a strategy of balance or without: one run at a time."""
+"""HOAP-2 that is pushed, on feet that are fixed or may lift, with a strategy of balance or without."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def on_free_feet(
 
 @cache
 def free_robot(is_reaching: bool, rotor_inertia: float) -> Model:
-    """The robot with a floating base, and with rotors, without which a foot in the air is too light for sampled control."""
+    """The robot with a floating base and rotors, without which a foot in the air is too light for sampled control."""
     parts = Parts.of(load(FREE))
     for name in (f"joint_{i}" for i in range(1, 11)):
         parts.joints[name] = replace(parts.joints[name], armature=rotor_inertia)

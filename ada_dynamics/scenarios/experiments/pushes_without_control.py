@@ -73,7 +73,8 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
         ),
         Claim("and the push at the shoulder takes it out of the soles as well", both, 0.0, unit="m"),
         Claim(
-            "with the document's gains and nothing that carries the weight it falls before the push: upper-body rotation",
+            "with the document's gains and nothing that carries the weight it falls before the push: upper-body "
+            "rotation",
             falls["hand, gains only"],
             _UNTIL_DOWN,
             unit="s",

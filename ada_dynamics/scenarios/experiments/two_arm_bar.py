@@ -129,9 +129,7 @@ class Moved:
         """Largest component of the wrench that a real bar would carry under the same torques [N, N m]."""
         dynamics, log = Dynamics(self.bar), self.log
         rows = range(0, len(log), 100)
-        return max(
-            float(np.abs(dynamics.joint_wrenches(log.q[i], log.v[i], log.tau[i])[BAR]).max()) for i in rows if i
-        )
+        return max(float(np.abs(dynamics.joint_wrenches(log.q[i], log.v[i], log.tau[i])[BAR]).max()) for i in rows if i)
 
     def error_left(self) -> float:
         """Distance of the left hand from where it is to be against the body, in the end [m]."""
@@ -159,7 +157,7 @@ def move(case: Case, duration: float) -> Moved:
     settings = {**_GAINS, "weight": case.weight, "feedback": case.feedback}
     controller = VirtualClosedChain(model, settings, virtual=bar)
     dynamics = Dynamics(model)
-    wanted = np.linalg.solve(dynamics.pose(BODY, q), dynamics.pose(LEFT, q))
+    wanted = np.array(np.linalg.solve(dynamics.pose(BODY, q), dynamics.pose(LEFT, q)), dtype=np.float64)
     wanted[:3, 3] += _MOVED
     loop = InSimulation(controller, PoseReference(wanted), period=1e-3)
     log = loop.simulation(model, q, step=1e-3).run(duration)

@@ -105,7 +105,7 @@ def peak_effort(scenario: Scenario, log: Log) -> float:
 @measure("effort_by_weight")
 def effort_by_weight(scenario: Scenario, log: Log) -> float:
     """Largest torque of a joint by the largest one that carries the robot's weight on the way."""
-    return peak_effort(scenario, log) / _largest(np.asarray(dynamics_of(log).gravity(log.q)))
+    return _largest(log.signals["effort"]) / _largest(np.asarray(dynamics_of(log).gravity(log.q)))
 
 
 @measure("effort_step", unit="N m")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands are held to limits and rates, whatever a law says; what is no command never gets out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from echo_controller import INF, Echo, EchoPosition, EchoVelocity, arm, echo, say
+
+from ada_controllers import Command, State
+from ada_controllers.errors import CommandRefused
+from ada_controllers.shaping import STOPPING
+
+
+def test_a_command_within_its_limits_gets_out_unchanged() -> None:
+    controller = echo()
+    command = say(controller, 0.001, effort=[3.25, -10.0])
+    assert command.effort is not None
+    assert command.effort.tolist() == [3.25, -10.0]
+    assert (command.position, command.velocity) == (None, None)
+    assert (controller.saturated, controller.saturations) == ((), 0)
+
+
+def test_efforts_are_cut_to_their_limits_and_the_joint_is_told() -> None:
+    controller = echo(effort_scale=0.5)
+    command = say(controller, 0.001, effort=[-7.0, 4.0])
+    assert command.effort is not None
+    assert command.effort.tolist() == [-5.0, 4.0]
+    assert (controller.saturated, controller.saturations) == (("j_upper",), 1)
+    say(controller, 0.002, effort=[1.0, 1.0])
+    assert (controller.saturated, controller.saturations) == ((), 1)
+
+
+def test_efforts_change_by_their_rate_from_the_second_command_on() -> None:
+    controller = echo(effort_rate=100.0)
+    assert say(controller, 0.01, effort=[4.0, 0.0]).effort.tolist() == [4.0, 0.0]  # type: ignore[union-attr]
+    second = say(controller, 0.02, effort=[9.0, -0.5]).effort
+    assert second == pytest.approx([5.0, -0.5], abs=1e-12)
+    at_once = say(controller, 0.02, effort=[9.0, -0.5]).effort  # no time, no change
+    assert at_once == pytest.approx([5.0, -0.5], abs=1e-6)
+
+
+def test_a_first_command_joins_the_one_that_reset_is_told() -> None:
+    controller = echo(effort_rate=100.0)
+    state = State(np.zeros(2), np.zeros(2))
+    controller.reset(state, 1.0, Command(effort=np.array([2.0, 2.0])))
+    assert say(controller, 1.01, effort=[9.0, 2.5]).effort == pytest.approx([3.0, 2.5])
+    controller.reset(state, 2.0, Command(effort=np.array([200.0, 0.0])))  # limits come before rates
+    assert say(controller, 2.01, effort=[9.0, 0.0]).effort == pytest.approx([10.0, 0.0])
+
+
+def test_positions_start_where_the_joints_are_and_move_at_their_speed() -> None:
+    controller = echo(EchoPosition, q=(1.0, -1.0), velocity_scale=0.5)
+    first = say(controller, 0.1, q=(1.0, -1.0), position=[2.5, -1.05])
+    assert first.position == pytest.approx([1.15, -1.05])
+    assert controller.saturated == ("j_upper",)
+    for k in range(2, 20):
+        last = say(controller, 0.1 * k, q=(1.0, -1.0), position=[2.5, -1.05])
+    assert last.position == pytest.approx([2.0, -1.05])
+
+
+def test_a_margin_keeps_positions_and_velocities_away_from_the_ends() -> None:
+    controller = echo(EchoPosition, position_margin=0.25)
+    assert say(controller, 100.0, position=[5.0, -5.0]).position == pytest.approx([1.75, -1.75])
+    mover = echo(EchoVelocity, position_margin=0.25)
+    assert say(mover, 0.1, q=(1.75, -1.8), velocity=[1.0, -1.0]).velocity == pytest.approx([0.0, 0.0])
+
+
+def test_the_velocity_of_a_position_does_not_push_past_the_end() -> None:
+    controller = echo(EchoPosition)
+    command = say(controller, 100.0, position=[2.5, -1.0], velocity=[1.0, -1.0])
+    assert command.position == pytest.approx([2.0, -1.0])
+    assert command.velocity == pytest.approx([0.0, -1.0])
+    back = say(controller, 100.1, position=[2.5, -1.0], velocity=[-1.0, -1.0])
+    assert back.velocity == pytest.approx([-1.0, -1.0])
+
+
+def test_a_joint_that_runs_into_its_end_at_full_speed_stops_there_with_the_acceleration_that_it_has() -> None:
+    a, dt = 20.0, 1e-3
+    controller = echo(EchoVelocity, acceleration=a)
+    q, v = np.array([1.0, 0.0]), np.zeros(2)
+    speeds = []
+    for k in range(2000):
+        told = controller_says(controller, (k + 1) * dt, q, v)
+        q, v = q + dt * told, told  # a drive that does as it is told
+        speeds.append(told[0])
+    change = np.diff(speeds) / dt
+    assert max(speeds) == pytest.approx(3.0)
+    assert 1.99 < q[0] <= 2.0
+    assert change.max() <= a * (1.0 + 1e-9)
+    # the speed falls with the way left, which is known once in a period: some percent more than on the way itself
+    assert change.min() >= -1.1 * a
+    assert 10.0 * dt < STOPPING
+
+
+def controller_says(controller: Echo, time: float, q: Any, v: Any) -> Any:
+    return say(controller, time, q, v, velocity=[3.0, 0.0]).velocity
+
+
+def test_velocities_start_at_the_measured_ones() -> None:
+    controller = echo(EchoVelocity, v=(1.0, 0.0), acceleration=10.0)
+    assert say(controller, 0.01, v=(1.0, 0.0), velocity=[0.0, 0.0]).velocity == pytest.approx([0.9, 0.0])
+
+
+@pytest.mark.parametrize("cls", [Echo, EchoPosition, EchoVelocity])
+@pytest.mark.parametrize("bad", [[math.nan, 0.0], [0.0, INF], [0.0], [[0.0, 0.0]]])
+def test_what_is_no_command_never_gets_out_and_changes_nothing(cls: type[Echo], bad: Any) -> None:
+    part = cls.KIND
+    controller = echo(cls)
+    good = say(controller, 0.001, **{part: [0.001, 0.002]})
+    with pytest.raises(CommandRefused, match=r"echo: the .*" + part):
+        say(controller, 0.002, **{part: bad})
+    assert controller.last_command == good
+    again = say(controller, 0.002, **{part: [0.001, 0.002]})
+    assert getattr(again, part).tolist() == [0.001, 0.002]
+
+
+def test_lists_views_and_other_numbers_are_commands_as_well() -> None:
+    controller = echo()
+    for values in ([1, 2], np.array([1, 2]), np.array([2.0, 9.0, 1.0, 9.0])[::-2], np.float32([1.0, 2.0])):
+        controller.said = Command(effort=values)  # type: ignore[arg-type]
+        told = controller.update(State(np.zeros(2), np.zeros(2)), None, 1.0).effort
+        assert told is not None
+        assert sorted(told.tolist()) == [1.0, 2.0] or told.tolist() == [9.0, 9.0]
+
+
+def test_what_reset_is_told_is_copied() -> None:
+    controller = echo(effort_rate=1.0)
+    told = Command(effort=np.array([1, 2]))
+    controller.reset(State(np.zeros(2), np.zeros(2)), 0.0, told)
+    told.effort[:] = 100  # type: ignore[index]
+    assert controller.last_command.effort is not None
+    assert controller.last_command.effort.tolist() == [1.0, 2.0]
+
+
+def test_joints_without_limits_can_be_told_anything_finite() -> None:
+    free = arm(lower=-INF, upper=INF, velocity=INF, effort=INF)
+    for cls in (Echo, EchoPosition, EchoVelocity):
+        controller = cls(free)
+        controller.reset(State(np.zeros(2), np.zeros(2)), 0.0)
+        controller.said = Command(**{cls.KIND: np.array([1e12, -1e12])})
+        told = controller.update(State(np.zeros(2), np.zeros(2)), None, 1e-3)
+        assert getattr(told, cls.KIND).tolist() == [1e12, -1e12]
+        assert controller.saturated == ()
+
+
+def test_a_scale_of_zero_means_nothing_at_all_also_without_limits() -> None:
+    controller = Echo(arm(effort=INF), shaping={"effort_scale": 0.0})
+    controller.reset(State(np.zeros(2), np.zeros(2)), 0.0)
+    assert say(controller, 0.001, effort=[5.0, -5.0]).effort == pytest.approx([0.0, 0.0])

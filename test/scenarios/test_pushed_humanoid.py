@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""T6.1 to T6.5 and R1: the experiments' parts, and that their claims hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ada_dynamics import scenarios
+from ada_dynamics.scenarios.experiments.arm_in_null_space import momentum_of
+from ada_dynamics.scenarios.experiments.push_measures import phase, time_of_fall
+from ada_dynamics.scenarios.experiments.push_sweep import Pushed, Settings
+from ada_dynamics.scenarios.experiments.pushed_humanoid import (
+    AT_THE_HAND,
+    STANDING,
+    Push,
+    heights_of_corners,
+    on_fixed_feet,
+    on_free_feet,
+)
+from ada_dynamics.scenarios.fields import ScenarioError
+from ada_dynamics.simulation import Log
+
+ROTATION = {"strategy": "upper_body_rotation"}
+FREE = {"rotor_inertia": 0.002, "stiffness": 180e3}
+
+
+def test_impulse_of_a_push_is_the_momentum_that_it_gives() -> None:
+    push = Push("test", STANDING, "body", 5.0, start=0.0, duration=0.002)
+    log = on_fixed_feet(push, {"strategy": "springs"}, 0.002)
+    assert push.impulse == pytest.approx(2.0 / np.pi * 5.0 * 0.002)
+    # the feet take their share at once: what the robot has got is less, and not much less
+    assert 0.2 * push.impulse < log.momentum[-1, 0] < push.impulse
+
+
+def test_feet_that_may_lift_stay_where_fixed_ones_would() -> None:
+    """The margin of fixed feet is positive, so free ones do not lift, and both robots move alike."""
+    free = on_free_feet(AT_THE_HAND, ROTATION, 1.5, **FREE)
+    fixed = on_fixed_feet(AT_THE_HAND, ROTATION, 1.5)
+    assert np.isnan(time_of_fall(free))
+    assert heights_of_corners(free).max() < 1e-4
+    turns = [log.dynamics.pose("body", log.q[-1]) for log in (free, fixed)]
+    yaws = [np.degrees(np.arctan2(T[1, 0], T[0, 0])) for T in turns]
+    assert yaws[0] == pytest.approx(yaws[1], abs=0.5)  # rotors, and a floor that gives way by 0.05 mm
+    assert phase(free, 1.0) == pytest.approx(phase(fixed, 1.0), abs=0.05)
+
+
+def test_with_springs_alone_a_robot_on_free_feet_falls() -> None:
+    fallen = time_of_fall(on_free_feet(AT_THE_HAND, {"strategy": "springs"}, 3.5, **FREE))
+    assert 1.5 < fallen < 3.5
+
+
+def test_a_harder_push_is_not_survived() -> None:
+    chosen = Settings(("right_shoulder",), largest=2.0, resolution=0.1, duration=0.1, horizon=1.0)
+    pushed = Pushed("combined", chosen)
+    assert pushed.is_survived("right_shoulder", 0.6)
+    assert not pushed.is_survived("right_shoulder", 0.9)
+
+
+def test_momentum_of_links_adds_up_to_that_of_the_robot() -> None:
+    """With one link moving the others are at rest, and its momentum is the whole."""
+    import ada_dynamics as ada
+
+    builder = ada.Builder("pair").link("base").link("arm", 2.0, (0.5, 0, 0), np.diag([0.1, 0.2, 0.2]))
+    model = builder.joint("turn", "continuous", "base", "arm", (0, 0, 0.3), axis=(0, 0, 1)).build()
+    log: Log = ada.Simulation(model, np.zeros(1), np.ones(1), step=1e-3).run(0.1)
+    assert momentum_of(log, "arm") == pytest.approx(np.linalg.norm(log.momentum[:, :3], axis=1), rel=1e-9)
+
+
+def test_settings_of_the_sweep_have_units(tmp_path: Path) -> None:
+    scenario = scenarios.load("T6.4").with_changes({"settings.largest": "2 N"})
+    with pytest.raises(ScenarioError, match="largest"):
+        scenarios.reproduce(scenario, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["R1", "T6.1", "T6.2", "T6.3", "T6.4", "T6.5"])
+def test_claims_hold(name: str, tmp_path: Path) -> None:
+    result = scenarios.reproduce(scenarios.load(name), tmp_path)
+    assert [claim.text for claim in result.claims if not claim.holds] == []
+    assert result.figures
