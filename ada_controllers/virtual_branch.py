@@ -8,9 +8,9 @@ the robot is drawn there as by a spring and a damper between two poses:
 
     a* = FD(q̄, v̄, 0, F^ex) + k_p (q̄ - q) + k_d (v̄ - v).
 
-Away from singular poses that is what the compiled law does, to first order in what is off. Branches of motion cross in
-a singular pose; the mechanism stays on the one that it came on, which is kept in mind from call to call. So is the
-acceleration that the lost condition would tell, for the few calls in which it does not.
+On the loops that is what the compiled law does. Branches of motion cross in a singular pose; the mechanism stays on the
+one that it came on, which is kept in mind from call to call. So is the acceleration that the lost condition would tell,
+for the few calls in which it does not.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
 
-    # --- what it is made for --------------------------------------------------------------------------------------------
+    # --- what it is made for -----------------------------------------------------------------------------------------
     def _six(self, name: str, values: Sequence[float]) -> Array:
         if len(values) != 6:
             raise InputError(
@@ -146,7 +146,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             )
         return None
 
-    # --- references -----------------------------------------------------------------------------------------------------
+    # --- references --------------------------------------------------------------------------------------------------
     def _begin(self, state: State, time: float) -> None:
         gap = self.mechanism.gap(state.q)
         largest = float(np.max(np.abs(gap), initial=0.0))
@@ -156,11 +156,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             unit = "m" if kind.is_force else "rad"
             raise StateRefused(
                 f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "
-                f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first, such "
-                "as ada.assemble(virtual, q) gives."
+                f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first: "
+                "ada.assemble(virtual, q) gives one."
             )
         self._time = time
         self._branch.forget()
+        self._told = ()
         pose = self._rest if self._link is None else flat_pose(self._pose_of_link(state.q))
         rest = np.zeros(len(self.joints))
         target = self._branch.manifold.closed(state.q, 20) if self._is_path else state.q
@@ -209,7 +210,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         by_joints = (joints.position, velocity, self._stiffness, self._damping)
         self._followed = (*by_joints, *by_pose, self._loops, self._hold)
 
-    # --- the law --------------------------------------------------------------------------------------------------------
+    # --- the law -----------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:
         q = self._q = state.q
         self._time, self._singular = time, 0.0
@@ -235,15 +236,18 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return left
 
     def _by_numbers(self, q: Array, v: Array, *given: Array) -> tuple[Array, ...]:
-        """The law near singular poses."""
+        """The law near singular poses; the middle of the command's time by the acceleration of the command before."""
         self._singular = 1.0
+        h, before = 0.5 * self.settings.hold, self._told[1] if self._told else self._rest
+        step = h * v + (0.5 * h * h) * before
+        at, rate = self.model.integrate(q, step), v + h * before
         told = self._virtual_call(q, v, *given)
-        wanted = told[: self.model.nv]
-        a = self._branch.acceleration(q, v, wanted, self._is_path, self._loops, self._time)
-        h = 0.5 * self.settings.hold
-        at, rate = self.model.integrate(q, h * v + 0.5 * h * h * a), v + h * a
-        tree = self._efforts_of_tree(at, rate, a)
-        return (tree, a) if self._is_path else (tree, a, told)
+        if self._is_path:
+            given = (given[0] - step, *given[1:])
+        wanted = self._virtual_call(at, rate, *given)[: self.model.nv]
+        a = self._branch.acceleration(at, rate, wanted, self._is_path, self._loops, self._time)
+        effort = self._efforts_of_tree(at, rate, a)
+        return (effort, a) if self._is_path else (effort, a, told)
 
     def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:
         dynamics = self.mechanism.dynamics
@@ -254,7 +258,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         dynamics = self.mechanism.dynamics
         return np.asarray(np.linalg.solve(dynamics.pose(self.model.root, q), dynamics.pose(self._link, q)))
 
-    # --- what it tells --------------------------------------------------------------------------------------------------
+    # --- what it tells -----------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
         """By name.
 
@@ -280,7 +284,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return found
 
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
-        """The law for `ada_dynamics.simulation.CompiledController`: part of the equations of motion, the reference fixed.
+        """The law, with a fixed reference, for `ada_dynamics.simulation.CompiledController`: a part of the equations.
 
         Nothing watches over it: it is for motions that stay clear of singular poses and of limits, and for robots with
         a motor at every joint. It is to be called after `reset`.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ada_controllers.compiled import Vector, compiled
@@ -108,6 +108,6 @@ class Law:
         return compiled(f"virtual_{self.feedback}", self.sizes, body)
 
 
-def constants(values: Sequence[float]) -> tuple[float, ...]:
+def constants(values: Iterable[float]) -> tuple[float, ...]:
     """Numbers that code is folded over."""
     return tuple(float(x) for x in values)

@@ -96,7 +96,7 @@ class Equations:
         """Eliminates the loops in an order that only singular poses stop."""
         return closed.elimination(self.mechanism.tree, self.mechanism.plans, "late", REGULAR)
 
-    # --- F^ex -------------------------------------------------------------------------------------------------------
+    # --- F^ex --------------------------------------------------------------------------------------------------------
     def virtual(self, q: Vector, v: Vector, follow: Follow) -> Virtual:
         """S τ^ex and Jᵀ F_e^ex of eqs. 7.8-7.10 and 7.13-7.17.
 
@@ -150,7 +150,7 @@ class Equations:
         moving = [v3.total(v3.product(c[k], x) for c, x in zip(columns, v, strict=True)) for k in range(6)]
         return error, [v3.minus(w, m) for w, m in zip(twist, moving, strict=True)], columns
 
-    # --- a* ---------------------------------------------------------------------------------------------------------
+    # --- a* ----------------------------------------------------------------------------------------------------------
     def by_force(self, q: Vector, v: Vector, effort: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
         """a* of eq. 7.5, and what must not be negative."""
         found = self.solver.run(q, v, effort)
@@ -206,12 +206,12 @@ class Equations:
     def _guards(self, found: Closed) -> list[Scalar]:
         return [g for g in self.solver.guards(found) if not isinstance(g, float)]
 
-    # --- τ* ---------------------------------------------------------------------------------------------------------
+    # --- τ* ----------------------------------------------------------------------------------------------------------
     def efforts(self, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
         """τ* of eq. 7.4: of the robot, with its weight, on all joints of the tree."""
         return inverse_dynamics(for_efforts(self.mechanism.robot.tree), q, v, a)
 
-    # --- the middle of a command's time --------------------------------------------------------------------------------
+    # --- the middle of a command's time ------------------------------------------------------------------------------
     def later(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The state after a time h, and the step that led to its positions."""
         tree = self.mechanism.tree

@@ -116,8 +116,8 @@ def virtual_mechanism(
         )
     if made.plans.is_dense_only:
         raise InputError(
-            f"{law}: nothing but its loops gives some link of robot {robot.name!r} its inertia; the law needs links with "
-            "mass. Look at `ada check` of the robot."
+            f"{law}: nothing but its loops gives some link of robot {robot.name!r} its inertia; the law needs links "
+            "with mass. Look at `ada check` of the robot."
         )
     _refuse_too_few_motors(law, made)
     return made
@@ -173,8 +173,8 @@ def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     idle = [n for n in robot.joint_names if moved[robot.v_index(n)].max() > 0.1 * moved.max()]
     raise InputError(
         f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) "
-        f"drive {rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of their "
-        "own, so the robot needs motors there."
+        f"drive {rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of "
+        "their own, so the robot needs motors there."
     )
 
 

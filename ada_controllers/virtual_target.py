@@ -125,8 +125,8 @@ class Targets:
         missing = float(np.linalg.norm(found.left))
         if missing > self._reach:
             raise ReferenceRefused(
-                f"{self._law}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} [m, rad] "
-                f"are left, and reach is {self._reach:g}. Nearest are the joint positions "
+                f"{self._law}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} "
+                f"[m, rad] are left, and reach is {self._reach:g}. Nearest are the joint positions "
                 f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}."
             )
         return found

@@ -151,6 +151,14 @@ def _hoap2_control(values: Values) -> Control | None:
     )
 
 
+def _hoap2_push(values: Values) -> Parameters:
+    """The push that the strategy is for in the document (sec. 6.3): at the hand, or from behind at the shoulder."""
+    link, direction, force = (
+        ("right_shoulder", "x", 10.0) if values["strategy"] == "combined" else ("left_hand", "-x", 7.0)
+    )
+    return {"push_link": Parameter(link), "push_direction": Parameter(direction), "push_force": Parameter(force)}
+
+
 CONTROLLED = (
     Setup(
         "pa10_control",
@@ -203,5 +211,6 @@ CONTROLLED = (
         _hoap2,
         lambda values: PICTURES["hoap2_balance"],
         control=_hoap2_control,
+        view=_hoap2_push,
     ),
 )

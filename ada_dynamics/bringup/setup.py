@@ -45,6 +45,7 @@ class Setup:
         has_sliders: whether the browser view sets the robot's pose.
         shorthands: other names for it, with the arguments that they stand for.
         control: the controller of the robot, where the values ask for one.
+        view: parameters of the browser view's node.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Setup:
     has_sliders: bool = False
     shorthands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     control: Callable[[Values], Control | None] = lambda values: None
+    view: Callable[[Values], Parameters] = lambda values: {}
 
     @property
     def launch_file(self) -> str:

@@ -101,7 +101,7 @@ def _controller(control: Control, values: Values) -> Process:
 
 
 def _view(setup: Setup, control: Control | None, values: Values) -> Process:
-    parameters = {"port": Parameter(int(values["view_port"]), "view_port")}
+    parameters = {"port": Parameter(int(values["view_port"]), "view_port"), **setup.view(values)}
     if control is not None and control.link:
         parameters["target_link"] = Parameter(control.link)
     if setup.has_sliders:

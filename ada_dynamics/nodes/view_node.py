@@ -63,6 +63,7 @@ class ViewNode(Node):
                 base=settings.base,
                 pose_sliders=settings.pose_sliders,
                 follower=self.controller,
+                push=settings.push,
             )
             if not self.link.has_transforms:
                 self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")

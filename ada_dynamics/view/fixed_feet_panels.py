@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.analysis.fixed_feet import fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.view.panels import Panel, Series, panel
 
@@ -32,6 +32,8 @@ def trunk_angles(motion: Any) -> list[Panel]:
 @panel("fixed_feet_zmp")
 def fixed_feet_zmp(motion: Any) -> list[Panel]:
     """Zero-moment point of fixed feet from above, with the soles' hull, and how far it is inside."""
+    if not fixing_joints(motion.model):
+        return []
     found = fixed_feet_of(motion)
     closed = np.vstack([found.soles, found.soles[:1]])
     above = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1]), Series("soles", closed[:, 0], closed[:, 1], "--")]

@@ -28,7 +28,15 @@ print(json.dumps({kind: {name: resources.find(kind, name).read_text() for name i
 """
 
 
-NODES = {"dynamics_node", "oracle_node", "record_node", "replay_node", "view_node"}
+NODES = {
+    "controller_node",
+    "dynamics_node",
+    "oracle_node",
+    "record_node",
+    "replay_node",
+    "target_node",
+    "view_node",
+}
 
 
 @dataclass

@@ -12,6 +12,7 @@ from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.writers import render
 from ada_dynamics.view.browser import command_sliders, remote, remote_robot
 from ada_dynamics.view.browser.marks import Kind, Mark
+from ada_dynamics.view.browser.motion_page import FirstPush
 from ada_dynamics.view.browser.page import Page, nearest_free
 from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
 from ada_dynamics.view.browser.scene import Pull
@@ -336,6 +337,20 @@ def test_marks_are_drawn_while_somebody_looks_and_go_with_the_robot(page, pendul
     until(page, shown, lambda: shown.robot is not robot, "another robot is shown")
     assert ("watch", False) in plant.asked
     assert robot.marks.layer._drawn == {}
+
+
+def test_the_controls_of_a_push_say_at_first_what_they_are_told_to_say(page):
+    model = ada.load("pa10")
+    plant = StandIn(described(model))
+    plant.sends(0.0, model.neutral())
+    robot = robot_of(page, plant, push=FirstPush("link_4", "-x", 7.0)).robot
+    assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "-x", 7.0)
+    robot.push()
+    ((link, wrench),) = plant.pushed
+    assert link == "link_4"
+    assert np.linalg.norm(wrench[:3]) == pytest.approx(7.0)
+    robot.begin_push(FirstPush("stranger", "y", 1e9))
+    assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "y", 7.0)
 
 
 # --- commands -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.settings import setting
+from ada_dynamics.view.browser.motion_page import DIRECTIONS, FirstPush
 from ada_dynamics.view.browser.page import HOST, PORT
 from ada_dynamics.view.browser.remote import AUTO
 
@@ -40,3 +41,13 @@ class ViewSettings:
     target_link: str = setting(
         "", "link that the controller's target pose is for; empty: how far it is away is not told", read_only=True
     )
+    push_link: str = setting(
+        "", "link that the button pushes at first; empty: the hand of an arm, the trunk of what floats", read_only=True
+    )
+    push_direction: str = setting("x", "of that push, in the world", choices=tuple(DIRECTIONS), read_only=True)
+    push_force: float = setting(0.0, "of that push; 0: half of the robot's weight", unit="N", lower=0.0, read_only=True)
+
+    @property
+    def push(self) -> FirstPush:
+        """All three."""
+        return FirstPush(self.push_link, self.push_direction, self.push_force)

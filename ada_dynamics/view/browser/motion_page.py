@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
 PUSH = 0.1  # [s] a push takes
-_DIRECTIONS = {
+DIRECTIONS = {
     "x": (1.0, 0.0, 0.0),
     "-x": (-1.0, 0.0, 0.0),
     "y": (0.0, 1.0, 0.0),
@@ -37,6 +37,20 @@ _PLOTS_PER_SECOND = 10.0
 _ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
 _SHOWN = 0.4  # [s] that the arrow of a push stays
 _PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
+
+
+class FirstPush(NamedTuple):
+    """What the controls of a push say at first.
+
+    Attributes:
+        link: that is pushed; "": the hand of an arm, the trunk of what stands or floats.
+        direction: one of `DIRECTIONS`.
+        force: [N]; 0: half of the robot's weight.
+    """
+
+    link: str = ""
+    direction: str = "x"
+    force: float = 0.0
 
 
 class MotionPage(ABC):
@@ -80,6 +94,16 @@ class MotionPage(ABC):
             self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
         self.scene.on_pull(lambda pull: page.note("pull", lambda: self._set_pull(pull)))
         self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
+
+    def begin_push(self, first: FirstPush) -> None:
+        """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is."""
+        if not hasattr(self, "link"):
+            return  # nothing of the robot moves
+        if first.link in self.link.options:
+            self.link.value = first.link
+        self.direction.value = first.direction
+        if 0.0 < first.force <= self.strength.max:
+            self.strength.value = first.force
 
     # --- what a subclass does -----------------------------------------------------------------------------------
     @abstractmethod
@@ -132,7 +156,7 @@ class MotionPage(ABC):
             heaviest = max(moving, key=lambda link: self.model.links[link].mass)
             first = heaviest if defaults.floats(self.model) else moving[-1]
             self.link = gui.add_dropdown("link", tuple(moving), initial_value=first)
-            self.direction = gui.add_dropdown("direction", tuple(_DIRECTIONS), initial_value="x")
+            self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="x")
             strength = float(f"{0.5 * self._weight:.2g}")
             self.strength = gui.add_slider("force [N]", 0.0, 10.0 * strength, 0.01 * strength, strength)
             self.push_button = gui.add_button("push")
@@ -142,7 +166,7 @@ class MotionPage(ABC):
     # --- pushes -------------------------------------------------------------------------------------------------
     def push(self) -> None:
         """What the button does: a force on the centre of mass of a link."""
-        link, direction = str(self.link.value), np.array(_DIRECTIONS[str(self.direction.value)])
+        link, direction = str(self.link.value), np.array(DIRECTIONS[str(self.direction.value)])
         self._push_at(link, float(self.strength.value) * direction, self.scene.centre_of(link), PUSH)
 
     def _clicked(self, link: str, origin: Array, direction: Array) -> None:

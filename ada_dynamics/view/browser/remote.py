@@ -18,6 +18,7 @@ from ada_dynamics.model.builder import BASES, ROOT_JOINT
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.follower import Follower
+from ada_dynamics.view.browser.motion_page import FirstPush
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plant import Plant
 from ada_dynamics.view.browser.remote_robot import RemoteRobotPage
@@ -49,6 +50,7 @@ class RemotePage:
         base: str = AUTO,
         pose_sliders: bool = False,
         follower: Follower | None = None,
+        push: FirstPush | None = None,
     ) -> None:
         """Say what is waited for.
 
@@ -58,8 +60,10 @@ class RemotePage:
             base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
             pose_sliders: sliders that put the robot into a pose, rather than command its motors.
             follower: the controller that moves the robot, if there may be one.
+            push: what its controls say at first; None: as for any robot.
         """
         self.page, self.plant, self._follower = page, plant, follower
+        self._push = push
         self.robot: RemoteRobotPage | None = None
         self.problem = ""  # why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
@@ -171,6 +175,8 @@ class RemotePage:
         except AdaError as problem:  # such as a mesh or a kernel that is not to be had
             self._refuse(str(problem))
             return
+        if self._push is not None:
+            self.robot.begin_push(self._push)
         self._shown_text = wanted.text
         self.page.look()
 

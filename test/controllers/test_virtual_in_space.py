@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Virtual closed chains of robots in space, on floating bases, and with loops of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_controllers import PoseReference, State
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.virtual_closed_chain import VirtualClosedChain
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.edit import with_gravity, with_loops
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.scenarios.experiments import two_arm_bar as arms
+
+Array = NDArray[np.float64]
+
+WEIGHTLESS = (0.0, 0.0, 0.0)
+PULL = {
+    "link": arms.LEFT,
+    "joint_stiffness": [0.0],
+    "joint_damping": [0.2],
+    "pose_stiffness": [80.0] * 3 + [20.0] * 3,
+    "pose_damping": [40.0] * 3 + [10.0] * 3,
+    "hold": 1e-3,
+}
+
+
+class Arms:
+    """Two arms with a virtual bar between their hands."""
+
+    def __init__(self, base: str, gravity: tuple[float, ...]) -> None:
+        self.model = arms.two_arms(base, gravity)
+        self.q = arms.start_of(self.model)
+        self.bar = arms.with_bar(self.model, self.q)
+        self.dynamics = ada.Dynamics(self.model)
+
+    def controller(self, **more: Any) -> VirtualClosedChain:
+        return VirtualClosedChain(self.model, {**PULL, **more}, virtual=self.bar)
+
+    def reference(self, x: float, y: float, z: float) -> PoseReference:
+        d = self.dynamics
+        pose = np.array(np.linalg.solve(d.pose(arms.BODY, self.q), d.pose(arms.LEFT, self.q)))
+        pose[:3, 3] += [x, y, z]
+        return PoseReference(pose)
+
+    def bar_error(self, q: Array) -> float:
+        first = arms.hands_apart(self.dynamics, self.q)
+        return max(float(np.abs(arms.hands_apart(self.dynamics, row) - first).max()) for row in q[::50])
+
+
+@pytest.fixture(scope="module")
+def fixed() -> Arms:
+    return Arms("fixed", (0.0, 0.0, -9.81))
+
+
+@pytest.fixture(scope="module")
+def floating() -> Arms:
+    return Arms("floating", WEIGHTLESS)
+
+
+def moved(controller: VirtualClosedChain, q: Array, reference: Any, duration: float) -> tuple[Any, InSimulation]:
+    loop = InSimulation(controller, reference, period=1e-3)
+    return loop.simulation(controller.model, q, step=1e-3).run(duration), loop
+
+
+# --- accelerations --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("which", ["fixed", "floating"])
+def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: str, request: Any) -> None:
+    """[M Jᵀ; J 0] with the rates of the loop by differences along the motion, and the law's own springs."""
+    robot: Arms = request.getfixturevalue(which)
+    controller = robot.controller(loop_stiffness=0.0, loop_damping=0.0, hold=0.0)
+    closed = ada.Dynamics(with_gravity(robot.bar, WEIGHTLESS))
+    numbers = closed.kernels.closed.study.numbers
+    rng = np.random.default_rng(5)
+    q, v = closed.project(robot.q, 0.3 * rng.normal(size=robot.model.nv))
+    state = State(q, v)
+    controller.reset(state, 0.0)
+    told = controller.update(state, robot.reference(0.05, 0.0, 0.02), 0.0)
+    effort = np.zeros(robot.model.nv)
+    effort[controller.v_index] = controller.signals()["virtual_effort"]
+    J, h = numbers.jacobian(q), 1e-5
+    later, before = (robot.model.integrate(q, v, s) for s in (h, -h))
+    gamma = (numbers.jacobian(later) - numbers.jacobian(before)) @ v / (2.0 * h)
+    M, rest = closed.mass_matrix(q), closed.bias(q, v)
+    count = len(J)
+    whole = np.block([[M, J.T], [J, np.zeros((count, count))]])
+    a = np.linalg.lstsq(whole, np.concatenate([effort - rest, -gamma]), rcond=1e-12)[0][: len(v)]
+    np.testing.assert_allclose(controller.signals()["acceleration"], a[controller.v_index], atol=1e-6)
+    np.testing.assert_allclose(
+        told.effort, robot.dynamics.inverse(q, v, controller._told[1])[controller.v_index], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("feedback", ["force", "path"])
+def test_a_floating_base_needs_no_force_for_what_is_wanted(floating: Arms, feedback: str) -> None:
+    """So that motors at the joints alone make it so."""
+    controller = floating.controller(feedback=feedback, hold=0.0)
+    rng = np.random.default_rng(6)
+    q, v = ada.Dynamics(floating.bar).project(floating.q, 0.3 * rng.normal(size=floating.model.nv))
+    controller.reset(State(q, v), 0.0)
+    controller.update(State(q, v), floating.reference(0.05, 0.0, 0.02), 0.0)
+    wrench = floating.dynamics.inverse(q, v, controller._told[1])[:6]
+    np.testing.assert_allclose(wrench, 0.0, atol=1e-11)
+
+
+# --- motions --------------------------------------------------------------------------------------------------------
+def test_two_arms_move_a_virtual_bar(fixed: Arms) -> None:
+    log, _ = moved(fixed.controller(), fixed.q, fixed.reference(0.03, 0.02, 0.05), 3.0)
+    assert fixed.bar_error(log.q) < 1e-6
+    there = fixed.dynamics.pose(arms.LEFT, log.q[-1])[:3, 3] - fixed.dynamics.pose(arms.LEFT, fixed.q)[:3, 3]
+    np.testing.assert_allclose(there, [0.03, 0.02, 0.05], atol=3e-3)  # e^-t/τ with τ of about .9 s
+
+
+@pytest.mark.parametrize("feedback", ["force", "path"])
+def test_on_a_floating_body_momentum_is_kept(floating: Arms, feedback: str) -> None:
+    reference = floating.reference(0.03, 0.02, 0.05)
+    log, _ = moved(floating.controller(feedback=feedback), floating.q, reference, 2.0)
+    assert floating.bar_error(log.q) < 1e-6
+    assert np.abs(np.asarray(log.momentum)).max() < 1e-11
+    assert np.linalg.norm(log.q[-1, :3]) > 1e-3  # the body gives way
+
+
+def test_a_falling_robot_moves_its_bar_as_one_without_weight_does(floating: Arms) -> None:
+    reference = floating.reference(0.03, 0.02, 0.05)
+    free, _ = moved(floating.controller(), floating.q, reference, 0.5)
+    heavy = Arms("floating", (0.0, 0.0, -9.81))
+    falling, _ = moved(heavy.controller(weight=True), heavy.q, reference, 0.5)
+    np.testing.assert_allclose(falling.q[:, 7:], free.q[:, 7:], atol=1e-9)
+    assert falling.q[-1, 2] - free.q[-1, 2] == pytest.approx(-0.5 * 9.81 * 0.25, abs=1e-9)
+
+
+@pytest.mark.slow  # to compile
+def test_a_platform_with_legs_is_led_along_a_virtual_guide() -> None:
+    """The Gough-Stewart platform, whose own loops are real: of its six motions the guide leaves one, along its axis."""
+    stewart = ada.load("stewart")
+    q = np.asarray(start_of("stewart"))
+    dynamics = ada.Dynamics(stewart)
+    place = dynamics.pose("platform", q)
+    parts = Parts.of(stewart)
+    builder = parts.builder()
+    ends = {"parent_xyz": place[:3, 3], "parent_rotation": place[:3, :3]}
+    builder.loop("guide", "prismatic", stewart.root, "platform", axis=(0, 0, 1), **ends)
+    virtual = builder.build(parts.base, parts.gravity)
+    gains = {"joint_stiffness": [0.0], "joint_damping": [0.0], "link": "platform", "hold": 1e-3}
+    pull = {"pose_stiffness": [400.0] * 3 + [0.0] * 3, "pose_damping": [100.0] * 3 + [0.0] * 3}
+    controller = VirtualClosedChain(stewart, {**gains, **pull}, virtual=virtual)
+    assert controller.mechanism.study.mobility == 1
+    wanted = place.copy()
+    wanted[:3, 3] += 0.03 * place[:3, 2]
+    log, loop = moved(controller, q, PoseReference(wanted), 0.1)
+    at = dynamics.pose("platform", log.q)
+    way = (at[:, :3, 3] - place[:3, 3]) @ place[:3, :3]
+    assert np.abs(way[:, :2]).max() < 1e-6
+    assert np.abs(at[:, :3, :3] - place[:3, :3]).max() < 1e-6
+    assert way[-1, 2] > 1e-3
+    assert loop.signals["effort"].shape[1] == 6
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+def with_motors(model: ada.Model, names: list[str]) -> ada.Model:
+    parts = Parts.of(model)
+    parts.actuated = names
+    return parts.build()
+
+
+def test_too_few_motors_are_refused_by_the_joints_that_nothing_drives() -> None:
+    robot = with_motors(ada.load("planar_4r"), ["joint_1", "joint_2", "joint_3"])
+    with pytest.raises(InputError, match="Nothing drives the motion of joint_4"):
+        VirtualClosedChain(robot, {"loops": "loops/parallel_four_bar.yaml"})
+    five_bar = with_motors(ada.load("five_bar"), ["left_crank"])
+    with pytest.raises(InputError, match=r"can move in 2 ways, and its motors .* drive 1"):
+        VirtualClosedChain(five_bar)
+
+
+def test_a_robot_with_its_own_loops_and_enough_motors_needs_no_virtual_ones() -> None:
+    five_bar = ada.load("five_bar")
+    controller = VirtualClosedChain(five_bar, {"joint_stiffness": [30.0], "joint_damping": [10.0]})
+    q = np.asarray(start_of("five_bar"))
+    controller.reset(State(q, np.zeros(five_bar.nv)), 0.0)
+    command = controller.update(State(q, np.zeros(five_bar.nv)), None, 0.0)
+    rest = np.zeros(five_bar.nv)
+    expected = ada.Dynamics(five_bar).inverse(q, rest, rest)[controller.v_index]
+    np.testing.assert_allclose(command.effort, expected, atol=1e-9)
+
+
+def test_a_floating_robot_is_not_tied_to_the_world(floating: Arms) -> None:
+    tied = with_loops(
+        floating.model, [{"name": "tie", "type": "fixed", "parent": {"link": "world"}, "child": {"link": arms.LEFT}}]
+    )
+    with pytest.raises(InputError, match="tie ties the floating robot"):
+        VirtualClosedChain(floating.model, virtual=tied)
+
+
+def test_a_floating_robot_with_weight_cannot_be_a_mechanism_without() -> None:
+    heavy = Arms("floating", (0.0, 0.0, -9.81))
+    with pytest.raises(InputError, match="Set weight: true"):
+        heavy.controller()
+
+
+def test_loops_that_leave_no_motion_are_refused() -> None:
+    robot = ada.load("planar_4r")
+    both = [
+        {"name": f"lock_{i}", "type": "fixed", "parent": {"link": a, "xyz": [0, 0, z]}, "child": {"link": b}}
+        for i, (a, b, z) in enumerate(
+            (("base", "link_1", 0), ("link_1", "link_2", 1), ("link_2", "link_3", 1), ("link_3", "link_4", 1))
+        )
+    ]
+    with pytest.raises(InputError, match="leave robot 'planar_4r' no motion"):
+        VirtualClosedChain(robot, virtual=with_loops(robot, both))
+
+
+def test_the_virtual_model_must_be_the_robot_with_loops(fixed: Arms) -> None:
+    robot = ada.load("planar_4r")
+    with pytest.raises(InputError, match="they must be the same ones"):
+        VirtualClosedChain(robot, virtual=fixed.bar)
+    with pytest.raises(InputError, match="give one of them"):
+        VirtualClosedChain(fixed.model, {"loops": "loops/slider_crank.yaml"}, virtual=fixed.bar)
