@@ -111,7 +111,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._gains = np.array([chosen.path_stiffness, chosen.path_damping])
         self._hold = np.array([chosen.hold])
         self._law_call = law.compile(self._by_numbers)
-        self._virtual_call = law.compile_virtual()
+        self._wanted_call = law.compile_wanted()
+        self._parts = law.parts
         self._branch = Branch(self.mechanism)
         self._is_path = chosen.feedback == PATH
         weights = self._stiffness, self._pose_stiffness
@@ -241,13 +242,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         h, before = 0.5 * self.settings.hold, self._told[1] if self._told else self._rest
         step = h * v + (0.5 * h * h) * before
         at, rate = self.model.integrate(q, step), v + h * before
-        told = self._virtual_call(q, v, *given)
+        told = self._wanted_call(q, v, *given)[1]
         if self._is_path:
             given = (given[0] - step, *given[1:])
-        wanted = self._virtual_call(at, rate, *given)[: self.model.nv]
+        wanted = self._wanted_call(at, rate, *given)[0]
         a = self._branch.acceleration(at, rate, wanted, self._is_path, self._loops, self._time)
-        effort = self._efforts_of_tree(at, rate, a)
-        return (effort, a) if self._is_path else (effort, a, told)
+        return self._efforts_of_tree(at, rate, a), a, told
 
     def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:
         dynamics = self.mechanism.dynamics
@@ -268,20 +268,15 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         """
         if not self._told:
             return {}
-        found = {
+        found = {name: self._told[2][part] for name, part in self._parts.items()}
+        found |= {
             "acceleration": self._told[1][self.v_index],
-            "gap": self.mechanism.gap(self._q),
             "singular": np.array([self._singular]),
             "joint_error": self._joint_reference.position - self._q[self.q_index],
         }
         if self._is_path:
-            return found | {"path_error": self.model.difference(self._q, self._target)[self.v_index]}
-        told, nv = self._told[2], self.model.nv
-        found["virtual_effort"] = told[:nv][self.v_index]
-        if self._link is not None:
-            parts = ("virtual_force", "pose_error", "pose_rate")
-            found |= {name: told[nv + 6 * i : nv + 6 * i + 6] for i, name in enumerate(parts)}
-        return found
+            return found | {"path_error": self._way_left(self._q)[self.v_index]}
+        return found | {"virtual_effort": found["virtual_effort"][self.v_index]}
 
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
         """The law, with a fixed reference, for `ada_dynamics.simulation.CompiledController`: a part of the equations.

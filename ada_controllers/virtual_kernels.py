@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ada_controllers.compiled import Vector, compiled
@@ -21,13 +22,13 @@ class Found(NamedTuple):
     Attributes:
         effort: on all joints of the tree.
         acceleration: a*, when the command begins.
-        told: by name, for plots.
+        told: for plots, in a row as `Law.parts` says.
         guards: what must not be negative.
     """
 
     effort: list[Scalar]
     acceleration: list[Scalar]
-    told: dict[str, list[Scalar]]
+    told: list[Scalar]
     guards: list[Scalar]
 
 
@@ -47,32 +48,48 @@ class Law:
             if equations.link is not None:
                 self.sizes |= {"pose": POSE, "twist": TWIST, "pose_stiffness": 6, "pose_damping": 6}
         self.sizes |= {"loops": 2, "hold": 1}
+        self.parts = self._parts(nv)
+
+    def _parts(self, nv: int) -> dict[str, slice]:
+        """Where in a row of what is told each part is."""
+        sizes = {"gap": len(self.equations.mechanism.plans.conditions)}
+        if self.feedback == FORCE:
+            sizes["virtual_effort"] = nv
+            if self.equations.link is not None:
+                sizes |= {"virtual_force": 6, "pose_error": 6, "pose_rate": 6}
+        ends = list(accumulate(sizes.values()))
+        return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
     def __call__(self, q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> Found:
         """The law of generic scalars."""
         equations = self.equations
-        a, told, guards = self._reference(q, v, Loops(loops), given)
+        wanted, told = self.wanted(q, v, given)
+        a, guards = self._allowed(q, v, wanted, Loops(loops))
         at, rate, late = q, v, a
         if self.predicts:  # half of the time later, where the command is right on the average
             at, rate, step = equations.later(q, v, a, 0.5 * hold[0])
             if self.feedback == PATH:
                 given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
-            late, _, more = self._reference(at, rate, Loops(loops), given)
+            late, more = self._allowed(at, rate, self.wanted(at, rate, given)[0], Loops(loops))
             guards = [*guards, *more]
         return Found(equations.efforts(at, rate, late), a, told, guards)
 
-    def _reference(
-        self, q: Vector, v: Vector, loops: Loops, given: dict[str, Vector]
-    ) -> tuple[list[Scalar], dict[str, list[Scalar]], list[Scalar]]:
-        equations = self.equations
+    def wanted(self, q: Vector, v: Vector, given: Mapping[str, Vector]) -> tuple[list[Scalar], list[Scalar]]:
+        """Virtual efforts on all joints of the tree, or the accelerations that are wanted; and what is told."""
+        gap = self.equations.gap(q)
         if self.feedback == PATH:
-            a, guards = equations.by_path(q, v, Path(**given), loops)
-            return a, {}, guards
-        virtual = equations.virtual(q, v, self.follow(given))
-        a, guards = equations.by_force(q, v, virtual.effort, loops)
-        return a, virtual._asdict(), guards
+            return self.equations.wanted(q, v, Path(**given)), gap
+        virtual = self.equations.virtual(q, v, self.follow(given))
+        told = virtual if self.equations.link is not None else (virtual.effort,)
+        return virtual.effort, [*gap, *(x for values in told for x in values)]
 
-    def follow(self, given: dict[str, Vector]) -> Follow:
+    def _allowed(
+        self, q: Vector, v: Vector, wanted: Sequence[Scalar], loops: Loops
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        by = self.equations.by_path if self.feedback == PATH else self.equations.by_force
+        return by(q, v, wanted, loops)
+
+    def follow(self, given: Mapping[str, Vector]) -> Follow:
         """What is followed; without a pose where there is no link to have one."""
         nothing: tuple[Scalar, ...] = ()
         return Follow(**{name: given.get(name, nothing) for name in Follow._fields})
@@ -86,24 +103,17 @@ class Law:
 
         def body(**given: Vector) -> Traced:
             found = self(**given)
-            outputs: dict[str, Any] = {"effort": found.effort, "wanted": found.acceleration}
-            if found.told:
-                outputs["told"] = [x for values in found.told.values() for x in values]
+            outputs = {"effort": found.effort, "reached": found.acceleration, "told": found.told}
             return self.equations.traced(outputs, given["q"], found.guards)
 
         return compiled(f"virtual_closed_chain_{self.feedback}", self.sizes, body, otherwise)
 
-    def compile_virtual(self) -> Callable[..., Any]:
-        """(q, v, ...) -> what is told in a row; the first of it are virtual efforts on all joints of the tree.
-
-        Along loops: accelerations that are wanted.
-        """
+    def compile_wanted(self) -> Callable[..., Any]:
+        """(q, v, ...) -> virtual efforts on all joints of the tree, or accelerations that are wanted; what is told."""
 
         def body(q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> dict[str, Any]:
-            if self.feedback == PATH:
-                return {"told": self.equations.wanted(q, v, Path(**given))}
-            virtual = self.equations.virtual(q, v, self.follow(given))
-            return {"told": [x for values in virtual for x in values]}
+            wanted, told = self.wanted(q, v, given)
+            return {"wanted": wanted, "told": told}
 
         return compiled(f"virtual_{self.feedback}", self.sizes, body)
 

@@ -159,13 +159,12 @@ class Equations:
             found
         )
 
-    def by_path(self, q: Vector, v: Vector, path: Path, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
-        """Of all accelerations that the loops allow, the nearest one by kinetic energy to that of the way along them.
+    def by_path(self, q: Vector, v: Vector, wanted: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
+        """Of all accelerations that the loops allow, the nearest one by kinetic energy to what is wanted.
 
         So would a mechanism move under the forces that would give its parts the wanted accelerations without loops
         (Gauss's principle). There is a way in every pose, also where no force on the link moves it.
         """
-        wanted = self.wanted(q, v, path)
         back = self._led_back(q, v, loops, wanted)
         return [v3.plus(a, b) for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
 
@@ -189,19 +188,24 @@ class Equations:
         """The smallest step of the acceleration that makes it close gaps, and that the loops allow it."""
         mechanism = self.mechanism
         of_state = closed.conditions(mechanism.tree, mechanism.plans).body
-        gaps = closed.gap(mechanism.tree).body
-        assert of_state is not None and gaps is not None and self.solver.correct is not None
+        assert of_state is not None and self.solver.correct is not None
         outputs = of_state(q=q, v=v).outputs
-        all_gaps = gaps(q=q).outputs["gap"]
         kp, kd = loops.gains
         residuals = []
-        for row, rate, c in zip(outputs["J"], outputs["rate"], mechanism.plans.conditions, strict=True):
+        for row, rate, gap in zip(outputs["J"], outputs["rate"], self.gap(q), strict=True):
             speed = v3.total(v3.product(j, x) for j, x in zip(row, v, strict=True))
-            left = kd * speed + kp * all_gaps[c]
+            left = kd * speed + kp * gap
             if wanted is not None:
                 left = left + rate + v3.total(v3.product(j, x) for j, x in zip(row, wanted, strict=True))
             residuals.append(left)
         return self.solver.correct(q, residuals)
+
+    def gap(self, q: Vector) -> list[Scalar]:
+        """Gaps of the conditions in use [m, rad]."""
+        gaps = closed.gap(self.mechanism.tree).body
+        assert gaps is not None
+        whole = gaps(q=q).outputs["gap"]
+        return [whole[c] for c in self.mechanism.plans.conditions]
 
     def _guards(self, found: Closed) -> list[Scalar]:
         return [g for g in self.solver.guards(found) if not isinstance(g, float)]

@@ -21,7 +21,7 @@ CONTROLLER, TARGET = "controller_node", "target_node"
 _OUR_NODES = (PLANT, CONTROLLER, TARGET, "view_node", "oracle_node")  # those that a setup may start
 
 # A simulation that is late loses nothing, and one that is pushed hard is to come back to where it was.
-_IN_SIMULATION = {"state_timeout": Parameter(0.5), "max_position_jump": Parameter(0.0)}
+_IN_SIMULATION = {"state_timeout": Parameter(2.0), "max_position_jump": Parameter(0.0)}
 
 SETUPS: Mapping[str, Setup] = {setup.name: setup for setup in (*SIMULATIONS, *CONTROLLED)}
 

@@ -28,8 +28,8 @@ SUMMARY = "start a simulated robot as ROS 2 nodes"
 DETAILS = """\
 Start the nodes of a setup: the simulated robot, its controller where the setup has one, a browser view of its topics
 and, where it is installed, RViz. It is what `ros2 launch ada_dynamics NAME.launch.py` starts, with the same arguments,
-and needs no installed ROS 2. Where ROS 2 nodes cannot run at all, the same robot is simulated without topics and without
-a controller. Ctrl-C ends all of it.
+and needs no installed ROS 2. Where ROS 2 nodes cannot run at all, the same robot is simulated without topics and
+controller. Ctrl-C ends all of it.
 
 examples:
   ada up --list                             the setups
@@ -252,7 +252,7 @@ class _Watching:
             return lines
         space = self.what.values["namespace"]
         if self.what.controller and self.starter.address:
-            lines.append("push the robot there with the mouse, or drag its target, or move the sliders of its joints")
+            lines.append("push the robot there; where its controller follows a target, drag that, too")
         if shutil.which("ros2"):
             controlled = f"  ros2 topic echo {space}/controller_node/state" if self.what.controller else ""
             return [

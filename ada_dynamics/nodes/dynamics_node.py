@@ -154,13 +154,17 @@ class DynamicsNode(Node):
         self._out.warm_up(loop.latest)
         self._loads.warm_up()
         calm_interpreter()
-        loop.start()
-        self._loads.start()
-        self.get_logger().info(
-            f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
-            f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), "
-            f"joint_states at {settings.physics_rate / loop.every:g} Hz" + (", paused" if settings.start_paused else "")
-        )
+        try:
+            loop.start()
+            self._loads.start()
+            self.get_logger().info(
+                f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
+                f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
+                f"{settings.physics_rate / loop.every:g} Hz" + (", paused" if settings.start_paused else "")
+            )
+        except BaseException:  # a signal may come while the node is being made, after its threads have begun
+            self.close()
+            raise
 
     # --- time ---------------------------------------------------------------------------------------------------
     def _now(self) -> float:

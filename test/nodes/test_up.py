@@ -123,7 +123,7 @@ def test_an_interrupt_ends_all_processes_with_success(ros):
     ros.wait(lambda: re.search(r"^moving after [\d.]+ s$", process.output, re.MULTILINE), 60, "a robot that moves")
     children = children_of(process.pid)
     assert len(children) == 1
-    assert states
+    ros.wait(lambda: states, what="joint states here, too")
     assert process.stop() == 0, process.output
     assert not any(Path(f"/proc/{pid}").exists() for pid in children)
     assert "Traceback" not in process.output
