@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
 from ada_controllers.controller import Controller
-from ada_controllers.gains import per_joint
-from ada_controllers.shaping import ShapingSettings
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_controllers.kit.gains import per_joint
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import InputError

@@ -23,9 +23,9 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused, ReferenceRefused
-from ada_controllers.hand_over import HandOver, start_of, within_limits
+from ada_controllers.kit.hand_over import HandOver, start_of, within_limits
+from ada_controllers.kit.state_watch import Measured, StateWatch, Verdict
 from ada_controllers.state import Command, JointPath, Reference
-from ada_controllers.state_watch import Measured, StateWatch, Verdict
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.settings import setting
 

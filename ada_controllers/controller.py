@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.reference_check import ReferenceCheck
-from ada_controllers.shaping import Shaper, ShapingSettings
+from ada_controllers.kit.reference_check import ReferenceCheck
+from ada_controllers.kit.shaping import Shaper, ShapingSettings
+from ada_controllers.kit.state_check import LATEST, StateCheck
 from ada_controllers.state import Array, Command, JointReference, Reference, State
-from ada_controllers.state_check import LATEST, StateCheck
 from ada_dynamics.commanding.limits import joint_limits, motor_joints
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model

@@ -22,11 +22,11 @@ from typing import cast
 
 import numpy as np
 
+from ada_controllers.arm.poses import way_and_turn
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.gains import per_joint
-from ada_controllers.poses import way_and_turn
-from ada_controllers.shaping import ShapingSettings
+from ada_controllers.kit.gains import per_joint
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name

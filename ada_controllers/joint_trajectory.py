@@ -11,12 +11,12 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.gains import per_joint
-from ada_controllers.joint_motion import ALLOWED, Bounds, JointMotion, Point
-from ada_controllers.profiles import PROFILES, from_rest, plan, quintic, stop
-from ada_controllers.shaping import ShapingSettings
+from ada_controllers.kit.gains import per_joint
+from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
+from ada_controllers.motion.profiles import PROFILES, from_rest, plan, quintic, stop
+from ada_controllers.motion.waypoints import through
 from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
-from ada_controllers.waypoints import through
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 

@@ -9,13 +9,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
 from ada_controllers.controller import Controller
-from ada_controllers.coupling import COMPONENTS, RANK_TOLERANCE, SupportCoupling, component, free_motion, scaled_rows
-from ada_controllers.gains import per_joint
-from ada_controllers.null_space import row_space
-from ada_controllers.shaping import ShapingSettings
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_controllers.kit.gains import per_joint
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.support.coupling import (
+    COMPONENTS,
+    RANK_TOLERANCE,
+    SupportCoupling,
+    component,
+    free_motion,
+    scaled_rows,
+)
+from ada_controllers.support.null_space import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts_of_joints, wrench_on_support
 from ada_dynamics.errors import InputError

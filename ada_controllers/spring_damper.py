@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
 from ada_controllers.controller import Controller
-from ada_controllers.gains import per_joint
-from ada_controllers.loop_conditions import carried_weight
-from ada_controllers.shaping import ShapingSettings
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_controllers.kit.gains import per_joint
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
-from ada_controllers.variable_gains import Axis, between, share, turned
+from ada_controllers.support.loop_conditions import carried_weight
+from ada_controllers.support.variable_gains import Axis, between, share, turned
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting

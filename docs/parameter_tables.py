@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ada_controllers.control_loop import LoopSettings
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
-from ada_controllers.shaping import ShapingSettings
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
 from ada_dynamics.nodes.target.target_settings import TargetSettings

@@ -16,13 +16,13 @@ from std_msgs.msg import String
 
 from ada_controllers.control_loop import LoopSettings
 from ada_controllers.controller import Controller
+from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import AUTO, ControllerSettings
 from ada_controllers.node.controller_status import ControlPeriods, control_status
 from ada_controllers.node.reference_inputs import ReferenceInputs
 from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
-from ada_controllers.shaping import ShapingSettings
 from ada_controllers.state import State
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.load import load

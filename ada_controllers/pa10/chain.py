@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_controllers.compiled import compiled_kernel
+from ada_controllers.kit.compiled import compiled_kernel
 from ada_controllers.pa10.geometry import JOINTS, Array, Geometry, Lengths, geometry
 from ada_dynamics import expr
 from ada_dynamics.errors import InputError

@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTIONS = ["forward", "closed", "chains", "assembly", "hybrid", "compile", "flops", "other", "simulation", "controllers"]
+SECTIONS = [
+    "forward",
+    "closed",
+    "chains",
+    "assembly",
+    "hybrid",
+    "compile",
+    "flops",
+    "other",
+    "simulation",
+    "controllers",
+]
 
 
 def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:

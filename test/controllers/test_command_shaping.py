@@ -12,7 +12,7 @@ from echo_controller import INF, Echo, EchoPosition, EchoVelocity, arm, echo, sa
 
 from ada_controllers import Command, State
 from ada_controllers.errors import CommandRefused
-from ada_controllers.shaping import STOPPING
+from ada_controllers.kit.shaping import STOPPING
 
 
 def test_a_command_within_its_limits_gets_out_unchanged() -> None:

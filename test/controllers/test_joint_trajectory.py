@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import ada_dynamics as ada
 from ada_controllers import Command, JointPath, JointReference, ReferenceRefused, State, make
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.joint_motion import Bounds, JointMotion, Point
 from ada_controllers.joint_trajectory import JointTrajectory
-from ada_controllers.profiles import PROFILES, plan, quartic, quartic_times, quintic, quintic_time
-from ada_controllers.waypoints import through
+from ada_controllers.motion.joint_motion import Bounds, JointMotion, Point
+from ada_controllers.motion.profiles import PROFILES, plan, quartic, quartic_times, quintic, quintic_time
+from ada_controllers.motion.waypoints import through
 from ada_dynamics.errors import InputError
 
 FREE = np.full(2, np.inf)

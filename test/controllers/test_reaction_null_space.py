@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
-from ada_controllers.ankle_hip_model import AnkleHipModel
-from ada_controllers.coupling import COMPONENTS, SupportCoupling
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.null_space import row_space
 from ada_controllers.reaction_null_space import ReactionNullSpace
+from ada_controllers.support.ankle_hip_model import AnkleHipModel
+from ada_controllers.support.coupling import COMPONENTS, SupportCoupling
+from ada_controllers.support.null_space import row_space
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_loops

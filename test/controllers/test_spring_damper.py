@@ -11,8 +11,8 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.loop_conditions import carried_weight
-from ada_controllers.variable_gains import share, turned
+from ada_controllers.support.loop_conditions import carried_weight
+from ada_controllers.support.variable_gains import share, turned
 from ada_dynamics.analysis.splines import QuinticSpline
 from ada_dynamics.errors import InputError
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, make
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.virtual_motions import Manifold
+from ada_controllers.virtual.motions import Manifold
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,10 @@ BIN = Path(sys.executable).parent
 WAITING = {"view", "up", "record", "hw"}
 HEADLESS = {"sim": ["--headless", "--duration", "1"]}
 # All experiments take minutes, and some of them measure times; test/scenarios runs those that do not, one by one.
-SHORTER = {("reproduce", "all"): ["reproduce", "T3.1"]}
+SHORTER = {
+    ("reproduce", "all"): ["reproduce", "T3.1"],
+    ("reproduce", "chapter6", "chapter7", "pa10"): ["reproduce", "R1"],
+}
 
 
 def fenced(*languages):

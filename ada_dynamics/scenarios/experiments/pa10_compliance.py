@@ -70,7 +70,7 @@ class Setup:
 @experiment("compliance_on_wall")
 def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Press with several depths, be led away, and look for the stiffest wall on both sides of the limit."""
-    from ada_controllers.contact_stability import stiffest_contact
+    from ada_controllers.arm.contact_stability import stiffest_contact
 
     use = _setup(scenario)
     progress(0.0, "pressing against the wall")
@@ -129,7 +129,7 @@ class _Sensor:
     """A six-axis sensor between arm and hand: late by a call, with an offset and noise."""
 
     def __init__(self, use: Setup) -> None:
-        from ada_controllers.poses import inverse, pose_of, wrench_matrix
+        from ada_controllers.arm.poses import inverse, pose_of, wrench_matrix
 
         self._dynamics, self._use = use.dynamics, use
         self._rng = np.random.default_rng(0)

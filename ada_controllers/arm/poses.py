@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
+from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.state import Array
 from ada_dynamics import expr
 from ada_dynamics.spatial import vec3 as v3

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
-from ada_controllers.profiles import stop
+from ada_controllers.motion.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
+from ada_controllers.motion.profiles import stop
 from ada_controllers.state import Array, JointPath
 from ada_dynamics.analysis.splines import QuinticSpline, segment_coefficients
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.compiled import Vector, compiled
-from ada_controllers.loop_conditions import loop_conditions
-from ada_controllers.null_space import row_space
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_controllers.support.loop_conditions import loop_conditions
+from ada_controllers.support.null_space import row_space
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floating_base
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT

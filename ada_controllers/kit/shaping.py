@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.compiled import Vector, compiled_kernel
 from ada_controllers.errors import CommandRefused
+from ada_controllers.kit.compiled import Vector, compiled_kernel
 from ada_controllers.state import Array, Command, State
 from ada_dynamics import expr
 from ada_dynamics.commanding.rules import JointLimit

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ada_controllers.virtual_mechanism import VirtualMechanism
+from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.dense_ldl import factorise
 from ada_dynamics.algorithms.elimination import Closed

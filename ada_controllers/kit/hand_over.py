@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.shaping import bounded
+from ada_controllers.kit.shaping import bounded
+from ada_controllers.kit.state_watch import Measured
 from ada_controllers.state import Array, Command
-from ada_controllers.state_watch import Measured
 
 
 class HandOver:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
+from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.state import Array
 
 ORDER = 5  # of the polynomials

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.poses import inverse, length, twist_matrix
+from ada_controllers.arm.poses import inverse, length, twist_matrix
 from ada_controllers.state import Array
 from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.dynamics import Dynamics

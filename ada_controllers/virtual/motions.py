@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
+from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.state import Array
-from ada_controllers.virtual_mechanism import VirtualMechanism
+from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.spatial.vec3 import product
 

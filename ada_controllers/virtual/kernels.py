@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ada_controllers.compiled import Vector, compiled
-from ada_controllers.virtual_law import Equations, Follow, Loops, Path
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_controllers.virtual.law import Equations, Follow, Loops, Path
 from ada_dynamics.expr import Traced
 from ada_dynamics.spatial.scalar import Scalar
 

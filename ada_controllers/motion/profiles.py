@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.joint_motion import ALLOWED, Bounds, JointMotion, Point
+from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
 from ada_controllers.state import Array
 from ada_dynamics.analysis.splines import segment_coefficients
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled_kernel
 from ada_controllers.errors import ReferenceRefused
+from ada_controllers.kit.compiled import Vector, compiled_kernel
+from ada_controllers.kit.state_check import LARGEST
 from ada_controllers.state import Array, JointPath, JointReference, PoseReference, Reference
-from ada_controllers.state_check import LARGEST
 from ada_dynamics.commanding.rules import ROUNDING, JointLimit, refused_number
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel

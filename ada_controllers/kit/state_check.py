@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.compiled import Vector, compiled
 from ada_controllers.errors import StateRefused
+from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.state import Array
 from ada_dynamics.dynamics.quantities.base import position_guards
 from ada_dynamics.expr import Traced

@@ -14,8 +14,8 @@ import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import Array, JointReference, PoseReference, Reference
-from ada_controllers.virtual_law import Equations
-from ada_controllers.virtual_motions import LOST, Manifold
+from ada_controllers.virtual.law import Equations
+from ada_controllers.virtual.motions import LOST, Manifold
 
 STEPS = 200
 _LONGEST = 0.3  # [rad, m] of a step

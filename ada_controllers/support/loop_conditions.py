@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ada_controllers.null_space import row_space
+from ada_controllers.support.null_space import row_space
 from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import gravity_efforts
