@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ada_dynamics import Contact, Dynamics, Simulation, load
+from ada_dynamics import Contact, Dynamics, Simulation, load, scenarios
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine
 from ada_dynamics.view.drawing import Figurine, prepare
@@ -187,7 +187,44 @@ def motions() -> Figure:
     return figure
 
 
-OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions}
+def control() -> Figure:
+    """Three controlled motions, and what is to be seen of them over time."""
+    bar, stops, pushed = (scenarios.simulate(scenarios.load(name)) for name in ("T7.2", "T7.5", "T6.2"))
+    figure = Figure(figsize=(10.0, 5.2), layout="constrained")
+    grid = figure.add_gridspec(2, 3, height_ratios=[2.0, 1.0])
+    titles = (
+        "an open chain moves as a four-bar",
+        "... comes to rest in a dead point",
+        "a pushed humanoid keeps its feet",
+    )
+    ends = (bar.t[-1], 5.0, 3.0)
+    for column, (log, title, end) in enumerate(zip((bar, stops, pushed), titles, ends, strict=True)):
+        figurine = Figurine(log.dynamics)
+        first = 0.0 if log is not pushed else 1.0
+        last = end if log is not pushed else 1.33
+        rows = np.searchsorted(log.t, np.linspace(first, last, 5)).clip(max=len(log) - 1)
+        poses = [figurine.at(log.q[i]) for i in rows]
+        axes = prepare(figure, grid[0, column], poses, "xz")
+        for i, pose in enumerate(poses):
+            draw_pose(axes, pose, "xz", 0.12 + 0.88 * (i / 4) ** 1.5, 2.0 + i)
+        axes.set_title(title, fontsize="medium")
+        below: Any = figure.add_subplot(grid[1, column])
+        shown = log.t <= end
+        if log is pushed:
+            momentum = np.array(
+                [log.dynamics.momentum(q, v)[3:] for q, v in zip(log.q[shown], log.v[shown], strict=True)]
+            )
+            below.plot(log.t[shown], momentum[:, 1:], label=["about y", "about z"])
+            below.set_ylabel("angular momentum\n[kg m²/s]")
+        else:
+            below.plot(log.t[shown], np.degrees(log.q[shown]), label=[f"joint {i}" for i in range(1, 5)])
+            below.set_ylabel("angle [deg]")
+        below.set_xlabel("time [s]")
+        below.legend(fontsize="x-small")
+    return figure
+
+
+OVERVIEWS: dict[str, Callable[[], Figure]] = {"motions": motions, "control": control}
 PICTURES: dict[str, Callable[[Names], Figure]] = {
     one.__name__: one for one in (four_bar, stewart, delta, cassie_leg, singular_passing)
 }
