@@ -141,6 +141,7 @@ class ControlThread:
         if command is None:
             return
         self._out.command(command)
+        self.following.look()
         latest = control.latest
         if latest is not None and control.is_active:
             self._out.state(latest.stamp, control.controller, control.target, command)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ada_controllers.control_loop import ControlLoop
 from ada_controllers.errors import ReferenceRefused
+from ada_controllers.node.tolerances import Tolerance, first_beyond
 from ada_controllers.state import Array, JointPath, JointReference, PoseReference
 from ada_dynamics.commanding.rules import refused_names
 from ada_dynamics.commanding.trajectory import TrajectoryFollower
@@ -46,6 +47,7 @@ class Progress(NamedTuple):
         time: the controller's [s].
         is_followed: whether it still is.
         is_over: whether its last point is due.
+        left: how the way was left before, in words; empty where it was not.
         desired: where the joints shall be.
         actual: where they are.
     """
@@ -53,6 +55,7 @@ class Progress(NamedTuple):
     time: float
     is_followed: bool
     is_over: bool
+    left: str
     desired: JointReference
     actual: JointReference
 
@@ -66,6 +69,8 @@ class Following:
         self._rest: Array = np.zeros(0)  # positions of the joints that no trajectory moves
         self._path: JointPath | None = None
         self._begins = -1  # of the loop, when the trajectory was taken
+        self._way: Sequence[Tolerance] = ()
+        self._left = ""
         self.renew()
 
     def renew(self, *, keep: bool = False) -> None:
@@ -167,6 +172,10 @@ class Following:
         if self.is_followed:
             self.trajectory(OfferedTrajectory((), (), ()))
 
+    def keep_to(self, way: Sequence[Tolerance]) -> None:
+        """From now on note where a joint is off the last trajectory by more than this on its way; nothing: any."""
+        self._way, self._left = way, ""
+
     # --- how it goes ----------------------------------------------------------------------------------------------
     @property
     def is_followed(self) -> bool:
@@ -175,17 +184,30 @@ class Following:
         is_same = self._begins == control.begins and control.is_active
         return is_same and (self._path is None or control.target is self._path)
 
+    def look(self) -> None:
+        """See whether the joints keep to the way; after each command, so that no stall of another thread hides it."""
+        latest = self._control.latest
+        if not self._way or self._left or latest is None or not self.is_followed:
+            return
+        if self._follower.is_active(latest.stamp):
+            joints = self._control.controller.joints
+            self._left = first_beyond(self._way, joints, self._sample(latest.stamp), self._actual())
+
     def progress(self) -> Progress | None:
         """How the last trajectory is followed; None while there is no state."""
-        controller, latest = self._control.controller, self._control.latest
+        latest = self._control.latest
         if latest is None:
             return None
-        q, v, _ = latest.state
         is_over = not self._follower.is_active(latest.stamp)
-        actual = JointReference(q[controller.q_index], v[controller.v_index])
-        return Progress(latest.stamp, self.is_followed, is_over, self._sample(latest.stamp), actual)
+        return Progress(latest.stamp, self.is_followed, is_over, self._left, self._sample(latest.stamp), self._actual())
 
     # --- inside ---------------------------------------------------------------------------------------------------
+    def _actual(self) -> JointReference:
+        controller, latest = self._control.controller, self._control.latest
+        assert latest is not None
+        q, v, _ = latest.state
+        return JointReference(q[controller.q_index], v[controller.v_index])
+
     def _sample(self, time: float) -> JointReference:
         point = self._follower.sample(time)
         position = self._rest.copy() if self._rest.size else self._present()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.node.following import Progress
+from ada_controllers.state import JointReference
 from ada_dynamics.errors import unknown_name
 
 
@@ -55,9 +55,10 @@ def _value(wanted: float, usual: float) -> float:
     return wanted or usual
 
 
-def first_beyond(tolerances: Sequence[Tolerance], joints: Sequence[str], progress: Progress) -> str:
+def first_beyond(
+    tolerances: Sequence[Tolerance], joints: Sequence[str], desired: JointReference, actual: JointReference
+) -> str:
     """What the first joint that is off by too much is off by, in words; empty where none is."""
-    desired, actual = progress.desired, progress.actual
     for i, (name, tolerance) in enumerate(zip(joints, tolerances, strict=True)):
         off = abs(float(desired.position[i] - actual.position[i]))
         if off > tolerance.position:

@@ -31,7 +31,7 @@ from ada_controllers.state import Array, JointReference
 from ada_dynamics.errors import AdaError
 
 ACTION = "follow_joint_trajectory"
-WATCH_RATE = 50.0  # [Hz] of looks at tolerances, and of feedback
+WATCH_RATE = 50.0  # [Hz] of looks at the end, and of feedback; the way is watched at each command
 
 
 def action_type() -> Any:
@@ -45,8 +45,8 @@ def action_type() -> Any:
 class _Goal:
     """A goal on its way."""
 
-    def __init__(self, handle: Any, path: Sequence[Tolerance], end: Sequence[Tolerance], patience: float) -> None:
-        self.handle, self.path, self.end, self.patience = handle, path, end, patience
+    def __init__(self, handle: Any, end: Sequence[Tolerance], patience: float) -> None:
+        self.handle, self.end, self.patience = handle, end, patience
         self.over_since: float | None = None
         self.outcome: Future = Future()
 
@@ -108,10 +108,11 @@ class TrajectoryAction:
         asked = goal.goal_time_tolerance.sec + 1e-9 * goal.goal_time_tolerance.nanosec
         self._goal = _Goal(
             handle,
-            tolerances_of(goal.path_tolerance, joints, settings.path_tolerance),
             tolerances_of(goal.goal_tolerance, joints, settings.goal_tolerance),
             asked or settings.goal_time or math.inf,
         )
+        way = tolerances_of(goal.path_tolerance, joints, settings.path_tolerance)
+        self._thread.ask(lambda: self._thread.following.keep_to(way))
         handle.execute()
 
     async def _execute(self, handle: Any) -> Any:
@@ -152,14 +153,13 @@ class TrajectoryAction:
             self._end(result.SUCCESSFUL, "cancelled", state="canceled")
             return
         self._tell(goal, progress)
-        joints = control.controller.joints
-        if not progress.is_over:
-            beyond = first_beyond(goal.path, joints, progress)
-            if beyond:
-                self._hold()
-                self._end(result.PATH_TOLERANCE_VIOLATED, f"{beyond} on the way", abort=True)
+        if progress.left:
+            self._hold()
+            self._end(result.PATH_TOLERANCE_VIOLATED, f"{progress.left} on the way", abort=True)
             return
-        beyond = first_beyond(goal.end, joints, progress)
+        if not progress.is_over:
+            return
+        beyond = first_beyond(goal.end, control.controller.joints, progress.desired, progress.actual)
         if not beyond:
             self._end(result.SUCCESSFUL, "")
             return

@@ -189,10 +189,26 @@ def test_tolerances_mean_what_they_mean_to_ros2_control():
 
 
 def test_the_first_joint_beyond_its_tolerance_is_named():
-    progress = SimpleNamespace(
-        desired=JointReference(np.array([0.0, 1.0]), np.zeros(2)),
-        actual=JointReference(np.array([0.0, 1.3]), np.ones(2)),
+    states = (
+        JointReference(np.array([0.0, 1.0]), np.zeros(2)),
+        JointReference(np.array([0.0, 1.3]), np.ones(2)),
     )
-    assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), progress) == ""
-    assert "'b' is off by 0.3" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), progress)
-    assert "'a' is off by 1, more than 0.5 [rad/s" in first_beyond([Tolerance(1.0, 0.5)], ("a",), progress)
+    assert first_beyond([Tolerance(0.1), Tolerance(0.4)], ("a", "b"), *states) == ""
+    assert "'b' is off by 0.3" in first_beyond([Tolerance(0.1), Tolerance(0.2)], ("a", "b"), *states)
+    assert "'a' is off by 1, more than 0.5 [rad/s" in first_beyond([Tolerance(1.0, 0.5)], ("a",), *states)
+
+
+def test_a_way_that_was_left_is_known_however_late_somebody_asks():
+    arm = Arm()  # it stays where it is
+    arm.following.trajectory(moving((0.5, 1.0)))
+    arm.following.keep_to([Tolerance(0.1)] * 7)
+    arm.following.look()
+    assert arm.following.progress().left == ""
+    for _ in range(30):
+        arm.send(0.01)
+        arm.following.look()
+    assert "'s1' is off by 0.1" in arm.following.progress().left
+    arm.send(2.0)
+    arm.following.look()
+    progress = arm.following.progress()
+    assert progress.is_over and "'s1' is off by 0.1" in progress.left
