@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command: `python -m benchmarks.ros [--minutes 10] [--json FOLDER]`."""
+"""The command: `python -m benchmarks.ros [SECTION ...] [--minutes 10] [--json FOLDER]`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ is explained when a bare process was as late at that time: then the machine stoo
 """
 LONGEST = 15.0  # [min] that the trace of a loop has room for
 
+SECTIONS = ("timing", "latency", "control")
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure; 1 where a target is missed, 2 where nothing can be measured."""
@@ -38,7 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--json", type=Path, metavar="FOLDER", default=Path("out/bench_ros"), help="gets raw data and figures.json"
     )
+    parser.add_argument("section", nargs="*", help=f"which of {', '.join(SECTIONS)}; all where none is given")
     chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.section if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    wanted = chosen.section or SECTIONS
     if not 0.0 < chosen.minutes <= LONGEST:
         parser.error(f"--minutes is {chosen.minutes:g}; it must be positive and at most {LONGEST:g}")
     if not 0.0 < chosen.publish <= chosen.rate:
@@ -53,9 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
     folder = chosen.json
     try:
         plan = timing.Plan(folder, chosen.robot, chosen.rate, chosen.publish, 0.5 if chosen.quick else 3.0)
-        timing.run(report, plan, 1.0 if chosen.quick else 60.0 * chosen.minutes, chosen.quick)
-        latency.run(report, plan, 20 if chosen.quick else 2000)
-        control.run(report, plan, 1.0 if chosen.quick else 60.0 * chosen.minutes, chosen.quick)
+        seconds = 1.0 if chosen.quick else 60.0 * chosen.minutes
+        if "timing" in wanted:
+            timing.run(report, plan, seconds, chosen.quick)
+        if "latency" in wanted:
+            latency.run(report, plan, 20 if chosen.quick else 2000)
+        if "control" in wanted:
+            control.run(report, plan, seconds, chosen.quick)
     except AdaError as failure:
         print(f"benchmarks.ros: error: {failure}", file=sys.stderr)
         return 2
