@@ -42,7 +42,9 @@ DOMAINS = range(1, 101)  # all ports of these domains lie below those that Linux
 POLL = 0.005  # [s]
 PATIENCE = 30.0  # [s]; on a busy machine everything takes long, and only a failure waits for all of it
 _OTHER_NETWORKS = ("ROS_DISCOVERY_SERVER", "ROS_STATIC_PEERS", "ROS_LOCALHOST_ONLY", "ROS_NAMESPACE")
-_LATER = itertools.count(os.getpid())  # so that one process, and several at once, do not reuse a domain at once
+# One process, and several at once (their numbers are neighbours), do not come back to a domain for long: others still
+# see the topics of a process that was killed there.
+_LATER = itertools.count(37 * os.getpid())
 
 
 @contextlib.contextmanager
