@@ -18,7 +18,6 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.compiled import Vector, compiled
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.spring_damper import spring_efforts
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
@@ -120,14 +119,8 @@ class Balance(Controller[BalanceSettings]):
     REFERENCES = (JointReference,)
     SETTINGS = BalanceSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: BalanceSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        model = self.model
         self._refuse_other_robots()
         self._order = [self.joints.index(name) for name in JOINTS]  # of joint_1, ... among the commanded ones
         self.ankle_hip = ankle_hip_model(model)

@@ -10,7 +10,6 @@ together the force of a contact dies out calmly (mode `relaxed`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,11 +18,9 @@ import numpy as np
 from ada_controllers.arm.contact_stability import stiffest_contact
 from ada_controllers.arm.poses import inverse, length, moved, pose_of, wrench_matrix
 from ada_controllers.errors import StateRefused
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings, three_numbers
 from ada_controllers.state import Array, Command, PoseReference, Reference, State
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 
@@ -87,14 +84,9 @@ class Compliance(PoseServoBase[ComplianceSettings]):
     SUMMARY = "a hand that gives way to measured forces like a spring, or is led by them"
     SETTINGS = ComplianceSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: ComplianceSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        super()._prepare()
+        model = self.model
         use = self.settings
         self._sensor_link = use.sensor_link or self.arm.link
         if self._sensor_link not in model.links:

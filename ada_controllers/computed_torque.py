@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,9 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.kit.robot_check import refuse_free_joints
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_dynamics.dynamics import Dynamics, quantities
-from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
@@ -43,20 +42,9 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
     REFERENCES = (JointReference,)
     SETTINGS = ComputedTorqueSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: ComputedTorqueSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
-        if model.nv != len(self.joints) or model.loop_names:
-            raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {len(self.joints)} motors"
-                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
-                "a fixed base. With loops take virtual_closed_chain."
-            )
+    def _prepare(self) -> None:
+        model = self.model
+        refuse_free_joints(self)
         self._stiffness = per_joint(self, "stiffness", self.settings.stiffness)
         self._damping = per_joint(self, "damping", self.settings.damping)
         self._efforts = _efforts(model)

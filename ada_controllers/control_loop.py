@@ -178,7 +178,7 @@ class ControlLoop:
         """Raises InputError, and then nothing has changed."""
         start = start_of(controller, told, measured)
         controller.reset(measured.state, measured.stamp, start)
-        self._hand_over.begin(controller, start, measured.stamp, self.settings.blend)
+        self._hand_over.begin(controller, start, self.settings.blend)
         self._source = self._offered = None
         self.begins += 1
 

@@ -92,6 +92,7 @@ class Controller(ABC, Generic[S]):
         self._numbers = self._states.numbers
         self._references = ReferenceCheck(self.NAME, self.limits)
         self.reference: Reference | None = None
+        self._prepare()
 
     def _commanded_joints(self) -> tuple[str, ...]:
         """Those that the law commands; all motors where a law says nothing else."""
@@ -195,6 +196,9 @@ class Controller(ABC, Generic[S]):
         return self._shaper.count
 
     # --- what a law says ---------------------------------------------------------------------------------------------
+    def _prepare(self) -> None:
+        """Make what the law needs of robot and settings, once; raise InputError where it is not for this robot."""
+
     @abstractmethod
     def _law(self, state: State, time: float) -> Command:
         """The command before its limits, for the present `reference`; its arrays are given away: new ones each time."""

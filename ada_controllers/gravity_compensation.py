@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,10 @@ from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, State
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
 
@@ -51,14 +49,8 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
     REFERENCES = ()
     SETTINGS = GravityCompensationSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: GravityCompensationSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        model = self.model
         self._share = per_joint(self, "share", self.settings.share)
         self._damping = per_joint(self, "damping", self.settings.damping)
         self._dynamics = Dynamics(model)

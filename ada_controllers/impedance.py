@@ -16,7 +16,7 @@ J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J: motions o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,11 +26,10 @@ from ada_controllers.arm.poses import way_and_turn
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.kit.robot_check import refuse_free_joints
 from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 JOINTS, LINK = "joints", "link"
@@ -98,20 +97,9 @@ class Impedance(Controller[ImpedanceSettings]):
     REFERENCES = (JointReference, PoseReference)
     SETTINGS = ImpedanceSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: ImpedanceSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
-        if model.nv != len(self.joints) or model.loop_names:
-            raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {len(self.joints)} motors"
-                f"{', and loops' if model.loop_names else ''}; this law is for robots with a motor at every joint and "
-                "a fixed base."
-            )
+    def _prepare(self) -> None:
+        model = self.model
+        refuse_free_joints(self)
         own = self.settings
         self.link = own.link or model.link_names[-1]
         if self.link not in model.link_names:

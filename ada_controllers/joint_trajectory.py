@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,7 +16,6 @@ from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Po
 from ada_controllers.motion.profiles import PROFILES, from_rest, plan, quintic, stop
 from ada_controllers.motion.waypoints import through
 from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
@@ -60,14 +58,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
     REFERENCES = (JointReference, JointPath)
     SETTINGS = JointTrajectorySettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: JointTrajectorySettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
         self.bounds = self._bounds(self.shaping)
         self._motion = JointMotion.rest(np.zeros(len(self.joints)))
         self._began = 0.0

@@ -9,7 +9,7 @@ and the motor's own loop makes an effort of it, τ = k (u - q̇): that is `speed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -19,10 +19,8 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_dynamics import expr
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known
@@ -58,14 +56,7 @@ class Pid(Controller[PidSettings]):
     REFERENCES = (JointReference,)
     SETTINGS = PidSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: PidSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
         own = self.settings
         self._kp = per_joint(self, "gain", own.gain)
         self._td = per_joint(self, "derivative_time", own.derivative_time)

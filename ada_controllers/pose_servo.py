@@ -7,7 +7,6 @@ go from the wrist to the hand by ʰH_w2 (sec. 4.2.4), and the arm moves alike wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -19,11 +18,10 @@ from ada_controllers.arm.serial_arm import SerialArm, arm_joints, last_link
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import UNLIMITED, ShapingSettings
+from ada_controllers.kit.shaping import UNLIMITED
 from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 END_TIME = 0.1  # [s] in which a joint may come to the end of its range: twenty times slower than what would hit it
@@ -94,14 +92,8 @@ class PoseServoBase(Controller[S]):
     KIND: ClassVar[Any] = "velocity"
     REFERENCES = (PoseReference, JointReference)
 
-    def __init__(
-        self,
-        model: Model,
-        settings: S | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        model = self.model
         use = self.settings
         self._dynamics = Dynamics(model)
         self.arm = SerialArm(model, self._dynamics, use.link or last_link(model), pose_of(use.tool_xyz, use.tool_rpy))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,7 +12,6 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_controllers.support.coupling import (
     COMPONENTS,
@@ -26,7 +25,6 @@ from ada_controllers.support.null_space import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts_of_joints, wrench_on_support
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
@@ -72,14 +70,8 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
     REFERENCES = (JointReference,)
     SETTINGS = ReactionNullSpaceSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: ReactionNullSpaceSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        model = self.model
         self.coupling = SupportCoupling(model, self.settings.support)
         count = self.coupling.count
         if list(self.v_index) != list(range(model.nv - count, model.nv)):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,12 +12,10 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import Array, Command, JointReference, State
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import Axis, between, share, turned
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
 
@@ -57,14 +55,8 @@ class SpringDamper(Controller[SpringDamperSettings]):
     REFERENCES = (JointReference,)
     SETTINGS = SpringDamperSettings
 
-    def __init__(
-        self,
-        model: Model,
-        settings: SpringDamperSettings | Mapping[str, object] | None = None,
-        shaping: ShapingSettings | Mapping[str, object] | None = None,
-    ) -> None:
-        """Prepare; see `Controller`."""
-        super().__init__(model, settings, shaping)
+    def _prepare(self) -> None:
+        model = self.model
         own = self.settings
         if own.link and own.link not in model.links:
             raise unknown_name("link", own.link, model.links)

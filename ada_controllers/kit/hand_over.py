@@ -12,9 +12,14 @@ from ada_controllers.kit.shaping import bounded
 from ada_controllers.kit.state_watch import Measured
 from ada_controllers.state import Array, Command
 
+_GREATEST_STEP = 0.2  # of the way, with one command
+
 
 class HandOver:
     """Leads commands over from what the joints were told, or do, to what a controller says.
+
+    Its time begins with the first command: until then the joints do what they were told. A gap between two commands
+    counts as no more than a part of the way, so that even after it nothing jumps.
 
     Both ends are within the limits, so that all between them is. Two commands that change, each as fast as it may,
     change faster together: where there is a limit to that, the command gets there later.
@@ -23,22 +28,21 @@ class HandOver:
     def __init__(self) -> None:
         """Nothing to hand over."""
         self._start = self._last = Command()
-        self._begin = self._then = 0.0
-        self._duration = 0.0
+        self._then: float | None = None  # time of the last command; None before the first [s]
+        self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes
         self._rates: tuple[Array | None, ...] = (None, None, None)
         self._is_over = True
 
-    def begin(self, controller: Controller[Any], start: Command, time: float, duration: float) -> None:
+    def begin(self, controller: Controller[Any], start: Command, duration: float) -> None:
         """Start from a command.
 
         Args:
             controller: that goes on.
             start: what to begin with; parts that are None are not led over.
-            time: [s].
             duration: of the way from there to the controller's own commands [s].
         """
         self._start = self._last = start
-        self._begin = self._then = time
+        self._then, self._way = None, 0.0
         self._duration, self._is_over = duration, duration <= 0.0
         shaping = controller.shaping
         speed = shaping.velocity_scale * bounded(np.array([limit.velocity for limit in controller.limits]))
@@ -48,9 +52,10 @@ class HandOver:
         """The command to give instead of one that a controller says."""
         if self._is_over:
             return command
-        s = min(max(time - self._begin, 0.0) / self._duration, 1.0)
+        passed = 0.0 if self._then is None else min(max(time - self._then, 0.0), _GREATEST_STEP * self._duration)
+        self._way += passed
+        s = min(self._way / self._duration, 1.0)
         weight = s * s * (3.0 - 2.0 * s)  # neither end has a corner
-        passed = max(time - self._then, 0.0)
         parts = zip(self._start, self._last, command, self._rates, strict=True)
         led = Command(*(_between(old, last, new, weight, rate, passed) for old, last, new, rate in parts))
         self._last, self._then = led, time

@@ -18,20 +18,19 @@ from ada_controllers.control_loop import LoopSettings
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.control_thread import ControlThread
-from ada_controllers.node.controller_settings import AUTO, ControllerSettings
+from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.controller_status import ControlPeriods, control_status
 from ada_controllers.node.reference_inputs import ReferenceInputs
 from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.state import State
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.deadlines import calm_interpreter
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings
 from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.timing.deadlines import calm_interpreter
 
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping
@@ -163,8 +162,7 @@ class ControllerNode(LifecycleNode):
                 f"no robot's description came on {self._waiting.topic_name} so far. Start what publishes it, such as "
                 "dynamics_node, or name a robot: -p robot:=pa10 (names: ada list)."
             )
-        base = None if settings.base == AUTO else settings.base
-        return load(source, base=base, gravity=settings.gravity or None, loops=settings.loops or None)
+        return settings.load(source)
 
     # --- transitions ------------------------------------------------------------------------------------------------
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -6,39 +6,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_controllers.registry import CONTROLLERS
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.nodes.kit.robot_settings import AUTO, RobotSettings
 from ada_dynamics.settings import setting
 
-AUTO = "auto"
 JOINT_STATES, STATE = "joint_states", "state"  # topics
 CONTACT, ARM = "contact", "arm"
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ControllerSettings(RobotSettings):
     """Which controller for which robot, and when; see the descriptions."""
 
     controller: str = setting(
         "computed_torque", "which one; its own settings are the parameters CONTROLLER.NAME", choices=tuple(CONTROLLERS)
-    )
-    robot: str = setting(
-        "",
-        "the controller's model: name in the catalogue (`ada list`) or path of a robot's file; empty: waits for the "
-        "topic robot_description",
-        read_only=True,
-    )
-    loops: str = setting("", "path of a YAML or JSON file with joints that close loops of the robot", read_only=True)
-    base: str = setting(
-        AUTO,
-        "how the root link is held; auto: as the catalogue has it, else fixed",
-        choices=(AUTO, *BASES),
-        read_only=True,
-    )
-    gravity: tuple[float, ...] = setting(
-        (), "gravity vector in the world; empty: the robot's own", unit="m/s^2", read_only=True
-    )
-    description_timeout: float = setting(
-        10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
     )
     state_source: str = setting(
         AUTO,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,7 @@ from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.messages.controller_topics import JOINT_TARGET, TARGET
 from ada_dynamics.nodes.messages.poses import write_pose
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.cdr import Layout, Message
-
-_PARTS = ("position", "velocity", "effort")  # as in sensor_msgs/JointState
+from ada_dynamics.simulation.record.cdr import Message
 
 
 class Outputs:
@@ -66,11 +63,11 @@ class Outputs:
         """Publish a command, if it is one."""
         if command is None:
             return
-        parts = [getattr(command, part) for part in _PARTS]
+        parts = [getattr(command, part) for part in messages.JOINT_STATE_PARTS]
         given = tuple(part is not None for part in parts)
         layout = self._layouts.get(given)
         if layout is None:
-            layout = self._layouts[given] = command_layout(self._names, given)
+            layout = self._layouts[given] = messages.joint_state(self._names, given)
         numbers = np.concatenate([part for part in parts if part is not None])
         self._commands.publish(layout.fill_one(int(self._clock.now().nanoseconds), numbers))
 
@@ -100,21 +97,6 @@ class Outputs:
             joints = JointState(name=list(self._names), position=end_of(target).tolist())
             joints.header.stamp = self._clock.now().to_msg()
             self._joints.publish(joints)
-
-
-def command_layout(names: Sequence[str], given: Sequence[bool]) -> Message:
-    """sensor_msgs/JointState with some of position, velocity and effort.
-
-    Args:
-        names: of the joints.
-        given: which of the three have numbers.
-    """
-    layout = Layout()
-    layout.header("")
-    layout.strings(names)
-    for part, has_numbers in zip(_PARTS, given, strict=True):
-        layout.double_sequence(part, len(names) if has_numbers else 0)
-    return layout.fixed()
 
 
 def state_vectors(

@@ -22,16 +22,6 @@ START = np.array([0.0, 0.6, 0.0, 1.5, 0.0, np.pi - 2.1, 0.0])  # the flange look
 NO_SPEED = np.zeros(7)
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
-@pytest.fixture(scope="module")
-def dynamics(pa10: ada.Model) -> ada.Dynamics:
-    return ada.Dynamics(pa10)
-
-
 def compliant(model: ada.Model, **values: Any) -> Compliance:
     made = make("compliance", model, values)
     assert isinstance(made, Compliance)

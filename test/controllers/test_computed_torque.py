@@ -15,11 +15,6 @@ from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
 def test_efforts_are_those_of_pinocchio_for_the_wanted_acceleration(pa10: ada.Model) -> None:
     pytest.importorskip("pinocchio")
     other = PinocchioModel(pa10)

@@ -269,6 +269,19 @@ def test_switching_efforts_is_without_a_jump_and_ends_in_the_new_law():
     assert np.array_equal(after[-1].effort, alone.update(State(BENT, REST), JointReference(off), DT).effort)
 
 
+def test_a_gap_between_states_makes_no_jump_of_a_switch():
+    loop, robot = running(blend=0.1, state_timeout=5.0)
+    loop.offer(JointReference(BENT + 0.05))
+    before = [robot.send() for _ in range(200)]
+    loop.switch(make("gravity_compensation", MODEL), robot.time)
+    after = [robot.send(later=1.0), robot.send(), robot.send(later=1.0), *(robot.send() for _ in range(200))]
+    assert np.array_equal(after[0].effort, before[-1].effort), "whenever it comes, the first command is the old one"
+    assert after[-1].effort == pytest.approx(WEIGHT)
+    apart = np.abs(WEIGHT - before[-1].effort).max()
+    assert apart > 10.0
+    assert steps_of([before[-1], *after]) < 0.12 * apart, "a fifth of the way, near its beginning"
+
+
 def test_a_switch_that_keeps_nothing_stays_where_the_robot_is():
     loop, robot = running()
     loop.offer(JointReference(BENT + 0.5))

@@ -17,11 +17,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
 def only_motor(model: ada.Model, motor: str) -> ada.Model:
     parts = Parts.of(model)
     parts.actuated = [motor]

@@ -24,16 +24,6 @@ FORCE = np.array([10.0, -5.0, 8.0, 0.0, 0.0, 0.0])
 AT_LINK = {"space": "link", "link": HAND}
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
-@pytest.fixture(scope="module")
-def dynamics(pa10: ada.Model) -> ada.Dynamics:
-    return ada.Dynamics(pa10)
-
-
 def told(controller: Any, state: State, reference: Any = None) -> Any:
     controller.reset(state, 0.0)
     return controller.update(state, reference, 0.0).effort

@@ -24,11 +24,6 @@ BOUNDS = Bounds(np.array([1.0, 2.0]), np.array([3.0, 2.5]), -FREE, FREE)
 CUT = 1.0 - 1e-6  # the part of their limits that plans use
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
 def at_rest(position: Any) -> Point:
     p = np.array(position, dtype=np.float64)
     return Point(p, 0.0 * p, 0.0 * p)

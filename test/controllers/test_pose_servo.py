@@ -22,16 +22,6 @@ START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])
 NO_SPEED = np.zeros(7)
 
 
-@pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
-@pytest.fixture(scope="module")
-def dynamics(pa10: ada.Model) -> ada.Dynamics:
-    return ada.Dynamics(pa10)
-
-
 def hat(x: np.ndarray) -> np.ndarray:
     vx, vy, vz, wx, wy, wz = x
     return np.array([[0, -wz, wy, vx], [wz, 0, -wx, vy], [-wy, wx, 0, vz], [0, 0, 0, 0]], dtype=float)

@@ -18,11 +18,6 @@ from ada_dynamics.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def pa10() -> ada.Model:
-    return ada.load("pa10")
-
-
-@pytest.fixture(scope="module")
 def standing() -> ada.Model:
     return ada.load("hoap2_standing")
 

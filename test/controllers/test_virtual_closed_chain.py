@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from virtual_motion import angle, moved, off_parallel
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
@@ -37,19 +37,14 @@ INERTIA = 5.0 / 3.0  # of the parallel four-bar about joint 1: rods 1 and 3 turn
 
 
 @pytest.fixture(scope="module")
-def robot() -> ada.Model:
-    return ada.load("planar_4r")
-
-
-@pytest.fixture(scope="module")
 def slider_start() -> Array:
     """Sec. 7.2.3, closed: the rod of two links from (sin 30, cos 30 deg) to the height of joint 1."""
     rod = np.arccos(-0.5 * np.cos(np.radians(30.0)))
     return np.array([np.radians(30.0), rod - np.radians(30.0), 0.0, np.pi - rod])
 
 
-def four_bar(robot: ada.Model, more: Mapping[str, Any] | None = None) -> VirtualClosedChain:
-    made = make("virtual_closed_chain", robot, {"loops": FOUR_BAR, **GAINS, **(more or {})})
+def four_bar(planar_4r: ada.Model, more: Mapping[str, Any] | None = None) -> VirtualClosedChain:
+    made = make("virtual_closed_chain", planar_4r, {"loops": FOUR_BAR, **GAINS, **(more or {})})
     assert isinstance(made, VirtualClosedChain)
     return made
 
@@ -60,45 +55,31 @@ def tip_at(x: float, z: float = -0.5) -> PoseReference:
     return PoseReference(pose)
 
 
-def angle(degrees: float) -> JointReference:
-    return JointReference(np.array([np.radians(degrees), 0.0, 0.0, 0.0]))
-
-
-def moved(controller: Any, q: Array, reference: Any, duration: float, **more: Any) -> tuple[Any, InSimulation]:
-    loop = InSimulation(controller, reference, period=1e-3, **more)
-    return loop.simulation(controller.model, q, step=1e-3).run(duration), loop
-
-
-def off_parallel(q: Array) -> float:
-    turned = (q - q[0]) * [1.0, -1.0, 1.0, -1.0]
-    return float(np.abs(turned - turned[:, :1]).max())
-
-
 # --- the thesis' law ------------------------------------------------------------------------------------------------
-def test_the_robot_has_the_document_s_lengths_masses_and_inertias(robot: ada.Model) -> None:
+def test_the_robot_has_the_document_s_lengths_masses_and_inertias(planar_4r: ada.Model) -> None:
     lengths = dict(zip(("link_1", "link_2", "link_3", "link_4"), (1.0, 1.0, 1.0, 0.5), strict=True))
     for name, length in lengths.items():
-        link = robot.links[name]
+        link = planar_4r.links[name]
         assert link.mass == 1.0
         np.testing.assert_allclose(link.com, [0.0, 0.0, length / 2.0])
         assert link.inertia[1, 1] == pytest.approx(length**2 / 12.0)
-    np.testing.assert_allclose(ada.Dynamics(robot).pose("tip", START)[:3, 3], [1.0, 0.0, -0.5], atol=1e-15)
+    np.testing.assert_allclose(ada.Dynamics(planar_4r).pose("tip", START)[:3, 3], [1.0, 0.0, -0.5], atol=1e-15)
 
 
-def test_the_four_bar_turns_as_one_body_with_a_spring_and_a_damper(robot: ada.Model) -> None:
+def test_the_four_bar_turns_as_one_body_with_a_spring_and_a_damper(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = -5 θ - 5 θ̇ in closed form."""
-    log, _ = moved(four_bar(robot, {"hold": 1e-3}), START, angle(0.0), 3.0)
+    log, _ = moved(four_bar(planar_4r, {"hold": 1e-3}), START, angle(0.0), 3.0)
     a, w = 1.5, np.sqrt(3.0) / 2.0  # roots of s² + 3 s + 3
     expected = START[0] * np.exp(-a * log.t) * (np.cos(w * log.t) + a / w * np.sin(w * log.t))
     # held torques are right to second order in the period: 1e-6 of it is left
     np.testing.assert_allclose(log.q[:, 0], expected, atol=3e-6)
     assert off_parallel(log.q) < 1e-6
-    tip = ada.Dynamics(robot).pose("tip", log.q)[:, :3, 3]
+    tip = ada.Dynamics(planar_4r).pose("tip", log.q)[:, :3, 3]
     assert np.abs(tip - tip[0]).max() < 1e-6
 
 
-def test_the_first_acceleration_is_that_of_the_closed_form(robot: ada.Model) -> None:
-    controller = four_bar(robot)
+def test_the_first_acceleration_is_that_of_the_closed_form(planar_4r: ada.Model) -> None:
+    controller = four_bar(planar_4r)
     controller.reset(State(START, np.zeros(4)), 0.0)
     controller.update(State(START, np.zeros(4)), angle(0.0), 0.0)
     expected = -5.0 * START[0] / INERTIA * np.array([1.0, -1.0, 1.0, -1.0])
@@ -106,21 +87,21 @@ def test_the_first_acceleration_is_that_of_the_closed_form(robot: ada.Model) -> 
     np.testing.assert_allclose(controller.signals()["virtual_effort"], [-5.0 * START[0], 0.0, 0.0, 0.0], atol=1e-15)
 
 
-def test_efforts_are_those_of_pinocchio_for_these_accelerations(robot: ada.Model) -> None:
+def test_efforts_are_those_of_pinocchio_for_these_accelerations(planar_4r: ada.Model) -> None:
     pytest.importorskip("pinocchio")
-    controller = four_bar(robot)
+    controller = four_bar(planar_4r)
     rate = 0.7 * np.array([1.0, -1.0, 1.0, -1.0])
     state = State(START, rate)
     controller.reset(state, 0.0)
     command = controller.update(state, angle(20.0), 0.0)
-    other = PinocchioModel(robot)
+    other = PinocchioModel(planar_4r)
     expected = other.pin.rnea(other.model, other.data, START, rate, controller.signals()["acceleration"])
     np.testing.assert_allclose(command.effort, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_printed_sign_of_the_damping_drives(robot: ada.Model) -> None:
+def test_the_printed_sign_of_the_damping_drives(planar_4r: ada.Model) -> None:
     """Eq. 7.9 as printed: 5/3 θ̈ = -5 θ + 5 θ̇, whose roots have the real part +1.5 1/s."""
-    controller = four_bar(robot, {"hold": 1e-3})
+    controller = four_bar(planar_4r, {"hold": 1e-3})
     controller._damping = -controller._damping
     log, _ = moved(controller, START, angle(0.0), 1.0)
     a, w = -1.5, np.sqrt(3.0) / 2.0
@@ -129,63 +110,65 @@ def test_the_printed_sign_of_the_damping_drives(robot: ada.Model) -> None:
     assert np.abs(log.v[-1, 0]) > 2.0 * np.abs(log.v[300, 0])
 
 
-def test_virtual_damping_takes_the_power_that_its_gain_says(robot: ada.Model) -> None:
-    controller = four_bar(robot)
+def test_virtual_damping_takes_the_power_that_its_gain_says(planar_4r: ada.Model) -> None:
+    controller = four_bar(planar_4r)
     rate = 0.7 * np.array([1.0, -1.0, 1.0, -1.0])
     controller.reset(State(START, rate), 0.0)
     controller.update(State(START, rate), JointReference(START), 0.0)
     assert controller.signals()["virtual_effort"] @ rate == pytest.approx(-5.0 * 0.7**2)
 
 
-def test_a_continuous_law_keeps_the_loops_to_rounding(robot: ada.Model) -> None:
-    controller = four_bar(robot, {"loop_stiffness": 0.0, "loop_damping": 0.0})
+def test_a_continuous_law_keeps_the_loops_to_rounding(planar_4r: ada.Model) -> None:
+    controller = four_bar(planar_4r, {"loop_stiffness": 0.0, "loop_damping": 0.0})
     controller.reset(State(START, np.zeros(4)), 0.0)
     law = CompiledController(controller.continuous(angle(0.0)))
-    log = Simulation(robot, START, controller=law, step=1e-3).run(2.0)
+    log = Simulation(planar_4r, START, controller=law, step=1e-3).run(2.0)
     assert off_parallel(log.q) < 1e-11
     assert log.q[-1, 0] == pytest.approx(
         START[0] * np.exp(-3.0) * (np.cos(np.sqrt(3)) + np.sqrt(3) * np.sin(np.sqrt(3)))
     )
 
 
-def test_held_commands_are_made_for_the_middle_of_their_time(robot: ada.Model) -> None:
+def test_held_commands_are_made_for_the_middle_of_their_time(planar_4r: ada.Model) -> None:
     """Without feedback of the loops: what is half a period late leaves them, what is not stays 1000 times nearer."""
     free = {"loop_stiffness": 0.0, "loop_damping": 0.0}
-    late, _ = moved(four_bar(robot, free), START, angle(0.0), 1.0)
-    right, _ = moved(four_bar(robot, {**free, "hold": 1e-3}), START, angle(0.0), 1.0)
+    late, _ = moved(four_bar(planar_4r, free), START, angle(0.0), 1.0)
+    right, _ = moved(four_bar(planar_4r, {**free, "hold": 1e-3}), START, angle(0.0), 1.0)
     assert off_parallel(right.q) < 1e-3 * off_parallel(late.q)
 
 
-def test_the_slider_crank_keeps_height_and_rod_and_comes_to_its_place(robot: ada.Model, slider_start: Array) -> None:
-    log, _ = moved(make("virtual_closed_chain", robot, PULL), slider_start, tip_at(1.49), 12.0)
-    tip = ada.Dynamics(robot).pose("tip", log.q)[:, :3, 3]
+def test_the_slider_crank_keeps_height_and_rod_and_comes_to_its_place(
+    planar_4r: ada.Model, slider_start: Array
+) -> None:
+    log, _ = moved(make("virtual_closed_chain", planar_4r, PULL), slider_start, tip_at(1.49), 12.0)
+    tip = ada.Dynamics(planar_4r).pose("tip", log.q)[:, :3, 3]
     assert np.abs(tip[:, 2] + 0.5).max() < 1e-6
     assert np.abs(log.q[:, 2]).max() < 1e-6
     assert tip[-1, 0] == pytest.approx(1.49, abs=1e-6)
 
 
-def test_a_start_that_is_a_little_open_is_closed_on_the_way(robot: ada.Model) -> None:
+def test_a_start_that_is_a_little_open_is_closed_on_the_way(planar_4r: ada.Model) -> None:
     """The document's angles to a tenth of a degree: 1.3 mm."""
     printed = np.radians([30.0, 85.7, 0.0, 64.3])
-    _, loop = moved(make("virtual_closed_chain", robot, PULL), printed, tip_at(1.49), 2.0)
+    _, loop = moved(make("virtual_closed_chain", planar_4r, PULL), printed, tip_at(1.49), 2.0)
     gap = np.abs(loop.signals["gap"]).max(axis=1)
     assert gap[0] > 1e-3
     assert gap[-1] < 1e-6
 
 
-def test_at_the_start_nothing_but_the_weight_is_carried(robot: ada.Model) -> None:
+def test_at_the_start_nothing_but_the_weight_is_carried(planar_4r: ada.Model) -> None:
     for feedback in ("force", "path"):
-        controller = four_bar(robot, {"feedback": feedback})
+        controller = four_bar(planar_4r, {"feedback": feedback})
         state = State(START, np.zeros(4))
         controller.reset(state, 0.0)
         np.testing.assert_allclose(
-            controller.update(state, None, 0.0).effort, ada.Dynamics(robot).gravity(START), atol=1e-12
+            controller.update(state, None, 0.0).effort, ada.Dynamics(planar_4r).gravity(START), atol=1e-12
         )
 
 
-def test_a_mechanism_with_weight_falls(robot: ada.Model) -> None:
+def test_a_mechanism_with_weight_falls(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = 2 m g l sin θ of the four-bar, links upwards at zero (the rods' middles, and a whole link between)."""
-    controller = four_bar(robot, {"weight": True, "joint_stiffness": [0.0], "joint_damping": [0.0]})
+    controller = four_bar(planar_4r, {"weight": True, "joint_stiffness": [0.0], "joint_damping": [0.0]})
     state = State(START, np.zeros(4))
     controller.reset(state, 0.0)
     controller.update(state, None, 0.0)
@@ -206,30 +189,30 @@ def test_a_mechanism_with_weight_falls(robot: ada.Model) -> None:
         ({"loops": FOUR_BAR, "feedback": "guess"}, "feedback"),
     ],
 )
-def test_settings_that_do_not_fit_are_refused(robot: ada.Model, settings: dict[str, Any], says: str) -> None:
+def test_settings_that_do_not_fit_are_refused(planar_4r: ada.Model, settings: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        make("virtual_closed_chain", robot, settings)
+        make("virtual_closed_chain", planar_4r, settings)
 
 
-def test_a_large_gap_is_refused_with_its_size(robot: ada.Model) -> None:
-    controller = four_bar(robot)
+def test_a_large_gap_is_refused_with_its_size(planar_4r: ada.Model) -> None:
+    controller = four_bar(planar_4r)
     with pytest.raises(StateRefused, match=r"'held_tip' is open by .* \(largest_gap\)"):
         controller.reset(State(np.radians([60.0, 40.0, 150.0, -60.0]), np.zeros(4)), 0.0)
 
 
-def test_references_that_nothing_follows_are_refused(robot: ada.Model, slider_start: Array) -> None:
-    controller = four_bar(robot)
+def test_references_that_nothing_follows_are_refused(planar_4r: ada.Model, slider_start: Array) -> None:
+    controller = four_bar(planar_4r)
     controller.reset(State(START, np.zeros(4)), 0.0)
     with pytest.raises(ReferenceRefused, match="nothing follows a pose"):
         controller.update(State(START, np.zeros(4)), tip_at(1.0), 0.0)
-    slider = make("virtual_closed_chain", robot, PULL)
+    slider = make("virtual_closed_chain", planar_4r, PULL)
     slider.reset(State(slider_start, np.zeros(4)), 0.0)
     with pytest.raises(ReferenceRefused, match="joint_stiffness is zero"):
         slider.update(State(slider_start, np.zeros(4)), angle(0.0), 0.0)
 
 
-def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(robot: ada.Model, slider_start: Array) -> None:
-    controller = make("virtual_closed_chain", robot, {**PULL, "feedback": "path"})
+def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(planar_4r: ada.Model, slider_start: Array) -> None:
+    controller = make("virtual_closed_chain", planar_4r, {**PULL, "feedback": "path"})
     state = State(slider_start, np.zeros(4))
     controller.reset(state, 0.0)
     kept = controller.update(state, None, 0.0)
@@ -238,8 +221,8 @@ def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(robot: ada.M
     np.testing.assert_array_equal(controller.update(state, None, 0.0).effort, kept.effort)
 
 
-def test_the_continuous_law_is_for_virtual_forces(robot: ada.Model) -> None:
-    controller = four_bar(robot, {"feedback": "path"})
+def test_the_continuous_law_is_for_virtual_forces(planar_4r: ada.Model) -> None:
+    controller = four_bar(planar_4r, {"feedback": "path"})
     controller.reset(State(START, np.zeros(4)), 0.0)
     with pytest.raises(InputError, match="feedback: force"):
         controller.continuous()

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from virtual_motion import angle, moved, off_parallel
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, make
-from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual.motions import Manifold
 
 Array = NDArray[np.float64]
@@ -36,86 +34,67 @@ FLAT = np.radians([90.0, 0.0, 180.0, -90.0])
 DEAD_POINT = PoseReference(np.array([[-1.0, 0, 0, 3.0], [0, 1, 0, 0], [0, 0, -1, -0.5], [0, 0, 0, 1]]))
 
 
-@pytest.fixture(scope="module")
-def robot() -> ada.Model:
-    return ada.load("planar_4r")
-
-
-def angle(degrees: float) -> JointReference:
-    return JointReference(np.array([np.radians(degrees), 0.0, 0.0, 0.0]))
-
-
-def moved(controller: Any, q: Array, reference: Any, duration: float, **more: Any) -> tuple[Any, InSimulation]:
-    loop = InSimulation(controller, reference, period=1e-3, **more)
-    return loop.simulation(controller.model, q, step=1e-3).run(duration), loop
-
-
-def off_parallel(q: Array) -> float:
-    turned = (q - q[0]) * [1.0, -1.0, 1.0, -1.0]
-    return float(np.abs(turned - turned[:, :1]).max())
-
-
-def test_the_flat_pose_is_passed_without_a_jump(robot: ada.Model) -> None:
-    log, loop = moved(make("virtual_closed_chain", robot, FOUR_BAR), NEAR, angle(95.0), 3.0)
+def test_the_flat_pose_is_passed_without_a_jump(planar_4r: ada.Model) -> None:
+    log, loop = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), NEAR, angle(95.0), 3.0)
     assert loop.signals["singular"].sum() > 50
     assert off_parallel(log.q) < 1e-6
     assert np.degrees(log.q[-1, 0]) > 94.5
     # 2 m of arm at the shoulder: what carries the weight is all there is
-    weight = np.abs(ada.Dynamics(robot).gravity(log.q)).max()
+    weight = np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
     assert np.abs(loop.signals["effort"]).max() < 1.02 * weight
     assert np.abs(np.diff(loop.signals["acceleration"], axis=0)).max() < 5e-3
 
 
-def test_near_the_flat_pose_the_angle_obeys_the_closed_form(robot: ada.Model) -> None:
+def test_near_the_flat_pose_the_angle_obeys_the_closed_form(planar_4r: ada.Model) -> None:
     """5/3 θ̈ = 5 (95 deg - θ) - 5 θ̇, as everywhere else on this branch."""
-    log, _ = moved(make("virtual_closed_chain", robot, FOUR_BAR), NEAR, angle(95.0), 3.0)
+    log, _ = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), NEAR, angle(95.0), 3.0)
     a, w = 1.5, np.sqrt(3.0) / 2.0
     left = np.radians(10.0) * np.exp(-a * log.t) * (np.cos(w * log.t) + a / w * np.sin(w * log.t))
     np.testing.assert_allclose(log.q[:, 0], np.radians(95.0) - left, atol=1e-6)
 
 
 @pytest.mark.parametrize(("feedback", "left"), [("force", 5e-4), ("path", 1e-7)])
-def test_it_comes_to_rest_in_the_flat_pose(robot: ada.Model, feedback: str, left: float) -> None:
+def test_it_comes_to_rest_in_the_flat_pose(planar_4r: ada.Model, feedback: str, left: float) -> None:
     """By force e^-1.5t of 5 deg is left, along the loops (1 + 5t) e^-5t."""
-    controller = make("virtual_closed_chain", robot, {**FOUR_BAR, "feedback": feedback})
+    controller = make("virtual_closed_chain", planar_4r, {**FOUR_BAR, "feedback": feedback})
     log, loop = moved(controller, NEAR, angle(90.0), 4.0)
     np.testing.assert_allclose(log.q[-1], FLAT, atol=left)
     assert off_parallel(log.q) < 1e-6
-    assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(robot).gravity(log.q)).max()
+    assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
 
 
 @pytest.mark.parametrize("degrees", [90.0, 95.0])
-def test_measured_with_noise_it_stays_bounded_and_on_its_branch(robot: ada.Model, degrees: float) -> None:
+def test_measured_with_noise_it_stays_bounded_and_on_its_branch(planar_4r: ada.Model, degrees: float) -> None:
     rng = np.random.default_rng(1)
 
     def noisy(q: Array, v: Array) -> State:
         return State(q + 1e-4 * rng.normal(size=4), v + 1e-2 * rng.normal(size=4))
 
-    log, loop = moved(make("virtual_closed_chain", robot, FOUR_BAR), NEAR, angle(degrees), 4.0, state=noisy)
+    log, loop = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), NEAR, angle(degrees), 4.0, state=noisy)
     assert off_parallel(log.q) < 2e-3
     # the noise by the loops' gains, 400 and 40 1/s, makes some rad/s²; a vanishing pivot would make any number of them
-    assert np.abs(loop.signals["effort"]).max() < 1.3 * np.abs(ada.Dynamics(robot).gravity(log.q)).max()
+    assert np.abs(loop.signals["effort"]).max() < 1.3 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
 
 
-def test_from_rest_in_the_flat_pose_it_leaves_on_the_branch_that_the_reference_asks_for(robot: ada.Model) -> None:
-    log, _ = moved(make("virtual_closed_chain", robot, FOUR_BAR), FLAT, angle(95.0), 3.0)
+def test_from_rest_in_the_flat_pose_it_leaves_on_the_branch_that_the_reference_asks_for(planar_4r: ada.Model) -> None:
+    log, _ = moved(make("virtual_closed_chain", planar_4r, FOUR_BAR), FLAT, angle(95.0), 3.0)
     assert np.degrees(log.q[-1, 0]) > 94.5
     assert off_parallel(log.q) < 1e-6
 
 
-def test_in_the_flat_pose_nothing_is_asked_and_nothing_moves(robot: ada.Model) -> None:
-    controller = make("virtual_closed_chain", robot, FOUR_BAR)
+def test_in_the_flat_pose_nothing_is_asked_and_nothing_moves(planar_4r: ada.Model) -> None:
+    controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
     state = State(FLAT, np.zeros(4))
     controller.reset(state, 0.0)
     np.testing.assert_allclose(
-        controller.update(state, None, 0.0).effort, ada.Dynamics(robot).gravity(FLAT), atol=1e-10
+        controller.update(state, None, 0.0).effort, ada.Dynamics(planar_4r).gravity(FLAT), atol=1e-10
     )
     assert controller.signals()["singular"][0] == 1.0
 
 
-def test_a_target_that_moves_through_the_flat_pose_is_followed(robot: ada.Model) -> None:
+def test_a_target_that_moves_through_the_flat_pose_is_followed(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 400.0, "path_damping": 40.0, "loop_stiffness": 2500.0}
-    controller = make("virtual_closed_chain", robot, {**FOUR_BAR, **gains, "loop_damping": 100.0})
+    controller = make("virtual_closed_chain", planar_4r, {**FOUR_BAR, **gains, "loop_damping": 100.0})
 
     def reference(t: float) -> JointReference:
         return angle(90.0 - 5.0 * np.cos(2.0 * t))
@@ -126,9 +105,9 @@ def test_a_target_that_moves_through_the_flat_pose_is_followed(robot: ada.Model)
     assert np.degrees(log.q[:, 0].max()) > 94.0
 
 
-def test_the_law_on_numbers_is_the_compiled_one_where_both_can_tell(robot: ada.Model) -> None:
+def test_the_law_on_numbers_is_the_compiled_one_where_both_can_tell(planar_4r: ada.Model) -> None:
     """On the loops they agree; off them they differ by that times no more than the gains, 400, and some kg m²."""
-    controller = make("virtual_closed_chain", robot, {**FOUR_BAR, "hold": 0.0})
+    controller = make("virtual_closed_chain", planar_4r, {**FOUR_BAR, "hold": 0.0})
     q, v = np.radians([60.0, 30.0, 150.0, -60.0]), 0.5 * np.array([1.0, -1.0, 1.0, -1.0])
     rng = np.random.default_rng(3)
     for size, tolerance in ((0.0, 1e-9), (1e-5, 4e-3)):
@@ -140,28 +119,28 @@ def test_the_law_on_numbers_is_the_compiled_one_where_both_can_tell(robot: ada.M
 
 
 # --- the slider's dead point ----------------------------------------------------------------------------------------
-def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(robot: ada.Model) -> None:
+def test_along_the_loops_the_crank_comes_to_rest_in_its_dead_point(planar_4r: ada.Model) -> None:
     gains = {"feedback": "path", "path_stiffness": 16.0, "path_damping": 8.0}
     start = np.radians([80.0, 15.0, 0.0, 85.0])
-    log, loop = moved(make("virtual_closed_chain", robot, {**SLIDER, **gains}), start, DEAD_POINT, 6.0)
+    log, loop = moved(make("virtual_closed_chain", planar_4r, {**SLIDER, **gains}), start, DEAD_POINT, 6.0)
     np.testing.assert_allclose(np.degrees(log.q[-1]), [90.0, 0.0, 0.0, 90.0], atol=1e-5)
     assert np.abs(log.v[-1]).max() < 1e-8
     assert np.degrees(log.q[:, 1].min()) > -1e-5
-    assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(robot).gravity(log.q)).max()
+    assert np.abs(loop.signals["effort"]).max() < 1.05 * np.abs(ada.Dynamics(planar_4r).gravity(log.q)).max()
 
 
-def test_by_a_force_on_the_slider_the_crank_runs_through_its_dead_point(robot: ada.Model) -> None:
+def test_by_a_force_on_the_slider_the_crank_runs_through_its_dead_point(planar_4r: ada.Model) -> None:
     """The document's law."""
     start = np.radians([80.0, 15.0, 0.0, 85.0])
-    log, _ = moved(make("virtual_closed_chain", robot, SLIDER), start, DEAD_POINT, 8.0)
-    x = ada.Dynamics(robot).pose("tip", log.q)[:, 0, 3]
+    log, _ = moved(make("virtual_closed_chain", planar_4r, SLIDER), start, DEAD_POINT, 8.0)
+    x = ada.Dynamics(planar_4r).pose("tip", log.q)[:, 0, 3]
     assert np.degrees(log.q[:, 1].min()) < -5.0
     out = int(np.argmax(x))
     assert x[out] - x[out:].min() > 1e-3
 
 
-def test_in_the_dead_point_a_force_on_the_slider_turns_nothing(robot: ada.Model) -> None:
-    controller = make("virtual_closed_chain", robot, SLIDER)
+def test_in_the_dead_point_a_force_on_the_slider_turns_nothing(planar_4r: ada.Model) -> None:
+    controller = make("virtual_closed_chain", planar_4r, SLIDER)
     q = np.radians([90.0, 0.0, 0.0, 90.0])
     controller.reset(State(q, np.zeros(4)), 0.0)
     target = DEAD_POINT.pose.copy()
@@ -172,9 +151,9 @@ def test_in_the_dead_point_a_force_on_the_slider_turns_nothing(robot: ada.Model)
 
 
 # --- motions along the loops ----------------------------------------------------------------------------------------
-def test_the_branch_goes_on_through_the_flat_pose(robot: ada.Model) -> None:
+def test_the_branch_goes_on_through_the_flat_pose(planar_4r: ada.Model) -> None:
     """There two motions are allowed; the one that goes on is (1, -1, 1, -1)."""
-    controller = make("virtual_closed_chain", robot, FOUR_BAR)
+    controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
     manifold = Manifold(controller.mechanism)
     before = manifold.motions(NEAR)
     here = manifold.motions(FLAT, before.columns)
@@ -184,9 +163,9 @@ def test_the_branch_goes_on_through_the_flat_pose(robot: ada.Model) -> None:
     np.testing.assert_allclose(here.columns.T @ here.M @ here.columns, [[1.0]], atol=1e-12)
 
 
-def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(robot: ada.Model) -> None:
+def test_a_pose_that_is_a_little_off_is_closed_by_the_smallest_step(planar_4r: ada.Model) -> None:
     """By kinetic energy: the step has no part along the motion that is allowed."""
-    controller = make("virtual_closed_chain", robot, FOUR_BAR)
+    controller = make("virtual_closed_chain", planar_4r, FOUR_BAR)
     manifold = Manifold(controller.mechanism)
     q = np.radians([60.0, 30.0, 150.0, -60.0]) + 1e-4 * np.array([1.0, 2.0, -1.0, 0.5])
     near = manifold.closed(q)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots that many tests of controllers use; loaded once, for nothing changes them."""
+
+from __future__ import annotations
+
+import pytest
+
+import ada_dynamics as ada
+
+
+@pytest.fixture(scope="session")
+def pa10() -> ada.Model:
+    return ada.load("pa10")
+
+
+@pytest.fixture(scope="session")
+def dynamics(pa10: ada.Model) -> ada.Dynamics:
+    """Of the PA-10."""
+    return ada.Dynamics(pa10)
+
+
+@pytest.fixture(scope="session")
+def planar_4r() -> ada.Model:
+    return ada.load("planar_4r")

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A safe cycle in lock step with an arm, on a clock that only its steps move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from arm_driver import ArmDriver, ArmSettings
+
+from ada_hardware.driver import Feedback, Mode
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
+
+
+class Notes:
+    """Takes what a recorder gets."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.phases: list[Phase] = []
+
+    def cycle(self, now: float, phase: Phase, demand: object, feedback: Feedback) -> None:
+        pass
+
+    def event(self, now: float, text: str) -> None:
+        self.events.append(text)
+
+
+class LockStep:
+    """An arm and its cycle.
+
+    Attributes:
+        now: the time [s].
+        arm: the driver.
+        cycle: the state machine.
+        notes: what was recorded.
+        phases: every phase that there was.
+    """
+
+    def __init__(self, safety: SafetySettings | None = None, **arm: Any) -> None:
+        self.now = 100.0
+        self.arm = ArmDriver(ArmSettings(**arm), clock=lambda: self.now)
+        self.notes = Notes()
+        self.phases = [Phase.CLOSED]
+        self.cycle = SafeCycle(self.arm, safety, self.notes, self.phases.append)
+
+    def open(self) -> LockStep:
+        """Connected, and some cycles old."""
+        self.cycle.open(self.now)
+        self.steps(3)
+        return self
+
+    def active(self) -> LockStep:
+        """Following commands."""
+        if self.cycle.phase is Phase.CLOSED:
+            self.open()
+        self.cycle.activate(self.now)
+        return self
+
+    def step(
+        self,
+        mode: Mode | None = None,
+        values: Sequence[float] | None = None,
+        *,
+        after: float = 0.0,
+        seen: float | None = None,
+        age: float = 0.0,
+    ) -> Feedback:
+        """One cycle, with a command where there is one.
+
+        Args:
+            mode: of the command.
+            values: of the command; one number may stand for all joints.
+            after: time since the cycle before; a period where 0.
+            seen: how long ago the host was heard of.
+            age: of the command.
+        """
+        self.now += after or self.arm.period
+        commands = []
+        if mode is not None:
+            numbers = np.array(values, dtype=np.float64)
+            if numbers.shape == ():
+                numbers = np.full(len(self.arm.joints), float(numbers))
+            commands = [Command(mode, numbers, self.now - age)]
+        return self.cycle.step(self.now, commands, None if seen is None else self.now - seen)
+
+    def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> None:
+        """Some cycles, each with the same command."""
+        for _ in range(count):
+            self.step(mode, values)
+
+    def seconds(self, duration: float, mode: Mode | None = None, values: Any = None) -> None:
+        """Cycles for some time."""
+        self.steps(round(duration / self.arm.period), mode, values)
+
+    def until_rest(self) -> None:
+        """Cycles until nothing is driven any more."""
+        for _ in range(2000):
+            if not self.cycle.phase.is_driven:
+                return
+            self.step()
+        raise AssertionError(f"still {self.cycle.phase} after {2000 * self.arm.period} s")
+
+    @property
+    def speeds(self) -> np.ndarray:
+        """Velocities that the arm was told, a row per cycle; of demands of velocity."""
+        return np.array([demand.values for demand in self.arm.demands if demand.mode is Mode.VELOCITY])
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Positions that the arm was told, likewise."""
+        return np.array([demand.values for demand in self.arm.demands if demand.mode is Mode.POSITION])

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of robots in threads and processes share: waiting, moving, reading what the arm was told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ada_hardware.driver import Mode
+from ada_hardware.robot import Robot
+from ada_hardware.safety.phases import Phase
+
+ARM = "arm_driver:ArmDriver"
+# The machine of a test may stand still for longer than any watchdog of a real device: these tests are about what
+# happens, `benchmarks.hardware` about when.
+PATIENT = {"device_timeout": 0.0}
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+    """Wait for something that must happen."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.001)
+
+
+def calls(path: Path) -> list[list[Any]]:
+    """What the arm was called, from its trace: time, name, content."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("]")]
+
+
+def names(path: Path) -> list[str]:
+    """Names of the calls, in order."""
+    return [call for _, call, _ in calls(path)]
+
+
+def speeds(path: Path) -> np.ndarray:
+    """Velocities that the arm was told, a row per cycle."""
+    return np.array([content[1:] for _, call, content in calls(path) if call == "cycle" and content[0] == "velocity"])
+
+
+def violations(path: Path) -> list[str]:
+    """What the arm should not have been told."""
+    return [content for _, call, content in calls(path) if call == "violation"]
+
+
+def moving(robot: Robot, speed: float = 0.5, seconds: float = 0.1) -> Robot:
+    """Open it where it is closed, activate it, and move at some speed."""
+    if robot.phase is Phase.CLOSED:
+        robot.open(60.0)
+        robot.wait_feedback(10.0)
+    robot.activate()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or abs(robot.feedback.velocity[0] - speed) > 1e-9:
+        robot.command(Mode.VELOCITY, [speed, -speed, 0.0])
+        robot.wait_feedback(10.0)
+    return robot
+
+
+def assert_ended_along_a_ramp(path: Path) -> None:
+    """The speed of 0.5 fell by 0.02 in each of its last cycles, to nothing."""
+    told = speeds(path)[:, 0]
+    assert told[-1] == 0.0
+    np.testing.assert_allclose(np.diff(told[np.flatnonzero(told)[-1] - 23 :][:25]), -0.02)
