@@ -22,6 +22,7 @@ examples:
   ada convert --help          from one format with closed loops to another
   ada sim pa10                watch it fall
   ada up pa10                 the same as ROS 2 nodes, with a browser view
+  ada hw test pa10 --emulator the real arm's protocol, driver and safety, with an emulated arm
   ada reproduce all           run the documents' experiments, check their claims
   ada sweep starts.yaml       a scenario with many values, resumable
   ada bench hybrid pa10       how large symbolic pieces should be

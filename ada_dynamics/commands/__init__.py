@@ -33,6 +33,7 @@ MODULES = {
     "convert": "convert",
     "sim": "sim",
     "up": "up",
+    "hw": "hw",
     "view": "view",
     "record": "record",
     "reproduce": "reproduce",

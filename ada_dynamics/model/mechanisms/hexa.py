@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import radians
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +14,53 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.poses import quaternion
 from ada_dynamics.model.mechanisms.arms import Arm
 from ada_dynamics.model.mechanisms.geometry import turned_z
-from ada_dynamics.model.mechanisms.parts import Mechanism, disc, stacked
+from ada_dynamics.model.mechanisms.parts import Mechanism, disc, positive, stacked
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.spatial.rotation import from_rpy
 
 Array = NDArray[np.float64]
+LEGS = 6
+
+
+@dataclass(frozen=True)
+class HexaGeometry:
+    """Where the joints of a HEXA are: six legs in three pairs, the pairs at 0, 120 and 240 deg about z.
+
+    Attributes:
+        base: radius of the circle with the middles of the pairs of motors [m].
+        spacing: of a motor from its pair's middle [m].
+        crank: length [m].
+        rod: length [m].
+        plate: radius of the circle with the balls on the plate [m].
+        spread: angle on that circle of a ball from its pair's middle [rad].
+    """
+
+    base: float = 0.25
+    spacing: float = 0.08
+    crank: float = 0.25
+    rod: float = 0.55
+    plate: float = 0.1
+    spread: float = radians(50.0)
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that are not positive."""
+        positive(base=self.base, spacing=self.spacing, crank=self.crank, rod=self.rod, plate=self.plate)
+
+    def azimuth(self, leg: int) -> float:
+        """Direction outwards of a leg's crank about z, of legs 0 to 5 [rad]."""
+        return 2.0 * np.pi / 3.0 * (leg // 2)
+
+    def shoulder(self, leg: int) -> Array:
+        """Where the motor of a leg is, in the base [m]."""
+        return np.asarray(turned_z(self.azimuth(leg)) @ np.array([self.base, self.spacing * _side(leg), 0.0]))
+
+    def ball(self, leg: int) -> Array:
+        """Where the rod of a leg ends, in the plate [m]."""
+        return np.asarray(turned_z(self.azimuth(leg) + self.spread * _side(leg)) @ np.array([self.plate, 0.0, 0.0]))
+
+
+def _side(leg: int) -> float:
+    return (-1.0, 1.0)[leg % 2]
 
 
 def hexa(
@@ -24,6 +68,7 @@ def hexa(
     rpy: ArrayLike = (0.05, -0.03, 0.04),
     mass: float = 0.5,
     gravity: Sequence[float] = STANDARD_GRAVITY,
+    geometry: HexaGeometry | None = None,
 ) -> Mechanism:
     """A plate on six legs of a crank, a universal and a spherical joint (6-RUS), hanging below the base; six motions.
 
@@ -41,23 +86,22 @@ def hexa(
         rpy: orientation of the plate [rad].
         mass: of the plate [kg].
         gravity: [m/s²].
+        geometry: other dimensions.
 
     Raises:
         InputError: the plate is out of the legs' reach.
     """
-    builder = Builder("hexa").link("base").link("platform", *disc(0.1, 0.02, mass))
+    of = geometry or HexaGeometry()
+    builder = Builder("hexa").link("base").link("platform", *disc(of.plate, 0.02, mass))
     builder.joint("platform", "floating", "base", "platform")
     p: Array = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
     pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, quaternion(R)])}
-    for i in range(6):
-        azimuth, side = 2.0 * np.pi / 3.0 * (i // 2), (-1.0, 1.0)[i % 2]
-        shoulder = turned_z(azimuth) @ np.array([0.25, 0.08 * side, 0.0])
-        ball = turned_z(azimuth + np.radians(50.0) * side) @ np.array([0.1, 0.0, 0.0])
-        arm = Arm(f"leg_{i + 1}", shoulder, azimuth, 0.25, 0.55, effort=20.0)
+    for i in range(LEGS):
+        arm = Arm(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0)
         arm.add_crank(builder, "base")
-        arm.add_rod(builder, "", 0.0, "platform", ball)
-        pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ ball)
+        arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
+        pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
     builder.actuated([f"leg_{i}_crank" for i in range(1, 7)])
     model = builder.build(gravity=gravity)
     return Mechanism(model, stacked(model, pose))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What actions on a device share: which one, where, its settings and faults."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.named_values import named_numbers, named_values
+from ada_hardware.opening import DRY, EMULATOR, example_addresses, open_device_packets, open_device_stream
+from ada_hardware.registry import DEVICES
+from ada_hardware.self_test.device import Target, target
+from ada_hardware.transport.wires import Serial
+
+
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare DEVICE, --url or --emulator, --setting, --fault."""
+    parser.add_argument("device", metavar="DEVICE", help=f"one of {', '.join(DEVICES)}")
+    parser.add_argument("--url", metavar="ADDRESS", help="of the device, such as /dev/ttyUSB0; see `ada hw list`")
+    parser.add_argument("--emulator", action="store_true", help="an emulated device, which ends with this command")
+    add_setting_argument(parser, "of the driver; safety.NAME, sensor.NAME, emulator.NAME of others")
+    add_fault_argument(parser)
+
+
+def add_setting_argument(parser: argparse.ArgumentParser, whose: str) -> None:
+    """Declare --setting."""
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"{whose}; see `ada hw settings DEVICE`; may be repeated",
+    )
+
+
+def add_fault_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare --fault."""
+    parser.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="of the emulated device or its wire, such as drop=0.1; may be repeated",
+    )
+
+
+def seconds(text: str) -> float:
+    """A positive, finite number of seconds, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a positive number of seconds")
+    return value
+
+
+def chosen_target(options: argparse.Namespace) -> Target:
+    """The device of --url or --emulator.
+
+    Raises:
+        UnknownDevice: there is none of that name.
+        InputError: both are given; settings or faults that cannot be.
+        TransportError: neither is given.
+    """
+    device = options.device
+    found = target(
+        device,
+        "" if options.emulator or options.url is None else options.url,
+        settings=named_values("setting", options.setting, "period=0.004"),
+        faults=named_numbers("fault", options.fault, "drop=0.1"),
+    )
+    if options.emulator and options.url is not None:
+        raise InputError(f"--emulator and --url {options.url}: give one of them.")
+    if not options.emulator and not options.url:
+        _say_no_address(device)
+    return found
+
+
+def _say_no_address(device: str) -> None:
+    """Raise what a driver without an address raises: it has examples."""
+    if DEVICES[device].emulator_class().WIRE == "stream":
+        open_device_stream(device, "", Serial())
+    else:
+        open_device_packets(device, "")
+
+
+def addresses(device: str) -> tuple[str, ...]:
+    """How addresses of a device look."""
+    return (*example_addresses(device), EMULATOR, DRY)

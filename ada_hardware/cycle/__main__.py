@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of a robot's cycle, started by `ada_hardware.robot.Robot`.
+
+    python -m ada_hardware.cycle FAST REQUESTS FLIGHT
+
+Its arguments are descriptors: two sockets, and the memory of the flight recorder (-1: none). It ends by itself when the
+program at the other end closes the robot, or is gone, after the robot was brought to rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from contextlib import suppress
+
+from ada_dynamics.settings import checked
+from ada_dynamics.timing.deadlines import DeadlineLoop, calm_interpreter
+from ada_dynamics.timing.realtime import be_urgent, stay_in_memory
+from ada_hardware.cycle import messages
+from ada_hardware.cycle.place import made_driver, made_recorder
+from ada_hardware.cycle.server import CycleServer
+from ada_hardware.safety.settings import SafetySettings
+
+PATIENCE = 30.0  # [s] in which the program says what to do
+_log = logging.getLogger("ada_hardware")
+
+
+def main(fast: int, requests: int, flight: int) -> int:
+    """Serve until the end."""
+    logging.basicConfig(format="[ada_hardware.cycle] %(levelname)s %(message)s", level=logging.INFO)
+    # Ctrl-C is for the program that commands: it closes the robot in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    fast_end, requests_end = socket.socket(fileno=fast), socket.socket(fileno=requests)
+    requests_end.settimeout(PATIENCE)
+    data = requests_end.recv(messages.LARGEST)
+    if not data:
+        return 0
+    wanted = messages.decode_json(data)
+    try:
+        safety = checked(SafetySettings, wanted["safety"])
+        driver = made_driver(wanted["device"], wanted["driver"])
+        recorder = made_recorder(flight, safety)
+        server = CycleServer(driver, safety, fast_end, requests_end, recorder)
+    except Exception as problem:
+        requests_end.send(messages.encode_reply(wanted["request"], problem))
+        return 1
+    signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle's process was told to end"))
+    loop = DeadlineLoop(driver.period, server.tick, name="cycle", catch_up=0.0, on_failure=server.failed)
+    server.run_in(loop)
+
+    def begin() -> None:
+        problems = [stay_in_memory(), be_urgent(safety.realtime_priority)]
+        server.notes += [problem for problem in problems if problem]
+        if server.notes:
+            _log.warning("%s: the cycle's process runs with %s", wanted["device"], "; ".join(server.notes))
+
+    loop.post(begin)
+    calm_interpreter()
+    with suppress(BrokenPipeError):  # the program is gone already: the first cycle sees it, and ends
+        requests_end.send(messages.encode_reply(wanted["request"], None))
+    loop.start()
+    server.ended.wait()
+    loop.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(argument) for argument in sys.argv[1:4])))

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commanding program's end of the link: sends at once, listens in a thread of its own, waits for replies."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
+from typing import Any
+
+from ada_hardware.cycle import messages
+from ada_hardware.cycle.messages import Report, Told
+from ada_hardware.errors import NoAnswer
+from ada_hardware.safety.command_check import Command
+
+BEATS = 5  # signs of life within host_timeout
+LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end
+
+
+class HostLink:
+    """Talks to one cycle, from any thread.
+
+    Attributes:
+        report: the newest; None before the first.
+    """
+
+    def __init__(
+        self,
+        fast: socket.socket,
+        requests: socket.socket,
+        host_timeout: float,
+        on_loss: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Begin to listen.
+
+        Args:
+            fast: this end of the pair for commands and feedback; stays the caller's.
+            requests: this end of the pair for requests and reports; likewise.
+            host_timeout: silence that the cycle takes for the end of this program [s].
+            on_loss: called, in the listening thread, when the other end is gone before `end` was.
+        """
+        self._fast, self._requests = fast, requests
+        fast.setblocking(False)
+        requests.setblocking(False)
+        self._beat_every, self._on_loss = min(host_timeout / BEATS, LONGEST_WAIT), on_loss
+        self._told: bytes = b""
+        self._told_at = -1.0
+        self._arrived = threading.Condition()
+        self._waiters = 0
+        self.report: Report | None = None
+        self._futures: dict[int, Future[Mapping[str, Any]]] = {}
+        self._number = 0
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="robot link", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the other end is there."""
+        return not self._over.is_set()
+
+    def end(self) -> None:
+        """Listen no more; nothing is sent."""
+        self._over.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(2.0)
+
+    # --- out ------------------------------------------------------------------------------------------------------
+    def command(self, command: Command) -> bool:
+        """Send a command; False where the cycle takes none at the moment: it is frozen, or gone."""
+        return self._send(self._fast, messages.encode_command(command))
+
+    def ask(self, what: str, timeout: float, **details: object) -> None:
+        """Make a request and wait until it is done.
+
+        Raises:
+            HardwareError: what the cycle answers.
+            NoAnswer: it did not in time, or is gone.
+        """
+        future: Future[Mapping[str, Any]] = Future()
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._futures[number] = future
+        try:
+            if self._over.is_set() or not self._send(self._requests, messages.encode_request(number, what, **details)):
+                raise NoAnswer(f"the robot's cycle is gone or does not listen; {what} was not asked for.")
+            reply = future.result(timeout)
+        except NotInTime:
+            raise NoAnswer(
+                f"the robot's cycle did not answer within {timeout:g} s to: {what}. Its process is frozen, or its "
+                f"driver waits for the device. What the device does by itself is all that stops the robot now."
+            ) from None
+        finally:
+            with self._lock:
+                self._futures.pop(number, None)
+        problem = messages.problem_of(reply)
+        if problem is not None:
+            raise problem
+
+    def _send(self, end: socket.socket, data: bytes) -> bool:
+        try:
+            end.send(data)
+        except OSError:
+            return False
+        return True
+
+    # --- in -------------------------------------------------------------------------------------------------------
+    @property
+    def told(self) -> Told | None:
+        """What the cycle told last; None before the first."""
+        data = self._told
+        return messages.decode_told(data) if data else None
+
+    def wait_told(self, timeout: float) -> Told | None:
+        """Wait for something newer than what is there now; None where nothing comes in time."""
+        deadline = time.monotonic() + timeout
+        before = self._told_at
+        with self._arrived:
+            self._waiters += 1
+            try:
+                while self._told_at == before and not self._over.is_set():
+                    if not self._arrived.wait(max(0.0, deadline - time.monotonic())):
+                        break
+            finally:
+                self._waiters -= 1
+        return self.told if self._told_at != before else None
+
+    def _listen(self) -> None:
+        poll = select.poll()
+        poll.register(self._fast, select.POLLIN)
+        poll.register(self._requests, select.POLLIN)
+        beat_at = 0.0
+        try:
+            while not self._over.is_set():
+                now = time.monotonic()
+                if now >= beat_at:
+                    self._send(self._fast, messages.HEARTBEAT)
+                    beat_at = now + self._beat_every
+                poll.poll(1e3 * max(0.0, beat_at - now))
+                if not (self._take_requests() and self._take_told()):
+                    self._take_requests()  # a cycle that ends has answered before
+                    break
+        except (OSError, ValueError):  # the ends were closed
+            pass
+        finally:
+            is_loss = not self._over.is_set()
+            self._over.set()
+            self._give_up()
+            if is_loss:
+                self._on_loss()
+
+    def _take_told(self) -> bool:
+        newest = b""
+        while True:
+            try:
+                data = self._fast.recv(messages.LARGEST)
+            except BlockingIOError:
+                break
+            if not data:
+                return False
+            newest = data
+        if newest:
+            self._told, self._told_at = newest, time.monotonic()
+            if self._waiters:
+                with self._arrived:
+                    self._arrived.notify_all()
+        return True
+
+    def _take_requests(self) -> bool:
+        while True:
+            try:
+                data = self._requests.recv(messages.LARGEST)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            content = messages.decode_json(data)
+            if "report" in content:
+                self.report = messages.decode_report(content["report"])
+                continue
+            with self._lock:
+                future = self._futures.pop(int(content["reply"]), None)
+            if future is not None:
+                future.set_result(content)
+
+    def _give_up(self) -> None:
+        """Nobody answers any more."""
+        with self._lock:
+            waiting = list(self._futures.values())
+            self._futures.clear()
+        for future in waiting:
+            future.set_exception(NoAnswer("the robot's cycle ended before it answered."))
+        with self._arrived:
+            self._arrived.notify_all()

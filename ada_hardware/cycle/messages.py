@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What passes between a commanding program and a robot's cycle, as bytes.
+
+Two socket pairs of datagrams, so that each message arrives whole or not at all, and the death of either end is seen:
+
+    fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, in the machine's byte order
+    requests   ->  open, activate, stop ...      <-  replies, STATUS      JSON
+
+A stop is a request: no number of commands that wait can be before it.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.timing.periods import PeriodSummary
+from ada_hardware.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import Phase
+
+Array = NDArray[np.float64]
+
+LARGEST = 2**17  # bytes of any message
+HEARTBEAT = b"\x02"
+_COMMAND, _FEEDBACK = 1, 3
+_COMMAND_HEAD = struct.Struct("=BBxxxxxxd")  # kind, mode, stamp; then the values
+_FEEDBACK_HEAD = struct.Struct("=BBBBxxxxddd")  # kind, phase, flags, mode, times; then four vectors
+_FRESH, _DRIVEN, _DEMANDED = 1, 2, 4
+_MODES, _PHASES = tuple(Mode), tuple(Phase)
+_MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
+_PHASE_INDEX = {phase: i for i, phase in enumerate(_PHASES)}
+_ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError)
+
+
+# --- fast ---------------------------------------------------------------------------------------------------------
+def encode_command(command: Command) -> bytes:
+    """A command."""
+    head = _COMMAND_HEAD.pack(_COMMAND, _MODE_INDEX[command.mode], command.stamp)
+    return head + np.ascontiguousarray(command.values, dtype=np.float64).tobytes()
+
+
+def decode_command(data: bytes) -> Command | None:
+    """A command; None for anything else."""
+    size = len(data) - _COMMAND_HEAD.size
+    if size < 0 or size % 8 or data[0] != _COMMAND:
+        return None
+    _, mode, stamp = _COMMAND_HEAD.unpack_from(data)
+    if mode >= len(_MODES):
+        return None
+    return Command(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
+
+
+class Told(NamedTuple):
+    """What the cycle tells after each exchange.
+
+    Attributes:
+        phase: of the robot.
+        feedback: of the device; without alarms and values, which are in `Report`.
+        demand: that it got; None where it was told nothing that moves.
+        commanded_at: when the newest accepted command was made [s]; -inf before the first.
+        sent_at: when the cycle sent this, on the steady clock [s].
+    """
+
+    phase: Phase
+    feedback: Feedback
+    demand: Demand | None
+    commanded_at: float
+    sent_at: float
+
+
+def encode_told(told: Told) -> bytes:
+    """What the cycle tells."""
+    feedback, demand = told.feedback, told.demand
+    flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
+    mode = 0 if demand is None else _MODE_INDEX[demand.mode]
+    times = feedback.time, told.commanded_at, told.sent_at
+    head = _FEEDBACK_HEAD.pack(_FEEDBACK, _PHASE_INDEX[told.phase], flags, mode, *times)
+    demanded = feedback.position if demand is None else demand.values
+    return b"".join([head, *(x.tobytes() for x in (feedback.position, feedback.velocity, feedback.effort, demanded))])
+
+
+def decode_told(data: bytes) -> Told:
+    """What the cycle told; the other end is of the same installation, so that nothing is checked."""
+    _, phase, flags, mode, time, commanded_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
+    numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
+    position, velocity, effort, demanded = numbers
+    feedback = Feedback(time, position, velocity, effort, bool(flags & _FRESH), bool(flags & _DRIVEN))
+    demand = Demand(_MODES[mode], demanded) if flags & _DEMANDED else None
+    return Told(_PHASES[phase], feedback, demand, commanded_at, sent_at)
+
+
+# --- requests -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Report:
+    """The slow part of what a cycle tells; see `ada_hardware.robot.RobotStatus`."""
+
+    phase: Phase
+    reason: str
+    alarms: tuple[Alarm, ...]
+    accepted: int
+    refused: Counter[str]
+    last_refusal: str
+    counts: LinkCounts
+    periods: PeriodSummary | None
+    missed_cycles: int
+    late_cycles: int
+    longest_gap: float
+    values: Mapping[str, float]
+    flight_record: str
+    notes: tuple[str, ...]
+
+
+def encode_report(report: Report) -> bytes:
+    """A report."""
+    fields = {name: getattr(report, name) for name in Report.__dataclass_fields__}
+    fields["phase"] = report.phase.value
+    fields["alarms"] = [list(alarm) for alarm in report.alarms]
+    fields["counts"] = asdict(report.counts)
+    fields["periods"] = None if report.periods is None else asdict(report.periods)
+    fields["values"] = dict(report.values)
+    return json.dumps({"report": fields}).encode()
+
+
+def decode_report(fields: dict[str, Any]) -> Report:
+    """A report, of the JSON object below its key "report"."""
+    periods = fields["periods"]
+    changed = {
+        "phase": Phase(fields["phase"]),
+        "alarms": tuple(Alarm(*alarm) for alarm in fields["alarms"]),
+        "refused": Counter(fields["refused"]),
+        "counts": LinkCounts(**fields["counts"]),
+        "periods": None if periods is None else PeriodSummary(**periods),
+        "notes": tuple(fields["notes"]),
+    }
+    return Report(**{**fields, **changed})
+
+
+def encode_request(number: int, what: str, **details: object) -> bytes:
+    """A request, which is answered under its number."""
+    return json.dumps({"request": number, "what": what, **details}).encode()
+
+
+def encode_reply(number: int, problem: BaseException | None) -> bytes:
+    """The reply to a request: done, or why not."""
+    if problem is None:
+        return json.dumps({"reply": number}).encode()
+    kind = next((known.__name__ for known in _ERRORS if isinstance(problem, known)), HardwareError.__name__)
+    text = str(problem) if isinstance(problem, (HardwareError, InputError)) else f"{type(problem).__name__}: {problem}"
+    return json.dumps({"reply": number, "error": kind, "text": text}).encode()
+
+
+def problem_of(reply: Mapping[str, Any]) -> Exception | None:
+    """What a reply says is wrong, as the error to be raised."""
+    if "error" not in reply:
+        return None
+    kinds: dict[str, type[Exception]] = {known.__name__: known for known in _ERRORS}
+    return kinds.get(reply["error"], HardwareError)(reply["text"])
+
+
+def decode_json(data: bytes) -> dict[str, Any]:
+    """A request, reply or report."""
+    found: dict[str, Any] = json.loads(data)
+    return found

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a cycle runs: in a process of its own, or in a thread of this one; and what it is made of."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from ada_dynamics.settings import as_mapping, checked
+from ada_dynamics.timing.deadlines import DeadlineLoop
+from ada_hardware.cycle import messages
+from ada_hardware.cycle.server import CycleServer
+from ada_hardware.driver import RobotDriver
+from ada_hardware.errors import HardwareError, NoAnswer, UnknownDevice
+from ada_hardware.registry import ROBOT, find
+from ada_hardware.safety.flight_memory import Flight, new_memory
+from ada_hardware.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_hardware.safety.settings import SafetySettings
+
+
+def driver_class(device: str) -> type[RobotDriver[Any]]:
+    """The driver of a device.
+
+    Args:
+        device: name in the registry, or "module:class".
+
+    Raises:
+        UnknownDevice: there is none, or it has no joints.
+    """
+    if ":" in device:
+        module, name = device.split(":", 1)
+        try:
+            found = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as problem:
+            raise UnknownDevice(
+                f"there is no driver {device!r}: {problem}. Write module:class of one that can be imported."
+            ) from None
+    else:
+        kind = find(device)
+        if kind.kind != ROBOT:
+            raise UnknownDevice(f"device {device!r} is a {kind.kind}; it has no joints to be driven.")
+        found = kind.driver_class()
+    if not (isinstance(found, type) and issubclass(found, RobotDriver)):
+        raise UnknownDevice(f"{device!r} is no driver of a robot: it does not derive from RobotDriver.")
+    return found
+
+
+def made_driver(device: str, settings: object | Mapping[str, object]) -> RobotDriver[Any]:
+    """A driver, closed.
+
+    Args:
+        device: see `driver_class`.
+        settings: of its class SETTINGS, or values by name.
+
+    Raises:
+        UnknownDevice: there is none.
+        InputError: settings that cannot be.
+    """
+    cls = driver_class(device)
+    return cls(checked(cls.SETTINGS, settings) if isinstance(settings, Mapping) else settings)
+
+
+def catalogue_name(device: str) -> str:
+    """The robot's name in the catalogue of models; "" where it is not there."""
+    return "" if ":" in device else find(device).robot
+
+
+def flight_memory(device: str, robot: str, driver: RobotDriver[Any], safety: SafetySettings) -> int:
+    """Memory for the flight recorder; -1 where none is wanted. The caller closes it."""
+    rows = round(safety.record_seconds / driver.period)
+    if rows < 1:
+        return -1
+    return new_memory(Flight(device.rpartition(":")[2], robot, tuple(driver.joints), driver.period, rows))
+
+
+def made_recorder(descriptor: int, safety: SafetySettings) -> FlightRecorder | None:
+    """The flight recorder of a memory; None where there is none."""
+    if descriptor < 0:
+        return None
+    return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files)
+
+
+class CyclePlace(ABC):
+    """Where a cycle runs.
+
+    Attributes:
+        fast: this end of the pair for commands and feedback.
+        requests: this end of the pair for requests and reports.
+    """
+
+    def __init__(self) -> None:
+        """Make the pairs."""
+        self.fast, self._far_fast = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.requests, self._far_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+    @property
+    @abstractmethod
+    def pid(self) -> int:
+        """Number of the process that it runs in."""
+
+    @abstractmethod
+    def start(self, timeout: float) -> None:
+        """Begin; the ends can be used afterwards.
+
+        Raises:
+            HardwareError: it does not begin, in time or at all.
+        """
+
+    @abstractmethod
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end, which the cycle comes to by itself once it was told to close, or the ends are closed."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End it as it is, where that is possible."""
+
+    @abstractmethod
+    def ending(self) -> str:
+        """How it ended, in words; "" while it runs."""
+
+    def close(self) -> None:
+        """Let go of the ends; the cycle brings the robot to rest then, and ends."""
+        for end in (self.fast, self.requests, self._far_fast, self._far_requests):
+            end.close()
+
+
+class CycleThread(CyclePlace):
+    """In a thread of this process."""
+
+    def __init__(self, driver: RobotDriver[Any], safety: SafetySettings, flight: int) -> None:
+        """Prepare."""
+        super().__init__()
+        recorder = made_recorder(flight, safety)
+        self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder)
+        name = f"cycle of {driver.NAME}"
+        self._loop = DeadlineLoop(
+            driver.period, self.server.tick, name=name, catch_up=0.0, on_failure=self.server.failed
+        )
+        self.server.run_in(self._loop)
+
+    @property
+    def pid(self) -> int:
+        """This process."""
+        return os.getpid()
+
+    def start(self, timeout: float) -> None:
+        """Begin."""
+        self._loop.start()
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end of the thread."""
+        return self.server.ended.wait(timeout) and self._loop.stop(1.0)
+
+    def kill(self) -> None:
+        """A thread cannot be killed; it ends when its driver returns."""
+        self.server.leave("the cycle does not answer")
+
+    def ending(self) -> str:
+        """See the base class."""
+        return "the cycle's thread has ended" if self.server.ended.is_set() else ""
+
+    def close(self) -> None:
+        """Let go of this side's ends alone: the others are the thread's."""
+        self.fast.close()
+        self.requests.close()
+
+
+class CycleProcess(CyclePlace):
+    """In a process of its own, which this one's end, freeze or load does not touch."""
+
+    def __init__(self, device: str, driver: object, safety: SafetySettings, flight: int) -> None:
+        """Prepare.
+
+        Args:
+            device: see `driver_class`.
+            driver: settings, of the driver's class or by name.
+            safety: rules.
+            flight: descriptor of the memory of the flight recorder, or -1.
+        """
+        super().__init__()
+        self._device, self._safety, self._flight = device, safety, flight
+        self._driver = dict(driver) if isinstance(driver, Mapping) else as_mapping(driver)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Of the process; 0 before `start`."""
+        return self._process.pid if self._process is not None else 0
+
+    def start(self, timeout: float) -> None:
+        """Start the process, tell it what to do and wait until it is ready."""
+        passed = [self._far_fast.fileno(), self._far_requests.fileno(), self._flight]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ada_hardware.cycle", *(str(one) for one in passed)],
+            pass_fds=[one for one in passed if one >= 0],
+            env=sibling_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # else who reads this process' output would wait for that one's end
+            # what ends this process' group (Ctrl-C, a closed terminal) shall not end it before the robot rests
+            start_new_session=True,
+        )
+        self._far_fast.close()
+        self._far_requests.close()
+        wanted = {"device": self._device, "driver": self._driver, "safety": as_mapping(self._safety)}
+        self.requests.settimeout(timeout)
+        try:
+            self.requests.send(messages.encode_request(0, "prepare", **wanted))
+            reply = self.requests.recv(messages.LARGEST)
+        except TimeoutError:
+            self.kill()
+            raise NoAnswer(f"the process of the cycle was not ready within {timeout:g} s; it was ended.") from None
+        except OSError as problem:
+            raise self._not_started() from problem
+        if not reply:
+            raise self._not_started()
+        problem_found = messages.problem_of(messages.decode_json(reply))
+        if problem_found is not None:
+            self.wait(1.0)
+            raise problem_found
+
+    def _not_started(self) -> HardwareError:
+        self.wait(1.0)
+        return HardwareError(f"the process of the cycle did not start: {self.ending()}; it says why on stderr.")
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the end of the process."""
+        if self._process is None:
+            return True
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """End it at once; the device is left to its own watchdog."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(5.0)
+
+    def ending(self) -> str:
+        """See the base class."""
+        code = self._process.poll() if self._process is not None else None
+        if code is None:
+            return ""
+        return f"the cycle's process was ended by signal {-code}" if code < 0 else f"the cycle's process ended ({code})"

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cycle's end of the link: commands and requests in, one safe step per period, feedback and replies out.
+
+All of it happens in one thread and never waits for the other end. When that end is gone, the robot is brought to rest
+and closed, and the server has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ada_dynamics.timing.deadlines import DeadlineLoop
+from ada_hardware.cycle import messages
+from ada_hardware.cycle.messages import Report, Told
+from ada_hardware.driver import RobotDriver
+from ada_hardware.errors import HardwareError, Refused
+from ada_hardware.safety.command_check import OVERTAKEN, Command, Refusal
+from ada_hardware.safety.flight_recorder import FlightRecorder
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
+
+MOST_COMMANDS = 16  # that are judged in a cycle; of more, which no program needs, the newest ones are
+MOST_MESSAGES = 1024  # that are taken in a cycle
+REPORT_EVERY = 0.1  # [s]
+PERIODS_EVERY = 1.0  # [s]: their percentiles take longer
+GIVE_UP = 5.0  # [s] in which a robot whose program is gone comes to rest, at the latest
+GONE = "the commanding program is gone"
+_log = logging.getLogger("ada_hardware")
+
+
+class CycleServer:
+    """Serves one program that commands one robot.
+
+    Attributes:
+        cycle: the state machine.
+        ended: set when the robot is closed and nothing more happens.
+        notes: what to know about this process; part of the reports.
+    """
+
+    def __init__(
+        self,
+        driver: RobotDriver[Any],
+        settings: SafetySettings,
+        fast: socket.socket,
+        requests: socket.socket,
+        recorder: FlightRecorder | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; `run_in` begins.
+
+        Args:
+            driver: of the robot, closed.
+            settings: rules.
+            fast: this end of the pair for commands and feedback; closed in the end.
+            requests: this end of the pair for requests and reports; likewise.
+            recorder: of the flight; None: nothing is recorded.
+            clock: steady time [s].
+        """
+        self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed)
+        self.ended = threading.Event()
+        self.notes: list[str] = []
+        self._driver, self._recorder, self._clock = driver, recorder, clock
+        self._fast, self._requests = fast, requests
+        for end in (fast, requests):
+            end.setblocking(False)
+        self._host_seen_at = clock()
+        self._waiting: list[dict[str, Any]] = []  # requests, the oldest first
+        self._resting: list[dict[str, Any]] = []  # those that are answered when the robot has come to rest
+        self._leaving = ""  # why this ends
+        self._leave_before = math.inf
+        self._loop: DeadlineLoop | None = None
+        self._reported_at = self._periods_at = -1.0
+        self._periods: Any = None
+        self._recorded = ""  # what was latched when the flight was recorded last
+        self._was_driven = False  # when this began to end
+        self._restart_statistics = False
+
+    def run_in(self, loop: DeadlineLoop) -> None:
+        """Take note of the loop that calls `tick`, and which this ends."""
+        self._loop = loop
+
+    def leave(self, why: str) -> None:
+        """Bring the robot to rest, close it and end, from the next tick on; any thread may ask."""
+        self._leaving = self._leaving or why
+
+    def failed(self, problem: BaseException) -> None:
+        """The loop was ended by an error of this class itself: let the device hold by itself, and end."""
+        _log.error("%s: the cycle failed", self._driver.NAME, exc_info=problem)
+        try:
+            self.cycle.close(self._clock())
+        finally:
+            for end in (self._fast, self._requests):
+                end.close()
+            self.ended.set()
+
+    # --- the loop's thread ----------------------------------------------------------------------------------------
+    def tick(self, due: int = 1) -> None:
+        """One period.
+
+        Args:
+            due: periods that passed; those that were missed are not made up for.
+        """
+        if self._restart_statistics and self._loop is not None:
+            self._loop.statistics.restart()
+            self._restart_statistics, self._periods, self._periods_at = False, None, self._clock()
+        commands = self._new_commands()
+        self._take_requests()
+        while self._waiting:
+            self._serve(self._waiting.pop(0))
+        cycle = self.cycle
+        if self._leaving and not cycle.phase.is_driven:
+            self._end()
+            return
+        if self._leaving and cycle.phase is Phase.ACTIVE:
+            cycle.deactivate(self._clock(), self._leaving)
+            self._leave_before, self._was_driven = self._clock() + GIVE_UP, True
+        if cycle.phase is Phase.CLOSED:
+            return
+        cycle.step(self._clock(), commands, self._host_seen_at)
+        self._after_step()
+
+    def _after_step(self) -> None:
+        cycle = self.cycle
+        told = Told(cycle.phase, cycle.feedback, cycle.demand, cycle.commanded_at, self._clock())
+        _send(self._fast, messages.encode_told(told))
+        if self._resting and cycle.phase is not Phase.STOPPING:
+            rested, self._resting = self._resting, []
+            for request in rested:
+                self._serve_rested(request)
+        if not cycle.phase.is_driven and cycle.latched != self._recorded:
+            self._recorded = cycle.latched
+            if cycle.latched:
+                self._save_record(cycle.latched)
+        now = self._clock()
+        if now - self._reported_at >= REPORT_EVERY:
+            self._report()
+        if self._leaving and cycle.phase.is_driven and now > self._leave_before:
+            _log.warning("%s: did not come to rest within %g s; left to itself", self._driver.NAME, GIVE_UP)
+            self._end()
+
+    def _end(self) -> None:
+        if self._was_driven and self._leaving == GONE:
+            self._save_record(GONE)
+        self.cycle.close(self._clock())
+        for request in self._resting:
+            closed = Refused(f"the robot was closed meanwhile: {self._leaving}.")
+            self._reply(request, None if request["what"] == "close" else closed)
+        if self._loop is not None:
+            self._loop.stop()
+        for end in (self._fast, self._requests):
+            end.close()
+        self.ended.set()
+
+    # --- what comes -----------------------------------------------------------------------------------------------
+    def _new_commands(self) -> list[Command]:
+        commands: list[Command] = []
+        for _ in range(MOST_MESSAGES):
+            data = self._received(self._fast)
+            if data is None:
+                break
+            self._host_seen_at = self._clock()
+            if data != messages.HEARTBEAT:
+                command = messages.decode_command(data)
+                if command is not None:
+                    commands.append(command)
+        overtaken = len(commands) - MOST_COMMANDS
+        if overtaken > 0:
+            text = f"{overtaken} commands were overtaken by newer ones within a cycle; send one per cycle."
+            self.cycle.check.count(Refusal(OVERTAKEN, text), overtaken)
+        return commands[-MOST_COMMANDS:]
+
+    def _take_requests(self) -> None:
+        for _ in range(MOST_MESSAGES):
+            data = self._received(self._requests)
+            if data is None:
+                break
+            request = messages.decode_json(data)
+            if request["what"] == "stop":  # before all that waits
+                self._waiting.insert(0, request)
+            else:
+                self._waiting.append(request)
+
+    def _received(self, end: socket.socket) -> bytes | None:
+        try:
+            data = end.recv(messages.LARGEST)
+        except BlockingIOError:
+            return None
+        except OSError:
+            data = b""
+        if not data:  # no message is empty: the other end is closed
+            self.leave(GONE)
+            return None
+        return data
+
+    def _stop_wanted(self) -> str:
+        """Whether a stop came, or the program went, while the device started."""
+        self._take_requests()
+        stops = [request for request in self._waiting if request["what"] == "stop"]
+        return str(stops[0]["why"]) if stops else self._leaving
+
+    # --- requests -------------------------------------------------------------------------------------------------
+    def _serve(self, request: dict[str, Any]) -> None:
+        cycle, now, what = self.cycle, self._clock(), request["what"]
+        try:
+            if what == "stop":
+                cycle.stop(now, request["why"])
+            elif what == "open":
+                cycle.open(now)
+            elif what == "activate":
+                cycle.activate(now, self._stop_wanted)
+                self._restart_statistics = True
+            elif what == "deactivate":
+                cycle.deactivate(now, request["why"])
+                self._resting.append(request)
+                return
+            elif what == "reset":
+                if cycle.phase is Phase.STOPPING:
+                    self._resting.append(request)
+                    return
+                cycle.reset(now)
+            elif what == "close":
+                self.leave(request["why"])
+                self._resting.append(request)
+                return
+        except HardwareError as problem:
+            self._reply(request, problem)
+        except Exception as problem:
+            _log.exception("%s: %s failed", self._driver.NAME, what)
+            self._reply(request, problem)
+        else:
+            self._reply(request, None)
+
+    def _serve_rested(self, request: dict[str, Any]) -> None:
+        """Answer what waited until the robot rested."""
+        if request["what"] == "reset":
+            self._serve(request)
+        elif request["what"] == "close":
+            self._resting.append(request)  # until the end
+        else:
+            phase, reason = self.cycle.phase, self.cycle.reason
+            is_inactive = phase is Phase.INACTIVE
+            self._reply(request, None if is_inactive else Refused(f"the robot is {phase.value} instead: {reason}."))
+
+    def _reply(self, request: dict[str, Any], problem: BaseException | None) -> None:
+        self._report()  # whoever waited for the reply sees the state that it speaks of
+        _send(self._requests, messages.encode_reply(request["request"], problem))
+
+    # --- what goes ------------------------------------------------------------------------------------------------
+    def _phase_changed(self, _: Phase) -> None:
+        self._report()
+
+    def _report(self) -> None:
+        cycle, now, loop = self.cycle, self._clock(), self._loop
+        if loop is not None and now - self._periods_at >= PERIODS_EVERY:
+            self._periods, self._periods_at = loop.statistics.summary(), now
+        self._reported_at = now
+        report = Report(
+            phase=cycle.phase,
+            reason=cycle.reason,
+            alarms=cycle.feedback.alarms,
+            accepted=cycle.check.accepted,
+            refused=cycle.check.refused,
+            last_refusal=cycle.check.last_refusal,
+            counts=self._driver.counts,
+            periods=self._periods,
+            missed_cycles=cycle.missed,
+            late_cycles=cycle.pace.late,
+            longest_gap=cycle.pace.longest,
+            values=cycle.feedback.values,
+            flight_record=self._recorder.newest if self._recorder is not None else "",
+            notes=tuple(self.notes),
+        )
+        _send(self._requests, messages.encode_report(report))
+
+    def _save_record(self, why: str) -> None:
+        if self._recorder is None:
+            return
+        try:
+            self._recorder.save(why)
+        except OSError as problem:
+            _log.warning("%s: the flight record cannot be written: %s", self._driver.NAME, problem)
+
+
+def _send(end: socket.socket, data: bytes) -> None:
+    """Send, where the other end has room; it is told anew soon. Its death is seen when it is read from."""
+    try:
+        end.send(data)
+    except OSError:  # full (BlockingIOError), or gone
+        return

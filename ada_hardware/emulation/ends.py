@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device's own end of a real wire: a pseudo-terminal or a UDP port that hosts open as if the device hung there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import time
+import tty
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.sockets import LARGEST
+from ada_hardware.transport.udp import host_and_port
+
+PTY = "pty:"
+ANY_UDP = "udp://127.0.0.1:0"
+_AT_ONCE = 64  # packets taken in one go, so that a flood of them does not keep the answers waiting
+_PIECE = 4096  # [bytes]
+_SO_TIMESTAMPNS = 35  # asm-generic/socket.h: the system notes when a packet came, on its wall clock
+_STAMP = struct.Struct("@qq")  # struct timespec
+_NOTES = socket.CMSG_SPACE(_STAMP.size)
+_OLDEST = 1.0  # [s]; a stamp beyond that tells of a wall clock that was set
+
+
+class End(ABC):
+    """The device's end of a wire.
+
+    Attributes:
+        url: what a driver opens.
+    """
+
+    url: str
+
+    @abstractmethod
+    def descriptors(self) -> Sequence[int]:
+        """What becomes readable when something comes; empty while disconnected."""
+
+    @abstractmethod
+    def receive(self) -> list[bytes]:
+        """What has come, without waiting: pieces of a stream, or packets."""
+
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
+        """As `receive`, each with the time when it came, where the wire tells that; the others came just now.
+
+        Args:
+            now: present, on the steady clock [s].
+        """
+        return [(now, data) for data in self.receive()]
+
+    @abstractmethod
+    def send(self, data: bytes) -> None:
+        """Send; what nobody reads gets lost, as on a real wire."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Pull the cable; nothing where it is out."""
+
+    @abstractmethod
+    def reconnect(self) -> None:
+        """Plug it in again; nothing where it is in. Raises TransportError where it cannot be."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free it for good."""
+
+
+class PtyEnd(End):
+    """A pseudo-terminal. Hosts may open and close it as they like; each cable that is plugged in again is a new one."""
+
+    def __init__(self, link: str = "") -> None:
+        """Open one.
+
+        Args:
+            link: path of a symbolic link to it, as an address that stays; "": none.
+
+        Raises:
+            TransportError: the link cannot be made.
+        """
+        self._link = Path(link) if link else None
+        self._master = self._slave = -1
+        self.reconnect()
+
+    def descriptors(self) -> Sequence[int]:  # noqa: D102
+        return [self._master] if self._master >= 0 else []
+
+    def receive(self) -> list[bytes]:  # noqa: D102
+        try:
+            data = os.read(self._master, _PIECE) if self._master >= 0 else b""
+        except OSError:
+            return []
+        return [data] if data else []
+
+    def send(self, data: bytes) -> None:  # noqa: D102
+        if self._master >= 0:
+            with contextlib.suppress(OSError):  # the line's buffer is full: nobody reads
+                os.write(self._master, data)
+
+    def disconnect(self) -> None:  # noqa: D102
+        if self._master < 0:
+            return
+        for descriptor in (self._master, self._slave):
+            os.close(descriptor)
+        self._master = self._slave = -1
+        self._unlink()
+
+    def reconnect(self) -> None:  # noqa: D102
+        if self._master >= 0:
+            return
+        # The slave stays open here, too: else the master would report an error while no host has it open.
+        self._master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        os.set_blocking(self._master, False)
+        path = os.ttyname(self._slave)
+        self.url = str(self._link) if self._link else path
+        if self._link:
+            self._make_link(path)
+
+    def close(self) -> None:  # noqa: D102
+        self.disconnect()
+
+    def _make_link(self, path: str) -> None:
+        link = self._link
+        if link is None:
+            return
+        try:
+            self._unlink()
+            link.symlink_to(path)
+        except OSError as problem:
+            self.disconnect()
+            raise TransportError(f"{PTY}{link}: no link can be made there: {problem.strerror}.") from None
+
+    def _unlink(self) -> None:
+        if self._link is not None and self._link.is_symlink():
+            with contextlib.suppress(OSError):
+                self._link.unlink()
+
+
+class UdpEnd(End):
+    """A UDP port. Answers go to whom the newest packet came from."""
+
+    def __init__(self, address: str = ANY_UDP) -> None:
+        """Open it.
+
+        Args:
+            address: udp://HOST:PORT; port 0: the system chooses one, and it stays the same.
+
+        Raises:
+            TransportError: no such address, or it is taken.
+        """
+        self._host, self._port = host_and_port(address, lowest_port=0)
+        self._socket: socket.socket | None = None
+        self._peer: tuple[object, ...] | None = None
+        self.reconnect()
+
+    def descriptors(self) -> Sequence[int]:  # noqa: D102
+        return [] if self._socket is None else [self._socket.fileno()]
+
+    def receive(self) -> list[bytes]:  # noqa: D102
+        return [data for _, data in self.arrivals(0.0)]
+
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:
+        """As `End.arrivals`, by the system's own stamps: a device is not deaf while this process waits for its turn."""
+        found: list[tuple[float, bytes]] = []
+        present = time.time()
+        while self._socket is not None and len(found) < _AT_ONCE:
+            try:
+                data, notes, _, self._peer = self._socket.recvmsg(LARGEST, _NOTES)
+            except ConnectionError:  # tells that an earlier answer found nobody
+                continue
+            except OSError:
+                break
+            found.append((now - _age(notes, present), data))
+        return found
+
+    def send(self, data: bytes) -> None:  # noqa: D102
+        if self._socket is not None and self._peer is not None:
+            with contextlib.suppress(OSError):
+                self._socket.sendto(data, self._peer)
+
+    def disconnect(self) -> None:  # noqa: D102
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = self._peer = None
+
+    def reconnect(self) -> None:  # noqa: D102
+        if self._socket is not None:
+            return
+        where = f"udp://{self._host}:{self._port}"
+        one = None
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM)[0]
+            one = socket.socket(family, kind, protocol)
+            one.bind(address)
+        except OSError as problem:
+            if one is not None:
+                one.close()
+            raise TransportError(
+                f"{where}: cannot be listened on: {problem.strerror}. Port 0 takes a free one."
+            ) from None
+        one.setblocking(False)
+        with contextlib.suppress(OSError):  # no Linux
+            one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket, self._port = one, one.getsockname()[1]
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"udp://{host}:{self._port}"
+
+    def close(self) -> None:  # noqa: D102
+        self.disconnect()
+
+
+def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
+    """How long ago a packet came [s]; 0 where nobody knows."""
+    for level, kind, stamp in notes:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(stamp) >= _STAMP.size:
+            seconds, nanoseconds = _STAMP.unpack_from(stamp)
+            age: float = present - (seconds + 1e-9 * nanoseconds)
+            return age if 0.0 <= age <= _OLDEST else 0.0
+    return 0.0
+
+
+def open_end(wire: str, listen: str = "") -> End:
+    """Open the end of a device's wire.
+
+    Args:
+        wire: "stream" or "packets".
+        listen: of streams "pty:" or "pty:PATH", a symbolic link that stays the same; of packets udp://HOST:PORT; ""
+            takes "pty:" or a free port of this machine.
+
+    Raises:
+        TransportError: an address of the other kind, or it cannot be listened on.
+    """
+    if wire == "stream" and (not listen or listen.startswith(PTY)):
+        return PtyEnd(listen[len(PTY) :])
+    if wire == "packets" and (not listen or listen.startswith("udp:")):
+        return UdpEnd(listen or ANY_UDP)
+    allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
+    raise TransportError(f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}.")

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wires to an emulator inside the same process: what a driver writes is in the emulator's hands at once.
+
+    clock = FakeClock()
+    wire = InProcessPackets(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
+    driver = Pa10Driver(driver_settings, wire=wire, clock=clock.now)
+
+With a `FakeClock` waiting takes no time and everything happens at exactly the same moments each time; with the defaults
+the emulator lives in real time. The device lives on between calls: its ticks are made up for at the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_hardware.emulation.emulator import Emulator
+from ada_hardware.emulation.line import EmulatedLine
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.wires import ByteStream, PacketPort
+
+
+class FakeClock:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        """Args: the time it begins with [s]."""
+        self._now = start
+
+    def now(self) -> float:
+        """The time [s]."""
+        return self._now
+
+    __call__ = now
+
+    def sleep(self, duration: float) -> None:
+        """Move on [s]."""
+        self._now += max(duration, 0.0)
+
+
+class _InProcess:
+    """What both kinds share: the device, its wire, a clock. Calls may come from any thread."""
+
+    WIRE = ""
+
+    def __init__(
+        self,
+        emulator: Emulator[Any],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+        faults: Mapping[str, float] | None = None,
+        seed: int = 0,
+        url: str = "",
+    ) -> None:
+        """Plug a device in.
+
+        Args:
+            emulator: the device.
+            clock: steady time [s].
+            sleep: waits for so long [s].
+            faults: of the wire and of the device, by name; see `emulation.faults`.
+            seed: of the random ones.
+            url: as messages name it.
+
+        Raises:
+            InputError: the device hangs on the other kind of wire; a fault that there is not.
+        """
+        if emulator.WIRE != self.WIRE:
+            raise InputError(f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}.")
+        self.url = url or f"in-process {emulator.NAME}"
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.RLock()
+        self._line = EmulatedLine(emulator, clock(), faults=faults, seed=seed)
+
+    @property
+    def emulator(self) -> Emulator[Any]:
+        """The device."""
+        return self._line.emulator
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault on, or with 0 off; those of `emulation.faults` and of the emulator's FAULTS.
+
+        Raises:
+            InputError: there is no such fault, or it cannot have this value.
+        """
+        with self._lock:
+            self._line.run(self._clock())
+            self._line.fault(name, value)
+
+    def run(self) -> None:
+        """Let the device live up to now, also when nobody reads or writes."""
+        with self._lock:
+            self._collect()
+
+    def _put(self, data: bytes) -> None:
+        with self._lock:
+            self._check()
+            self._line.put(data, self._clock())
+
+    def _wait(self, timeout: float, has_come: Callable[[], object]) -> None:
+        """Until something has come, at most for `timeout` [s]."""
+        deadline = self._clock() + timeout
+        while True:
+            with self._lock:
+                self._check()
+                self._collect()
+                now, wake = self._clock(), min(deadline, self._line.next_time())
+            if has_come() or now >= deadline:
+                return
+            self._sleep(max(wake - now, 0.0))
+
+    def _collect(self) -> None:
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        if self._line.faults.is_disconnected:
+            raise TransportError(f"{self.url}: the line is gone (fault disconnect).")
+
+
+class InProcessStream(_InProcess, ByteStream):
+    """A stream of bytes to an emulator. After `close` it can be used again: there is nothing to free."""
+
+    WIRE = "stream"
+    _come = b""
+
+    def write(self, data: bytes) -> None:  # noqa: D102
+        if data:
+            self._put(bytes(data))
+
+    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
+        self._wait(timeout, lambda: self._come)
+        with self._lock:
+            data, self._come = self._come[:limit], self._come[limit:]
+        return data
+
+    def discard_input(self) -> None:  # noqa: D102
+        with self._lock:
+            self._collect()
+            self._come = b""
+
+    def close(self) -> None:  # noqa: D102
+        self.discard_input()
+
+    def _collect(self) -> None:
+        for arrival in self._line.take(self._clock()):
+            self._come += arrival.data
+
+
+class InProcessPackets(_InProcess, PacketPort):
+    """Packets to and from an emulator. After `close` it can be used again: there is nothing to free."""
+
+    WIRE = "packets"
+
+    def __init__(self, emulator: Emulator[Any], **options: Any) -> None:
+        """Plug a device in; options as of `InProcessStream`."""
+        super().__init__(emulator, **options)
+        self._packets: deque[bytes] = deque()
+
+    def send(self, packet: bytes) -> None:  # noqa: D102
+        self._put(bytes(packet))
+
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
+        self._wait(timeout, lambda: self._packets)
+        with self._lock:
+            return self._packets.popleft() if self._packets else None
+
+    def discard_input(self) -> None:  # noqa: D102
+        with self._lock:
+            self._collect()
+            self._packets.clear()
+
+    def close(self) -> None:  # noqa: D102
+        self.discard_input()
+
+    def _collect(self) -> None:
+        self._packets.extend(arrival.data for arrival in self._line.take(self._clock()))

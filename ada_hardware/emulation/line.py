@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated device at the end of a wire with faults: what goes in, what comes out, and when. Sans I/O.
+
+`in_process` gives it to a driver as a wire, `host` puts it behind a pseudo-terminal or a UDP port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ada_dynamics.errors import unknown_name
+from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, WireFaults, base_name
+
+SHORTEST_TICK = 1e-5  # [s], so that an emulator that asks for less does not hold everything up
+LONGEST_CATCH_UP = 60.0  # [s] of a device's time that is made up for tick by tick, after which it jumps
+
+
+class EmulatedLine:
+    """A device on its wire, moved on by whoever holds it.
+
+    Attributes:
+        emulator: the device.
+        faults: of the wire.
+    """
+
+    def __init__(
+        self, emulator: Emulator[Any], now: float, *, faults: Mapping[str, float] | None = None, seed: int = 0
+    ) -> None:
+        """Plug a device in.
+
+        Args:
+            emulator: the device.
+            now: present [s].
+            faults: of the wire or the device, by name.
+            seed: of the wire's random faults.
+
+        Raises:
+            InputError: an unknown fault, or a value that it cannot have.
+        """
+        self.emulator = emulator
+        self.faults = WireFaults(is_stream=emulator.WIRE == "stream", seed=seed)
+        self._now = now
+        self._next_tick = now + self._tick()
+        for name, value in (faults or {}).items():
+            self.fault(name, value)
+
+    def put(self, data: bytes, now: float) -> None:
+        """The host sends a frame or a packet."""
+        self.run(now)
+        if not self.faults.is_disconnected:
+            self.faults.commands.send(data, self._now)
+            self._deliver(self._now)
+
+    def take(self, now: float) -> list[Arrival]:
+        """What has arrived at the host since the last call."""
+        self.run(now)
+        return self.faults.answers.arrived(self._now)
+
+    def run(self, now: float) -> None:
+        """Move on to the present: the device's ticks, and what arrives at it, in the order of their times."""
+        self._now = max(now, self._now)
+        if self._now - self._next_tick > LONGEST_CATCH_UP:
+            self._next_tick = self._now - LONGEST_CATCH_UP
+        while True:
+            time = min(self._next_tick, self.faults.commands.next_time())
+            if time > self._now:
+                return
+            self._deliver(time)
+            if time >= self._next_tick:
+                self._send(self.emulator.advance(time), time)
+                self._next_tick = time + self._tick()
+
+    def next_time(self) -> float:
+        """When `take` is to be called again at the latest [s]."""
+        return min(self._next_tick, self.faults.commands.next_time(), self.faults.answers.next_time())
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault of the wire or of the device on, or with 0 off.
+
+        Raises:
+            InputError: there is no such fault, or it cannot have this value.
+        """
+        if name in self.emulator.FAULTS:
+            self.emulator.fault(name, value)
+        elif base_name(name) is not None:
+            self.faults.set(name, value, self._now)
+        else:
+            raise unknown_name("fault", name, fault_names(type(self.emulator)))
+
+    def _tick(self) -> float:
+        return max(self.emulator.tick, SHORTEST_TICK)
+
+    def _deliver(self, time: float) -> None:
+        for arrival in self.faults.commands.arrived(time):
+            self._send(self.emulator.receive(arrival.data, time), time)
+
+    def _send(self, replies: list[Reply], time: float) -> None:
+        if not self.faults.is_disconnected:
+            for reply in replies:
+                self.faults.answers.send(reply.data, time + reply.delay)
+
+
+def fault_names(emulator: type[Emulator[Any]]) -> dict[str, str]:
+    """All faults that can be asked of an emulator on its wire, with what each does."""
+    return {**emulator.FAULTS, **WIRE_FAULTS}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of JSON by which an emulator's process is told and asked things: {"fault": "drop", "value": 0.1} and the like.
+
+Each line gets one in return: {"ok": true, ...}, or {"error": "..."}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ada_dynamics.errors import AdaError
+from ada_hardware.emulation.host import EmulatorHost
+
+_PIECE = 65_536  # [bytes]
+ASKS = ("state", "violations", "url")
+
+
+class Lines:
+    """Lines from a file descriptor, handed over one by one; a `Control` of the host."""
+
+    def __init__(self, descriptor: int, take: Callable[[str], object], at_end: Callable[[], object]) -> None:
+        """Watch a descriptor.
+
+        Args:
+            descriptor: a pipe, a terminal.
+            take: gets each line without its end.
+            at_end: called when no more can come.
+        """
+        self._descriptor, self._take, self._at_end = descriptor, take, at_end
+        self._rest = b""
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._descriptor
+
+    def handle(self) -> bool:
+        """Take what has come; False at the end."""
+        try:
+            data = os.read(self._descriptor, _PIECE)
+        except OSError:
+            data = b""
+        if not data:
+            self._at_end()
+            return False
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._take(line.decode("utf-8", "replace"))
+        return True
+
+
+def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
+    """Do what a line says, and the answer to it."""
+    try:
+        order = json.loads(line)
+        if not isinstance(order, dict):
+            raise ValueError("not an object")
+    except ValueError as problem:
+        return {"error": f"{line!r:.80} is no line of JSON with an object ({problem}); {_ALLOWED}"}
+    try:
+        if set(order) == {"fault", "value"}:
+            host.fault(str(order["fault"]), order["value"])
+            return {"ok": True, "url": host.url}
+        if set(order) == {"ask"} and order["ask"] in ASKS:
+            return {"ok": True, order["ask"]: _asked(host, order["ask"])}
+    except (AdaError, KeyError, TypeError, ValueError) as problem:
+        return {"error": str(problem)}
+    return {"error": f"{line!r:.80} is not understood; {_ALLOWED}"}
+
+
+def as_line(what: dict[str, Any]) -> bytes:
+    """One line of JSON; arrays of numpy become lists, what JSON does not know becomes text."""
+    return (json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)) + "\n").encode()
+
+
+def _asked(host: EmulatorHost, what: str) -> object:
+    emulator = host.line.emulator
+    if what == "state":
+        return emulator.state()
+    if what == "violations":
+        return [list(one) for one in emulator.violations]
+    return host.url
+
+
+_ALLOWED = 'send {"fault": NAME, "value": NUMBER} or {"ask": "state"}, "violations", "url".'

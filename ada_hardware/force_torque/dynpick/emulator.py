@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DynPick, byte for byte, as new units and as older ones are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import setting
+from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.force_torque.dynpick import codec
+from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
+
+_MOST_AT_ONCE = 1000  # records sent in one call
+
+
+@dataclass(frozen=True)
+class DynPickEmulatorSettings:
+    """How an emulated DynPick measures, and what it answers."""
+
+    sensitivity: tuple[float, ...] = setting(
+        (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0), "counts per N (three) and per N m (three)", lower=1e-6
+    )
+    noise: float = setting(2.0, "greatest error of an axis", unit="counts", lower=0.0)
+    seed: int = setting(0, "of the noise")
+    rate: float = setting(1000.0, "records per second of a stream (an assumption)", unit="Hz", lower=1.0, upper=1e4)
+    answer_time: float = setting(
+        0.35e-3, "from a request to its record: 27 characters on the line", unit="s", lower=0.0
+    )
+    is_old: bool = setting(False, "an older unit, which does not know p, F, T")
+    temperature: float = setting(25.0, "of the sensor", unit="degC", lower=-40.0, upper=125.0)
+    version: str = setting("DynPick emulated 1.0", "what it answers to V")
+
+    def __post_init__(self) -> None:
+        """Check the number of sensitivities.
+
+        Raises:
+            InputError: not six.
+        """
+        if len(self.sensitivity) != 6:
+            raise InputError(f"sensitivity is {list(self.sensitivity)}; give six numbers.")
+
+
+class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
+    """One DynPick."""
+
+    NAME = "dynpick"
+    SUMMARY = "emulated Wacoh-Tech DynPick"
+    SETTINGS: ClassVar[type] = DynPickEmulatorSettings
+    WIRE: ClassVar[str] = "stream"
+    FAULTS: ClassVar[Mapping[str, str]] = {
+        **AXES,
+        "frozen": "1: it sends no records, though it should",
+        "temperature": "of the sensor [degC]",
+        "reboot": "1: it starts anew: no stream, no zero, its counts begin at 0",
+    }
+
+    def __init__(self, settings: DynPickEmulatorSettings) -> None:
+        """Switch it on."""
+        super().__init__(settings)
+        self.load = SensedLoad(settings.sensitivity, settings.noise, settings.seed)
+        self._temperature, self._is_frozen = settings.temperature, False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number, self._divider, self._digit = 0, 1, b""
+        self._is_streaming, self._next = False, 0.0
+        self.load.clear_zero()
+
+    def set_wrench(self, wrench: ArrayLike) -> None:
+        """Let [f, n] act on the sensor, in its own axes [N, N m].
+
+        Raises:
+            InputError: these are not six finite numbers.
+        """
+        self.load.set(wrench)
+
+    @property
+    def tick(self) -> float:
+        """Between two records of a stream [s]."""
+        return 1.0 / self.settings.rate
+
+    def receive(self, data: bytes, now: float) -> list[Reply]:
+        """Bytes came from the host."""
+        replies = self.advance(now)
+        for i in range(len(data)):
+            replies += self._obey(data[i : i + 1], now)
+        return replies
+
+    def _obey(self, command: bytes, now: float) -> list[Reply]:
+        use = self.settings
+        digit, self._digit = self._digit, b""
+        if command.isdigit():
+            self._digit = command
+        elif command == codec.READ:
+            return self._record(use.answer_time)
+        elif command == codec.START:
+            self._is_streaming, self._next = True, now + self.tick
+        elif command == codec.STOP:
+            self._is_streaming = False
+        elif command == codec.ZERO:
+            self.load.take_zero()
+        elif command == codec.VERSION:
+            return [Reply(use.version.encode() + codec.END, use.answer_time)]
+        elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
+            return [] if use.is_old else self._answer(command, digit)
+        elif command not in (b"\r", b"\n"):
+            self.violations.append(Violation(now, f"an unknown command {command!r}"))
+        return []
+
+    def _answer(self, command: bytes, digit: bytes) -> list[Reply]:
+        """To what older units do not know."""
+        if command == codec.SENSITIVITY:
+            data = codec.encode_sensitivity(self.settings.sensitivity)
+        elif command == codec.TEMPERATURE:
+            data = codec.encode_temperature(self._temperature)
+        elif digit == b"0":
+            data = codec.encode_filter(self._divider)
+        else:
+            if digit and int(digit) in codec.DIVIDERS:
+                self._divider = int(digit)
+            return []
+        return [Reply(data, self.settings.answer_time)]
+
+    def advance(self, now: float) -> list[Reply]:
+        """Send the records of a stream that are due."""
+        if not self._is_streaming or now < self._next - 1e-9:
+            return []
+        due = int((now - self._next) / self.tick + 1e-6) + 1
+        self._next += due * self.tick
+        self._number = (self._number + max(due - _MOST_AT_ONCE, 0)) % 10
+        return [reply for _ in range(min(due, _MOST_AT_ONCE)) for reply in self._record(0.0)]
+
+    def _record(self, delay: float) -> list[Reply]:
+        if self._is_frozen:
+            return []
+        counts = self.load.counts(-codec.CENTRE, codec.TOP - codec.CENTRE)[0]
+        data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])
+        self._number = (self._number + 1) % 10
+        return [Reply(data, delay)]
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault of FAULTS on or off, or set an axis of the load."""
+        if name in AXES:
+            self.load.set_axis(name, value)
+        elif name == "frozen":
+            self._is_frozen = value != 0.0
+        elif name == "temperature":
+            self._temperature = value
+        elif name == "reboot":
+            if value:
+                self._begin()
+        else:
+            raise KeyError(name)
+
+    def state(self) -> dict[str, object]:
+        """What it is doing."""
+        return {
+            "is_streaming": self._is_streaming,
+            "filter_divider": self._divider,
+            "wrench": self.load.wrench.tolist(),
+        }

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Butterworth filter of second order for six-vectors that come at a steady rate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class LowPass:
+    """Damps what is faster than a frequency: |H|² = 1 / (1 + (W/W_c)⁴), with W = tan(π f T).
+
+    The bilinear transform of H(s) = 1 / (s² + √2 s + 1) with s = (1 - z⁻¹) / (1 + z⁻¹) / tan(π f_c T): the cut-off, at
+    which 1/√2 is left, is met exactly, and what is constant comes through unchanged. Far below the cut-off the output
+    is late by √2 / (2 π f_c).
+    """
+
+    def __init__(self, cutoff: float, period: float) -> None:
+        """Prepare; the first value is taken as if it had been there for ever.
+
+        Args:
+            cutoff: f_c [Hz].
+            period: T, between two values [s].
+
+        Raises:
+            InputError: the cut-off is not between 0 and half the rate.
+        """
+        if not 0.0 < cutoff < 0.5 / period:
+            raise InputError(
+                f"filter_cutoff is {cutoff:g} Hz; at {1.0 / period:g} samples per second it must be above 0 and below "
+                f"{0.5 / period:g} Hz. Use 0 for no filter."
+            )
+        self.cutoff, self.period = cutoff, period
+        k = math.tan(math.pi * cutoff * period)
+        share = 1.0 / (1.0 + math.sqrt(2.0) * k + k * k)
+        self._b0 = k * k * share
+        self._a1 = 2.0 * (k * k - 1.0) * share
+        self._a2 = (1.0 - math.sqrt(2.0) * k + k * k) * share
+        self._first: Array | None = None  # the two stored states of the transposed direct form
+        self._second: Array = np.zeros(6)
+
+    def restart(self) -> None:
+        """Forget what came: after a gap the old values must not leak into the new ones."""
+        self._first = None
+
+    def step(self, value: Array) -> Array:
+        """The filtered value."""
+        if self._first is None:  # the state in which this value stays as it is
+            self._first = (1.0 - self._b0) * value
+            self._second = (self._b0 - self._a2) * value
+        result = self._b0 * value + self._first
+        self._first = 2.0 * self._b0 * value - self._a1 * result + self._second
+        self._second = self._b0 * value - self._a2 * result
+        return np.asarray(result)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what a sensor measures to the wrench of what touches the hand; no thread, no wire.
+
+    pipeline = Pipeline(ForceSensorSettings(tool_mass=0.5, filter_cutoff=50.0), period=1e-3)
+    reading = pipeline.process(driver.read(), motion)
+
+In this order: the tool's own wrench and the zero are taken off in the sensor's axes; the wrench is brought to the frame
+of the hand, w_h = ʰH_fs w_fs (Yamada, sec. 4.2, force control); the limits look at it; the filter smooths it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ada_controllers.arm.poses import pose_of, wrench_matrix
+from ada_hardware.force_torque.limits import ForceLimits
+from ada_hardware.force_torque.low_pass import LowPass
+from ada_hardware.force_torque.sensor_driver import Array, Sample
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.force_torque.sensor_status import Reading
+from ada_hardware.force_torque.tool_load import ToolLoad
+from ada_hardware.force_torque.tool_motion import ToolMotion
+
+_GAP = 10.0  # periods without a sample after which the filter begins anew
+
+
+class Pipeline:
+    """What is made of samples, one after the other.
+
+    Attributes:
+        settings: in use.
+        bias: zero that is taken off, in the sensor's axes [N, N m].
+        limits: what watches the wrench.
+    """
+
+    def __init__(self, settings: ForceSensorSettings, period: float) -> None:
+        """Prepare.
+
+        Args:
+            settings: in use.
+            period: between samples [s].
+
+        Raises:
+            InputError: a cut-off that the rate does not allow.
+        """
+        self.settings = settings
+        self.bias: Array = np.zeros(6)
+        self.limits = ForceLimits(settings.max_force, settings.max_moment, settings.limit_samples)
+        self._to_hand = wrench_matrix(pose_of(settings.xyz, settings.rpy))
+        self._tool = (
+            ToolLoad(settings.tool_mass, settings.tool_com, settings.tool_inertia) if settings.tool_mass > 0.0 else None
+        )
+        self._filter: LowPass | None = None
+        self._number, self._last = 0, -math.inf
+        self.set_period(period)
+
+    def set_period(self, period: float) -> None:
+        """Samples come at another rate from now on.
+
+        Raises:
+            InputError: a cut-off that the rate does not allow.
+        """
+        self._gap = _GAP * period
+        self._filter = LowPass(self.settings.filter_cutoff, period) if self.settings.filter_cutoff > 0.0 else None
+
+    def without_tool(self, sample: Sample, motion: ToolMotion | None) -> tuple[Array, bool]:
+        """The wrench of a sample less that of the tool; and whether it could be taken off.
+
+        Args:
+            sample: from the driver.
+            motion: of the sensor; None, or one that is older than the setting `motion_timeout`: it is not known.
+        """
+        if self._tool is None:
+            return sample.wrench, True
+        if motion is None or not abs(sample.time - motion.time) <= self.settings.motion_timeout:
+            return sample.wrench, False
+        return np.asarray(sample.wrench - self._tool.wrench(motion)), True
+
+    def process(self, sample: Sample, motion: ToolMotion | None = None) -> Reading:
+        """What is made of a fresh sample; arguments as of `without_tool`."""
+        wrench, is_compensated = self.without_tool(sample, motion)
+        unfiltered = np.asarray(self._to_hand @ (wrench - self.bias))
+        if self._filter is None:
+            filtered = unfiltered
+        else:
+            if sample.time - self._last > self._gap:
+                self._filter.restart()
+            filtered = self._filter.step(unfiltered)
+        self._last = sample.time
+        self._number += 1
+        return Reading(
+            self._number,
+            sample.time,
+            filtered,
+            unfiltered,
+            sample.wrench,
+            sample.is_saturated,
+            is_compensated,
+            sample.error,
+            sample.warning,
+            sample.values,
+        )
+
+    def passes_limit(self, reading: Reading) -> bool:
+        """Whether a reading, for the first time since the reset, is above a limit, or cannot be trusted to be below."""
+        if self.limits.is_watching and self.settings.stop_on_fault:
+            if reading.error:
+                return self.limits.trip(f"the sensor's own error ({reading.error})")
+            if reading.is_saturated:
+                return self.limits.trip("an axis at the end of its range")
+        return self.limits.watch(reading.unfiltered)
+
+    def forget_filter(self) -> None:
+        """The next wrench is taken as if it had been there for ever, as after another zero."""
+        self._last = -math.inf

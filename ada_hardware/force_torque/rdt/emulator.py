@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sensors that speak RDT, byte for byte: ATI Net F/T with its page, OnRobot HEX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.settings import setting
+from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.force_torque.rdt import codec
+from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
+from ada_hardware.force_torque.rdt.codec import Record, Request
+from ada_hardware.force_torque.rdt.onrobot import FORCE_SCALE, MOMENT_SCALE, TICK
+from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
+from ada_hardware.force_torque.sensor_driver import Array
+
+_BUFFERED = 40  # records per packet of a buffered start
+_MOST_AT_ONCE = 1000  # records sent in one call; older ones count as lost on the wire
+_HIGHEST = (1 << 31) - 1
+_WRAP = 1 << 32
+_FAULTS = {
+    **AXES,
+    "status": "bits that the status word has besides its own",
+    "frozen": "1: no records are sent, though they should be",
+    "deaf_starts": "number of requests to start that are not heard from now on",
+    "reboot": "1: it starts anew: no stream, no zero, its counts begin at 0",
+}
+
+
+@dataclass(frozen=True)
+class RdtEmulatorSettings:
+    """How an emulated RDT sensor measures."""
+
+    rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
+    noise: float = setting(2.0, "greatest error of an axis", unit="counts", lower=0.0)
+    seed: int = setting(0, "of the noise")
+    first_number: int = setting(0, "of the first record", lower=0, upper=_WRAP - 1)
+
+
+@dataclass(frozen=True)
+class NetFtEmulatorSettings(RdtEmulatorSettings):
+    """How an emulated Net F/T measures, and what its page says."""
+
+    counts_per_force: float = setting(1_000_000.0, "of the page, per its unit", lower=1.0)
+    counts_per_torque: float = setting(1_000_000.0, "of the page, per its unit", lower=1.0)
+    force_unit: str = setting("N", "of the page")
+    torque_unit: str = setting("Nm", "of the page")
+    range_force: float = setting(500.0, "beyond which an axis is out of range", unit="N", lower=0.0)
+    range_moment: float = setting(20.0, "likewise", unit="N m", lower=0.0)
+    threshold: float = setting(0.0, "force above which the device latches a warning; 0: none", unit="N", lower=0.0)
+
+
+E = TypeVar("E", bound=RdtEmulatorSettings)
+
+
+class _RdtEmulator(Emulator[E]):
+    """What both have in common: requests, the stream, its numbers."""
+
+    WIRE: ClassVar[str] = "packets"
+    FAULTS: ClassVar[Mapping[str, str]] = _FAULTS
+
+    def __init__(self, settings: E, scale: ArrayLike) -> None:
+        super().__init__(settings)
+        self.load = SensedLoad(scale, settings.noise, settings.seed)
+        self._period = 1.0 / settings.rate
+        self._bits, self._is_frozen, self._deaf = 0, False, 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number = self.settings.first_number
+        self._sample = 0
+        self._left = 0  # records still to be sent; -1: without end
+        self._per_packet = 1
+        self._next = 0.0
+        self.load.clear_zero()
+
+    def set_wrench(self, wrench: ArrayLike) -> None:
+        """Let [f, n] act on the sensor, in its own axes [N, N m].
+
+        Raises:
+            InputError: these are not six finite numbers.
+        """
+        self.load.set(wrench)
+
+    @property
+    def tick(self) -> float:
+        """Between two records, or how often a silent sensor looks up [s]."""
+        return self._period
+
+    def receive(self, data: bytes, now: float) -> list[Reply]:
+        """A packet came from the host."""
+        request = codec.decode_request(data)
+        if request is None:
+            self.violations.append(Violation(now, f"a packet of {len(data)} bytes that is no request"))
+            return []
+        self._obey(request, now)
+        return self.advance(now)
+
+    def _obey(self, request: Request, now: float) -> None:
+        if request.command in (codec.START, codec.START_BUFFERED):
+            if self._deaf > 0:
+                self._deaf -= 1
+                return
+            self._left = request.value or -1
+            self._per_packet = 1 if request.command == codec.START else _BUFFERED
+            self._number = self.settings.first_number  # each start counts anew
+            self._next = now + self._period
+        elif request.command == codec.STOP:
+            self._left = 0
+        elif not self._set(request):
+            self.violations.append(Violation(now, f"an unknown command 0x{request.command:04X}"))
+
+    def _set(self, request: Request) -> bool:
+        """Obey what is not the stream; whether the command is known."""
+        raise NotImplementedError
+
+    def advance(self, now: float) -> list[Reply]:
+        """Send the records that are due."""
+        # a rounding less than the time must not cost a record
+        due = int((now - self._next) / self._period + 1e-6) + 1 if self._left and now >= self._next - 1e-9 else 0
+        if due <= 0:
+            return []
+        self._next += due * self._period
+        self._sample = (self._sample + due) % _WRAP
+        if self._left > 0:
+            due = min(due, self._left)
+            self._left -= due
+        skipped = max(due - _MOST_AT_ONCE, 0)
+        self._number = (self._number + skipped) % _WRAP
+        records = []
+        for k in range(due - skipped, 0, -1):
+            self._number = (self._number + 1) % _WRAP
+            counts, status = self._measure()
+            records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status | self._bits, counts))
+        if self._is_frozen:
+            return []
+        size = self._per_packet
+        return [Reply(codec.encode_records(*records[i : i + size])) for i in range(0, len(records), size)]
+
+    def _measure(self) -> tuple[tuple[int, ...], int]:
+        """Counts and status word."""
+        raise NotImplementedError
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault of FAULTS on or off, or set an axis of the load."""
+        if name in AXES:
+            self.load.set_axis(name, value)
+        elif name == "status":
+            self._bits = int(value)
+        elif name == "frozen":
+            self._is_frozen = value != 0.0
+        elif name == "deaf_starts":
+            self._deaf = int(value)
+        elif name == "reboot":
+            if value:
+                self._begin()
+        else:
+            raise KeyError(name)
+
+    def state(self) -> dict[str, object]:
+        """What it is doing."""
+        return {
+            "is_streaming": bool(self._left),
+            "records": self._number,
+            "rate": 1.0 / self._period,
+            "wrench": self.load.wrench.tolist(),
+        }
+
+
+class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
+    """A Net F/T with a page of its own."""
+
+    NAME = "netft"
+    SUMMARY = "emulated ATI Net F/T"
+    SETTINGS: ClassVar[type] = NetFtEmulatorSettings
+
+    def __init__(self, settings: NetFtEmulatorSettings) -> None:
+        """Switch it on.
+
+        Args:
+            settings: in use; its units must be known ones.
+        """
+        force = settings.counts_per_force / _of_unit(FORCE_UNITS, settings.force_unit)
+        moment = settings.counts_per_torque / _of_unit(MOMENT_UNITS, settings.torque_unit)
+        super().__init__(settings, [force] * 3 + [moment] * 3)
+        self._is_latched = False
+
+    def http_pages(self) -> Mapping[str, bytes]:
+        """Its page with the scales."""
+        use = self.settings
+        page = (
+            '<?xml version="1.0"?>\n<netft>\n<prodname>Net F/T (emulated)</prodname>\n<cfgcalsn>EM0001</cfgcalsn>\n'
+            f"<cfgcpf>{use.counts_per_force:.0f}</cfgcpf>\n<cfgcpt>{use.counts_per_torque:.0f}</cfgcpt>\n"
+            f"<scfgfu>{use.force_unit}</scfgfu>\n<scfgtu>{use.torque_unit}</scfgtu>\n"
+            f"<comrdte>Enabled</comrdte>\n<comrdtrate>{use.rate:.0f}</comrdtrate>\n</netft>\n"
+        )
+        return {PAGE: page.encode()}
+
+    def _set(self, request: Request) -> bool:
+        if request.command == codec.BIAS:
+            self.load.take_zero()
+        elif request.command == codec.RESET_THRESHOLD:
+            self._is_latched = False
+        else:
+            return False
+        return True
+
+    def _measure(self) -> tuple[tuple[int, ...], int]:
+        use, wrench = self.settings, self.load.wrench
+        counts, is_at_end = self.load.counts(-_HIGHEST - 1, _HIGHEST)
+        limits: Array = np.array([use.range_force] * 3 + [use.range_moment] * 3)
+        status = 0
+        if is_at_end or np.any(np.abs(wrench) > limits):
+            status |= codec.ERROR_SUMMARY | codec.OUT_OF_RANGE
+        self._is_latched |= 0.0 < use.threshold < float(np.linalg.norm(wrench[:3]))
+        if self._is_latched:
+            status |= codec.MONITOR_LATCHED
+        return counts, status
+
+
+class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
+    """An OnRobot HEX with its Ethernet box."""
+
+    NAME = "onrobot"
+    SUMMARY = "emulated OnRobot HEX"
+    SETTINGS: ClassVar[type] = RdtEmulatorSettings
+
+    def __init__(self, settings: RdtEmulatorSettings) -> None:
+        """Switch it on."""
+        super().__init__(settings, [FORCE_SCALE] * 3 + [MOMENT_SCALE] * 3)
+        self._filter = 0
+
+    def _set(self, request: Request) -> bool:
+        if request.command == codec.BIAS:
+            if request.value:
+                self.load.take_zero()
+            else:
+                self.load.clear_zero()
+        elif request.command == codec.SPEED and request.value > 0:
+            self._period = request.value * TICK
+        elif request.command == codec.FILTER and request.value <= 6:
+            self._filter = request.value
+        else:
+            return False
+        return True
+
+    def _measure(self) -> tuple[tuple[int, ...], int]:
+        return self.load.counts(-_HIGHEST - 1, _HIGHEST)[0], 0
+
+    def state(self) -> dict[str, object]:
+        """What it is doing."""
+        return {**super().state(), "filter": self._filter}
+
+
+def _of_unit(units: Mapping[str, float], name: str) -> float:
+    """The size of a unit; an unknown one, which tests serve on purpose, counts as 1."""
+    return units.get("".join(one for one in name.lower() if one.isalpha()), 1.0)

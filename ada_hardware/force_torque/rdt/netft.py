@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATI Net F/T: RDT records, with scales from the sensor's own page or from its sheet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import setting
+from ada_hardware.errors import NoAnswer
+from ada_hardware.force_torque.rdt import codec
+from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
+from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings, Verdict
+from ada_hardware.force_torque.sensor_driver import SensorIdentity
+from ada_hardware.transport.wires import PacketPort
+
+
+@dataclass(frozen=True)
+class NetFtSettings(RdtSettings):
+    """Where a Net F/T is, and where its scales come from."""
+
+    calibration_url: str = setting("", f"page with the scales; empty: http://HOST{PAGE} of the sensor")
+    force_scale: float = setting(0.0, "counts per newton; 0: as the sensor's page says", unit="1/N", lower=0.0)
+    moment_scale: float = setting(
+        0.0, "counts per newton metre; 0: as the sensor's page says", unit="1/(N m)", lower=0.0
+    )
+    page_timeout: float = setting(2.0, "longest wait for the page", unit="s", lower=0.01, upper=60.0)
+
+    def __post_init__(self) -> None:
+        """Check that both scales are given, or none.
+
+        Raises:
+            InputError: one alone.
+        """
+        if (self.force_scale > 0.0) != (self.moment_scale > 0.0):
+            raise InputError(
+                f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; give both, or none."
+            )
+
+
+class NetFtDriver(RdtDriver[NetFtSettings]):
+    """One Net F/T."""
+
+    NAME = "netft"
+    SUMMARY = "six-axis force/torque sensor ATI Net F/T, UDP"
+    SETTINGS: ClassVar[type] = NetFtSettings
+
+    def __init__(
+        self,
+        settings: NetFtSettings,
+        *,
+        wire: PacketPort | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        fetch: Callable[[str, float], bytes] = fetch_page,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            settings: address, rate and scales.
+            wire: to the sensor; None: it is opened by its address.
+            clock: steady time [s].
+            fetch: gets a page by its address, within a time [s].
+        """
+        super().__init__(settings, wire=wire, clock=clock)
+        self._fetch = fetch
+        self._rate = settings.rate
+
+    @property
+    def period(self) -> float:
+        """Between two samples: as the sensor's page says, else as set [s]."""
+        return 1.0 / self._rate
+
+    def _prepare(self, wire: PacketPort) -> SensorIdentity:
+        use = self.settings
+        if use.force_scale:
+            return _identity("Net F/T", "", use.force_scale, use.moment_scale, "settings")
+        found = self._calibration(wire)
+        if not found.is_streaming_allowed:
+            raise NoAnswer(f"{self.NAME} at {wire.url}: RDT is switched off; switch it on in the sensor's web page.")
+        self._rate = found.rate or use.rate
+        return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
+
+    def _emulator_settings(self) -> dict[str, object]:
+        use = self.settings
+        scales = {"counts_per_force": use.force_scale, "counts_per_torque": use.moment_scale} if use.force_scale else {}
+        return {**super()._emulator_settings(), **scales}
+
+    def _calibration(self, wire: PacketPort) -> Calibration:
+        pages = _pages_in_process(wire)
+        if pages is not None and not self.settings.calibration_url:
+            return parse_calibration(pages[PAGE], f"{wire.url} {PAGE}")
+        url = self.settings.calibration_url or _page_of(self.NAME, wire)
+        return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
+
+    def _verdict(self, status: int) -> Verdict:
+        # the rule of netft_utils: all well, a latched threshold alone is a warning, all else is an error
+        if not status:
+            return Verdict()
+        words = codec.status_words(status)
+        if status == codec.MONITOR_LATCHED:
+            return Verdict(warning=words)
+        return Verdict(error=words, is_saturated=bool(status & codec.OUT_OF_RANGE))
+
+
+def _identity(product: str, serial: str, force: float, moment: float, source: str) -> SensorIdentity:
+    name = f"{product}, calibration {serial}" if serial else product
+    return SensorIdentity(name, "", (force,) * 3, (moment,) * 3, source)
+
+
+def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
+    """Pages of a sensor that is emulated in this process; None where the wire leads elsewhere."""
+    pages = getattr(getattr(wire, "emulator", None), "http_pages", None)
+    return None if pages is None else pages()
+
+
+def _page_of(name: str, wire: PacketPort) -> str:
+    emulated = getattr(wire, "http_url", "")  # pages of an emulator are on a port of their own
+    if emulated:
+        return f"{emulated}{PAGE}"
+    url, host = wire.url, urlsplit(wire.url).hostname
+    if not host:
+        raise NoAnswer(f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale.")
+    return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"

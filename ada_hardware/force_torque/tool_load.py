@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tool alone makes its sensor measure: its weight, and what its accelerations need (Newton, Euler)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_controllers.kit.compiled import Vector, compiled
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.motion import Motion
+from ada_dynamics.spatial.scalar import ZERO3
+from ada_hardware.force_torque.tool_motion import ToolMotion
+
+Array = NDArray[np.float64]
+INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
+
+
+class ToolLoad:
+    """The wrench of a rigid tool on its sensor, in the sensor's axes at its origin.
+
+    Attributes:
+        parameters: mass, first moment m c, inertia about the sensor's origin xx, yy, zz, xy, xz, yz.
+    """
+
+    def __init__(self, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6) -> None:
+        """Prepare; the wrench is zero for a mass of zero.
+
+        Args:
+            mass: [kg].
+            com: centre of mass from the sensor, in its axes [m].
+            inertia: xx, yy, zz, xy, xz, yz about that centre, in its axes [kg m^2].
+        """
+        xx, yy, zz, xy, xz, yz = map(float, inertia)
+        c = (float(com[0]), float(com[1]), float(com[2]))
+        body = RigidInertia.from_com(float(mass), c, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+        I = body.about_origin
+        self.parameters = np.array(
+            [body.mass, *body.first_moment, I[0][0], I[1][1], I[2][2], I[0][1], I[0][2], I[1][2]], dtype=np.float64
+        )
+
+    def wrench(self, motion: ToolMotion) -> Array:
+        """[f, n] that the sensor measures because of the tool."""
+        return tool_wrench(self.parameters, motion)
+
+
+def tool_wrench(parameters: Array, motion: ToolMotion) -> Array:
+    """-(I A + V x* I V), which is linear in the parameters, with A the acceleration less that of free fall.
+
+    The sensor holds the tool with the force that moves it, and measures the opposite one. The origin's own velocity
+    plays no part: seen from a frame that goes along with it, V = [ω; 0].
+    """
+    w, wd, a = motion.angular_velocity, motion.angular_acceleration, motion.acceleration
+    return np.asarray(_law()(parameters, np.concatenate([w, wd, a])))
+
+
+@lru_cache(maxsize=1)
+def _law() -> Callable[..., Any]:
+    def body(parameters: Vector, motion: Vector) -> Any:
+        m, hx, hy, hz, xx, yy, zz, xy, xz, yz = parameters
+        w, wd, a = tuple(motion[:3]), tuple(motion[3:6]), tuple(motion[6:])
+        inertia = RigidInertia(m, (hx, hy, hz), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+        turning = Motion((w[0], w[1], w[2]), ZERO3)
+        needed = inertia.times(Motion((wd[0], wd[1], wd[2]), (a[0], a[1], a[2])))
+        needed = needed + turning.cross_force(inertia.times(turning))
+        return {"wrench": [*v3.scale(-1.0, needed.force), *v3.scale(-1.0, needed.moment)]}
+
+    return compiled("tool_wrench", {"parameters": INERTIAL, "motion": 9}, body)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of what comes to an emulated HEXA: what a host must never send to a real one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_hardware.emulation.emulator import Violation
+from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, TORQUE_LIMIT, UPPER
+from ada_hardware.hexa.packets import Command, Request, State
+
+Array = NDArray[np.float64]
+
+GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
+_ROUNDING = 1e-9  # [rad]
+
+
+class CommandJudge:
+    """Writes down violations.
+
+    Attributes:
+        violations: in order.
+    """
+
+    def __init__(self, violations: list[Violation]) -> None:
+        """Args: where to write."""
+        self.violations = violations
+
+    def second_host(self, now: float, command: Command) -> None:
+        """A host that does not drive the table demands something of it."""
+        self._add(now, f"{command.request.name} of a second host, session {command.session:08x}")
+
+    def not_driven(self, now: float, command: Command, state: State, since_alarm: float) -> None:
+        """A demand came that a table with its brakes on, or in alarm, cannot follow."""
+        if state is not State.ALARM:
+            self._add(now, f"{command.request.name} with the brakes on")
+        elif since_alarm > GRACE:
+            self._add(now, f"{command.request.name} {since_alarm:.3f} s after an alarm that was not cleared")
+
+    def allows(self, now: float, command: Command, present: Array, cycles: int) -> bool:
+        """Whether motors can do what is demanded; a violation else.
+
+        Args:
+            now: time [s].
+            command: POSITION or EFFORT.
+            present: targets before it [rad].
+            cycles: since the last command, with those that were lost.
+        """
+        values, what = np.array(command.values), command.request.name
+        if not all(map(math.isfinite, command.values)):
+            return self._add(now, f"{what} with {command.values}: not finite")
+        for i in range(LEGS):
+            if command.request is Request.EFFORT:
+                if abs(values[i]) > TORQUE_LIMIT:
+                    return self._add(now, f"{what}: {values[i]:.6g} N m for leg {i + 1}, limit {TORQUE_LIMIT:g}")
+                continue
+            lower, upper = min(LOWER, present[i]) - _ROUNDING, max(UPPER, present[i]) + _ROUNDING  # it may come back
+            if not lower <= values[i] <= upper:
+                return self._add(now, f"{what}: {values[i]:.6g} rad for leg {i + 1}, range {LOWER:g} to {UPPER:g}")
+            step, most = abs(values[i] - present[i]), RATE_LIMIT * PERIOD * cycles + _ROUNDING
+            if step > most:
+                return self._add(
+                    now, f"{what}: a step of {step:.6g} rad for leg {i + 1} in {cycles} cycles, at most {most:.6g}"
+                )
+        return True
+
+    def _add(self, now: float, text: str) -> bool:
+        self.violations.append(Violation(now, text))
+        return False

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver of a HEXA table whose computer speaks the packets of `packets` (ours; HEXA97's own bus is not published)."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Array, Demand, Feedback, Mode, RobotDriver
+from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_hardware.hexa.alarms import alarms_of
+from ada_hardware.hexa.kinematics import JOINTS
+from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
+from ada_hardware.hexa.packets import (
+    NUMBERS,
+    ZEROS,
+    Command,
+    Request,
+    State,
+    Status,
+    decode_status,
+    encode_command,
+    is_newer,
+)
+from ada_hardware.hexa.settings import HexaSettings
+from ada_hardware.opening import open_device_packets
+from ada_hardware.transport.wires import PacketPort
+
+_PATIENCE = 0.1  # [s] with a request that must be heard and done
+_STOPPING = 1.5 * WATCHDOG  # [s]; a table that did not hear of it by then has braked by itself
+_DRIVEN = (State.POSITION, State.EFFORT)
+_REQUESTS = {Mode.POSITION: Request.POSITION, Mode.EFFORT: Request.EFFORT}
+
+
+class HexaDriver(RobotDriver[HexaSettings]):
+    """A HEXA on its wire: six cranks, by angles or torques."""
+
+    NAME: ClassVar[str] = "hexa"
+    SUMMARY: ClassVar[str] = "motion table HEXA: six direct-drive motors, a plate"
+    SETTINGS: ClassVar[type] = HexaSettings
+
+    def __init__(
+        self,
+        settings: HexaSettings,
+        *,
+        wire: PacketPort | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        session: int | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            settings: of the driver.
+            wire: to the table; None: opened by its address.
+            clock: steady time [s].
+            session: number that tells this host from others; random by default.
+        """
+        super().__init__(settings)
+        self._given, self._wire = wire, None if wire is None else wire
+        self._clock = clock
+        self._session = 1 + secrets.randbelow(NUMBERS - 1) if session is None else session % NUMBERS
+        self._number = 0
+        self._last: Feedback | None = None
+        self._is_open = False
+        self._may_be_driven = False
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+    @property
+    def joints(self) -> Sequence[str]:  # noqa: D102
+        return JOINTS
+
+    @property
+    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
+        return LIMITS
+
+    @property
+    def modes(self) -> frozenset[Mode]:  # noqa: D102
+        return frozenset(_REQUESTS)
+
+    @property
+    def period(self) -> float:  # noqa: D102
+        return PERIOD
+
+    @property
+    def device_timeout(self) -> float:  # noqa: D102
+        return WATCHDOG
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+    def open(self) -> None:  # noqa: D102
+        self._wire = self._given or open_device_packets(self.NAME, self.settings.url)
+        self._is_open = True
+        deadline, status = self._clock() + self.settings.connect_timeout, None
+        try:
+            while status is None:
+                status = self._exchange(Request.READ, timeout=self.settings.connect_timeout / 10.0)
+                if status is None and self._clock() >= deadline:
+                    raise NoAnswer(
+                        f"hexa: no table answers at {self._url} within {self.settings.connect_timeout:g} s "
+                        f"({self.counts.sent} requests, {self.counts.refused} packets that were none of a table's). "
+                        "Is it on, is the address right, does its computer run the program for these packets?"
+                    )
+            if status.state in _DRIVEN and status.session != self._session:
+                raise TransportError(
+                    f"hexa: the table at {self._url} is in use: another host (session {status.session:08x}) drives "
+                    "it. Stop that one first; without commands the table brakes by itself."
+                )
+        except (NoAnswer, TransportError):
+            self.close()
+            raise
+
+    def idle(self) -> Feedback:  # noqa: D102
+        return self._told(self._exchange(Request.READ))
+
+    def start(self) -> None:  # noqa: D102
+        self._may_be_driven = True
+        status = self._insist(Request.START, lambda found: found.state is not State.BRAKED)
+        if status.state not in _DRIVEN or status.session != self._session:
+            self._may_be_driven = status.state is State.BRAKED
+            foreign = "another host drives it" if status.state in _DRIVEN else "its brakes stay on"
+            raise DeviceAlarm(f"hexa: the table does not start: {_words(status) or foreign}.")
+
+    def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
+        request = _REQUESTS.get(demand.mode)
+        if request is None:
+            raise Refused(
+                f"hexa: mode {demand.mode.value} was demanded; the table takes "
+                f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
+            )
+        return self._told(self._exchange(request, demand.values.tolist()))
+
+    def stop(self) -> None:  # noqa: D102
+        try:
+            status = self._insist(Request.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
+            self._may_be_driven = status.state in _DRIVEN
+        except (NoAnswer, TransportError) as problem:
+            self.counts.last_problem = f"stop: {problem}"  # the table's own watchdog stops it
+
+    def reset(self) -> None:  # noqa: D102
+        status = self._insist(Request.CLEAR, lambda found: found.state is not State.ALARM)
+        if status.state is State.ALARM:
+            raise DeviceAlarm(f"hexa: alarms stay: {_words(status)}.")
+
+    def close(self) -> None:  # noqa: D102
+        if not self._is_open:
+            return
+        if self._may_be_driven:
+            self.stop()
+        self._is_open = False
+        if self._wire is not None:
+            self._wire.close()
+
+    # --- on the wire ----------------------------------------------------------------------------------------------
+    @property
+    def _url(self) -> str:
+        return self.settings.url or (self._wire.url if self._wire else "")
+
+    @property
+    def _port(self) -> PacketPort:
+        if not self._is_open or self._wire is None:
+            raise TransportError("hexa: the wire is closed; call open() first.")
+        return self._wire
+
+    def _exchange(
+        self, request: Request, values: Sequence[float] = ZEROS, timeout: float | None = None
+    ) -> Status | None:
+        """Send a command and take the answer to it; None where none comes in time."""
+        port, counts = self._port, self.counts
+        self._number = (self._number + 1) % NUMBERS
+        port.send(encode_command(Command(request, self._number, self._session, tuple(values))))
+        counts.sent += 1
+        deadline = self._clock() + (self.settings.reply_timeout if timeout is None else timeout)
+        while True:
+            packet = port.receive(max(deadline - self._clock(), 0.0))
+            if packet is None:
+                counts.missed += 1
+                counts.last_problem = f"no answer to {request.name}"
+                return None
+            status = decode_status(packet)
+            if status is not None and status.number == self._number:
+                counts.received += 1
+                self._take(status)
+                return status
+            counts.refused += 1
+            is_late = status is not None and is_newer(self._number, status.number)
+            counts.last_problem = "a late answer" if is_late else "a damaged or foreign packet"
+
+    def _insist(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
+        """Ask, each period anew, until it is done or time is up; the newest status.
+
+        Raises:
+            NoAnswer: nothing was heard.
+        """
+        deadline, tries = self._clock() + patience, 0
+        status: Status | None = None
+        while True:
+            begin = self._clock()
+            self.counts.retries += tries > 0
+            tries += 1
+            status = self._exchange(request) or status
+            if status is not None and is_done(status):
+                return status
+            if self._clock() >= deadline:
+                break
+            while (rest := begin + PERIOD - self._clock()) > 0.0:  # what comes late is not wanted any more
+                self._port.receive(rest)
+        if status is None:
+            raise NoAnswer(
+                f"hexa: the table at {self._url} does not answer {request.name} ({tries} tries in {patience:g} s). "
+                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence."
+            )
+        return status
+
+    def _take(self, status: Status) -> None:
+        self._last = Feedback(
+            time=self._clock(),
+            position=np.array(status.angles),
+            velocity=np.array(status.rates),
+            effort=np.array(status.torques),
+            is_driven=status.state in _DRIVEN and status.session == self._session,
+            alarms=alarms_of(status, JOINTS),
+            values={"table time [s]": status.time},
+        )
+
+    def _told(self, status: Status | None) -> Feedback:
+        last = self._last
+        if status is not None and last is not None:
+            return last
+        if last is None:
+            unknown: Array = np.full(len(JOINTS), np.nan)
+            return Feedback(-np.inf, unknown, unknown, unknown, is_fresh=False)
+        return Feedback(
+            last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms, last.values
+        )
+
+
+def _words(status: Status) -> str:
+    alarms = alarms_of(status, JOINTS)
+    return "; ".join(f"{alarm.joint}: {alarm.text}" if alarm.joint else alarm.text for alarm in alarms)

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A HEXA table with its computer, emulated: closed-chain dynamics, servos and brakes, behind our packets.
+
+    table = HexaEmulator(HexaEmulatorSettings(stiffness=800.0), contact=Probe(tip=(0.0, 0.0, -0.561)))
+    replies = table.receive(packet, now)
+    table.plant.pose, table.plant.plate_wrench
+
+The table's computer measures and gives out torques every 2 ms. So a command acts when the next period begins, and an
+answer has what was measured when the last one did; STOP acts at once. The table stops by itself (brakes on, alarm)
+where its host is silent, where a command is beyond what the motors can do, has no pose or a singular one, and where a
+crank does not do what it should.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_controllers.arm.poses import pose_of
+from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_dynamics.simulation.contact import Contact
+from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
+from ada_hardware.hexa.command_judge import CommandJudge
+from ada_hardware.hexa.kinematics import NoPose
+from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
+from ada_hardware.hexa.packets import Command, Request, State, Status, decode_command, encode_status, is_newer
+from ada_hardware.hexa.plant import HexaPlant, Probe
+from ada_hardware.hexa.servo import MotorServo
+from ada_hardware.hexa.settings import HexaEmulatorSettings
+
+Array = NDArray[np.float64]
+
+_NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
+_DRIVEN = (State.POSITION, State.EFFORT)
+_LONGEST_CATCH_UP = 0.1  # [s]; a process that stood still for longer did not live meanwhile
+_NEAR = 1e-6  # of a period: rounding of times
+_RATES_LAST = 3  # periods after its command that the servo takes a target for moving on
+_BEYOND = 0.05  # [rad] beyond its range at which a crank alarms
+_FOLLOWING = 0.3  # [rad] behind its target
+_OVER_SPEED = 1.5  # by the rate limit
+
+
+class HexaEmulator(Emulator[HexaEmulatorSettings]):
+    """A table that answers as one would whose computer speaks these packets.
+
+    Attributes:
+        plant: the mechanism, with what it touches.
+        state_now: what the table is doing.
+        target: angles that the servos hold [rad].
+        ignored: packets that were damaged, old, or of another host, since it was switched on.
+    """
+
+    NAME: ClassVar[str] = "hexa"
+    SUMMARY: ClassVar[str] = "motion table HEXA: closed-chain dynamics and servos at 2 ms, brakes, a probe to touch"
+    SETTINGS: ClassVar[type] = HexaEmulatorSettings
+    WIRE: ClassVar[str] = "packets"
+    FAULTS: ClassVar[Mapping[str, str]] = {
+        "emergency_stop": "1: pressed",
+        "over_current": "number of the axis (1 to 6) whose motor driver trips",
+        "resolver": "number of the axis whose resolver fails, which the table notices",
+        "stuck_resolver": "number of the axis whose angle stays what it was, unnoticed",
+        "weak": "share of the motors' torque that is missing",
+        "mute": "1: works on, but answers nothing",
+        "power_cut": "1: is off; switched to 0 it starts anew, brakes on",
+    }
+
+    def __init__(self, settings: HexaEmulatorSettings, contact: Contact | Probe | None = None) -> None:
+        """Switch it on, brakes on.
+
+        Args:
+            settings: of the table.
+            contact: what the plate can touch; by default the probe of the settings, if there is one.
+
+        Raises:
+            InputError: a pose out of reach, or another value that cannot be.
+        """
+        super().__init__(settings)
+        if contact is None and settings.probe:
+            x, y, z = settings.probe
+            contact = Probe((x, y, z), settings.probe_stiffness, settings.probe_dissipation, settings.probe_friction)
+        self.plant = HexaPlant(
+            pose_of(settings.position, settings.rpy),
+            contact,
+            plate_mass=settings.plate_mass,
+            substep=settings.substep,
+            torque_limit=settings.torque_limit,
+        )
+        self._servo = MotorServo(settings.stiffness, settings.damping, settings.torque_limit)
+        self._judge = CommandJudge(self.violations)
+        self._faults = dict.fromkeys(self.FAULTS, 0.0)
+        self.ignored = 0
+        self._zero: float | None = None  # of the periods, on the clock of the calls
+        self._done = 0  # periods since then
+        self._switch_on()
+
+    def _switch_on(self) -> None:
+        self.state_now = State.BRAKED
+        self._session, self._number = 0, 0
+        self._alarms, self._axis_alarms, self._alarm_time = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS, math.inf
+        self._heard = -math.inf
+        self.target = self.plant.angles
+        self._target_pose = self.plant.pose
+        self._target_rates, self._rates_age = np.zeros(LEGS), _RATES_LAST
+        self._efforts = np.zeros(LEGS)
+        self._stuck: float | None = None
+        self._on_since = self._done
+        self.plant.brake()
+
+    # --- time -----------------------------------------------------------------------------------------------------
+    @property
+    def tick(self) -> float:  # noqa: D102
+        return PERIOD
+
+    def advance(self, now: float) -> list[Reply]:  # noqa: D102
+        if self._zero is None:
+            self._zero = now
+        due = math.floor((now - self._zero) / PERIOD + _NEAR)
+        if (due - self._done) * PERIOD > _LONGEST_CATCH_UP:
+            lost = due - self._done - round(_LONGEST_CATCH_UP / PERIOD)
+            self._zero += lost * PERIOD
+            due -= lost
+        while self._done < due:
+            self._period()
+        return []
+
+    def _period(self) -> None:
+        """The mechanism moves on to the next time at which the table's computer measures and gives out torques."""
+        try:
+            self.plant.run()
+        except AdaError:  # a pose that the simulated mechanism cannot leave: it stands there
+            self.plant.stand_still()
+            self._alarm(TableAlarm.OUT_OF_REACH)
+        self._done += 1
+        if self._faults["power_cut"]:
+            return
+        if self.state_now in _DRIVEN:
+            if self._now - self._heard > self.settings.watchdog + _NEAR * PERIOD:
+                self._alarm(TableAlarm.HOST_SILENT)
+            self._watch_axes()
+        if self.state_now in _DRIVEN:
+            self._drive()
+
+    @property
+    def _now(self) -> float:
+        """Of the last period, on the clock of the calls [s]."""
+        return (self._zero or 0.0) + self._done * PERIOD
+
+    def _drive(self) -> None:
+        if self.state_now is State.POSITION:
+            wanted_rates = self._target_rates if self._rates_age < _RATES_LAST else np.zeros(LEGS)
+            self._rates_age += 1
+            weight = self.plant.weight_torques if self.settings.carries_weight else np.zeros(LEGS)
+            told = self._servo.torques(self.target, wanted_rates, self._angles(), self.plant.rates, weight)
+        else:
+            told = self._efforts
+        self.plant.drive((1.0 - self._faults["weak"]) * told)
+
+    def _angles(self) -> Array:
+        """As the resolvers tell them."""
+        angles = self.plant.angles
+        axis = int(self._faults["stuck_resolver"])
+        if axis:
+            self._stuck = float(angles[axis - 1]) if self._stuck is None else self._stuck
+            angles[axis - 1] = self._stuck
+        return angles
+
+    def _watch_axes(self) -> None:
+        angles, rates = self._angles(), self.plant.rates
+        is_held = self.state_now is not State.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
+        is_inside = angles.min() >= LOWER - _BEYOND and angles.max() <= UPPER + _BEYOND
+        if is_held and is_inside and np.abs(rates).max() <= _OVER_SPEED * RATE_LIMIT:
+            return  # nearly always
+        found = (
+            (AxisAlarm.ANGLE_LIMIT, (angles < LOWER - _BEYOND) & (rates < 0.0)),
+            (AxisAlarm.ANGLE_LIMIT, (angles > UPPER + _BEYOND) & (rates > 0.0)),  # it may come back
+            (AxisAlarm.OVER_SPEED, np.abs(rates) > _OVER_SPEED * RATE_LIMIT),
+            (AxisAlarm.FOLLOWING, (np.abs(self.target - angles) > _FOLLOWING) & (self.state_now is State.POSITION)),
+        )
+        for alarm, where in found:
+            for axis in np.flatnonzero(where).tolist():
+                self._alarm(axis=axis, axis_alarm=alarm)
+
+    def _alarm(self, alarm: TableAlarm = _NO_ALARM, axis: int = 0, axis_alarm: AxisAlarm = _NO_AXIS_ALARM) -> None:
+        self._alarms |= alarm
+        self._axis_alarms[axis] |= axis_alarm
+        if self.state_now is not State.ALARM:
+            self._alarm_time = self._now
+        self.state_now = State.ALARM
+        self.plant.brake()
+
+    # --- the wire -------------------------------------------------------------------------------------------------
+    def receive(self, data: bytes, now: float) -> list[Reply]:  # noqa: D102
+        self.advance(now)
+        command = decode_command(data)
+        if command is None or self._faults["power_cut"]:
+            self.ignored += 1
+            return []
+        is_own = command.session == self._session
+        if is_own and not is_newer(command.number, self._number):
+            self.ignored += 1  # arrived twice, or overtaken by a newer one
+            return []
+        if is_own:
+            self._heard = now
+        elif self.state_now in _DRIVEN and command.request not in (Request.READ, Request.STOP):
+            self.ignored += 1
+            self._judge.second_host(now, command)
+            return self._answer(command)
+        self._obey(command, now, is_own)
+        if is_own:
+            self._number = command.number
+        return self._answer(command)
+
+    def _obey(self, command: Command, now: float, is_own: bool) -> None:
+        request = command.request
+        if request is Request.START:
+            self._start(command, now)
+        elif request is Request.STOP and self.state_now in _DRIVEN:
+            self.state_now = State.BRAKED
+            self.plant.brake()
+        elif request is Request.CLEAR and self.state_now is State.ALARM:
+            self._clear()
+        elif request in (Request.POSITION, Request.EFFORT):
+            if self.state_now not in _DRIVEN or not is_own:
+                self._judge.not_driven(now, command, self.state_now, now - self._alarm_time)
+                return
+            self._follow(command, now)
+
+    def _start(self, command: Command, now: float) -> None:
+        if self.state_now is State.ALARM:
+            self._judge.not_driven(now, command, self.state_now, now - self._alarm_time)
+        if self.state_now is not State.BRAKED:
+            return
+        self._session, self._number, self._heard = command.session, command.number, now
+        self.target, self._target_pose = self._angles(), self.plant.pose
+        self._rates_age = _RATES_LAST
+        self.state_now = State.POSITION
+
+    def _clear(self) -> None:
+        self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
+        self.state_now, self._alarm_time = State.BRAKED, math.inf
+        self._show_faults()
+
+    def _follow(self, command: Command, now: float) -> None:
+        """A demand for motion, from the host that drives."""
+        values = np.array(command.values)
+        cycles = (command.number - self._number) % (1 << 32)
+        from_where = self.target if self.state_now is State.POSITION else self._angles()
+        if not self._judge.allows(now, command, from_where, cycles):
+            self._alarm(TableAlarm.BAD_COMMAND)
+            return
+        if command.request is Request.EFFORT:
+            self.state_now, self._efforts = State.EFFORT, values
+            self.target, self._target_pose = self._angles(), self.plant.pose
+            return
+        try:
+            found = self.plant.kinematics.forward(values, self._target_pose)
+        except NoPose:
+            self._alarm(TableAlarm.OUT_OF_REACH)
+            return
+        # the bound costs nothing, and is enough nearly everywhere
+        if found.least_hold < LEAST_HOLD and self.plant.kinematics.jacobians(found.pose, values).hold < LEAST_HOLD:
+            self._alarm(TableAlarm.OUT_OF_REACH)
+            return
+        if self.settings.rate_reference == "difference":
+            self._target_rates, self._rates_age = (values - from_where) / (cycles * PERIOD), 0
+        self.state_now, self.target, self._target_pose = State.POSITION, values, found.pose
+
+    def _answer(self, command: Command) -> list[Reply]:
+        if self._faults["mute"]:
+            return []
+        status = Status(
+            self.state_now,
+            command.number,
+            self._session,
+            int(self._alarms),
+            tuple(map(int, self._axis_alarms)),
+            (self._done - self._on_since) * PERIOD,
+            tuple(self._angles().tolist()),
+            tuple(self.plant.rates.tolist()),
+            tuple(self.plant.torques.tolist()),
+        )
+        return [Reply(encode_status(status), self.settings.reply_delay)]
+
+    # --- faults ---------------------------------------------------------------------------------------------------
+    def fault(self, name: str, value: float) -> None:  # noqa: D102
+        if name not in self._faults:
+            raise unknown_name("fault of the HEXA", name, self.FAULTS)
+        self._faults[name] = float(value)
+        if name == "stuck_resolver":
+            self._stuck = None
+        if name == "power_cut":
+            self._switch_on()
+        self._show_faults()
+
+    def _show_faults(self) -> None:
+        if self._faults["emergency_stop"]:
+            self._alarm(TableAlarm.EMERGENCY_STOP)
+        for name, alarm in (("over_current", AxisAlarm.OVER_CURRENT), ("resolver", AxisAlarm.RESOLVER)):
+            axis = int(self._faults[name])
+            if axis:
+                self._alarm(axis=axis - 1, axis_alarm=alarm)
+
+    def state(self) -> dict[str, object]:  # noqa: D102
+        plant = self.plant
+        return {
+            "state": self.state_now.name,
+            "session": self._session,
+            "alarms": [one.name for one in TableAlarm if one in self._alarms],
+            "axis_alarms": [int(word) for word in self._axis_alarms],
+            "time": plant.time,
+            "angles": plant.angles.tolist(),
+            "rates": plant.rates.tolist(),
+            "torques": plant.torques.tolist(),
+            "target": self.target.tolist(),
+            "pose": plant.pose.tolist(),
+            "plate_wrench": plant.plate_wrench.tolist(),
+            "ignored": self.ignored,
+        }
+
+
+__all__ = ["HexaEmulator", "HexaEmulatorSettings", "Probe", "Violation"]

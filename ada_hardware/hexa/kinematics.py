@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinematics of the HEXA: crank angles of a pose in closed form, the pose of crank angles by Newton, Jacobians.
+
+    table = HexaKinematics()
+    q = table.inverse(pose)                    # six crank angles of the plate's pose in the base, 4x4
+    found = table.forward(q, guess)            # found.pose, found.residual, found.iterations
+    found = table.jacobians(pose)              # J_x t = J_q q̇ with t = [v; ω] of the plate at its origin, base axes
+
+Angles are those of the joints `leg_1_crank` ... `leg_6_crank` of the catalogue's `hexa`, with the same dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import product
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_controllers.kit.compiled import compiled_kernel
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit import Kernel
+from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
+from ada_hardware.errors import HardwareError
+from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
+
+Array = NDArray[np.float64]
+
+JOINTS = tuple(f"leg_{i + 1}_crank" for i in range(LEGS))
+"""Names of the motors' joints."""
+
+OUTWARDS: Array = np.full(LEGS, -1.0)
+"""Signs of the branch with all elbows outwards, as the table is built."""
+
+BRANCHES = tuple(product((-1.0, 1.0), repeat=LEGS))
+"""Signs of all 64 solutions: -1 elbow outwards, 1 inwards; that of leg 1 first."""
+
+HOME: Array = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, -0.55], [0, 0, 0, 1.0]])
+"""The plate in the middle of the workspace, level."""
+
+TOLERANCE = 1e-12  # [m] of rounding
+ROTATION_TOLERANCE = 1e-9  # how far R may be from a rotation, as the root of the sum of squared errors
+SINGULAR = 1e-6  # measure under which a pose is taken for singular
+_ITERATIONS = 25
+_LEAST_BY_VOLUME: float = (5.0 / 12.0) ** 2.5 / sqrt(2.0)
+
+
+class Unreachable(InputError, HardwareError):
+    """A leg does not reach a pose.
+
+    Attributes:
+        leg: 1 to 6, the one that is the farthest away from it.
+        distance: by how much its rod would have to be longer (positive) or shorter (negative) [m].
+    """
+
+    def __init__(self, text: str, leg: int, distance: float) -> None:
+        """Args: the message, then the attributes."""
+        super().__init__(text)
+        self.leg = leg
+        self.distance = distance
+
+
+class NoPose(InputError, HardwareError):
+    """No pose of the plate was found for crank angles.
+
+    Attributes:
+        residual: the largest error of a rod's length that was left [m].
+    """
+
+    def __init__(self, text: str, residual: float) -> None:
+        """Args: the message, then the attribute."""
+        super().__init__(text)
+        self.residual = residual
+
+
+class SingularPose(InputError, HardwareError):
+    """A pose in which the motors lose a direction of the plate, or their hold on it."""
+
+
+class FoundPose(NamedTuple):
+    """Of the plate.
+
+    Attributes:
+        pose: in the base, 4x4.
+        residual: the largest error of a rod's length before the last step [m]; after it there is rounding alone.
+        iterations: steps that were taken.
+        volume: the determinant of J_x with moments in units of the plate's radius; it changes its sign where the plate
+            passes a singular pose of the second kind.
+    """
+
+    pose: Array
+    residual: float
+    iterations: int
+    volume: float
+
+    @property
+    def least_hold(self) -> float:
+        """A lower bound of `Jacobians.hold` that costs nothing: σ₆ ≥ |det| (5 / |J_x|²)^(5/2), with |J_x|² ≤ 12."""
+        return abs(self.volume) * _LEAST_BY_VOLUME
+
+
+class Jacobians(NamedTuple):
+    """J_x t = J_q q̇, with t = [v; ω] of the plate at its origin in base axes.
+
+    Attributes:
+        plate: J_x, 6x6: per leg the rod's direction n, and R B x n.
+        motors: the diagonal of J_q [m/rad].
+        size: a length of the plate that makes both halves of J_x comparable: the radius of its balls [m].
+        crank: length of a crank [m].
+    """
+
+    plate: Array
+    motors: Array
+    size: float
+    crank: float
+
+    @property
+    def forward(self) -> Array:
+        """J = J_x⁻¹ J_q of δp = J δθ (Tarao et al., eq. 12).
+
+        Raises:
+            SingularPose: the plate can move with all motors held.
+        """
+        if not self.hold > SINGULAR:
+            raise SingularPose(
+                f"HEXA: the rods do not hold the plate in this pose (measure {self.hold:.2g} of at most 1, allowed "
+                f"from {SINGULAR:g}): it can move with all motors held. Keep away from it."
+            )
+        return np.asarray(np.linalg.solve(self.plate, np.diag(self.motors)))
+
+    @property
+    def inverse(self) -> Array:
+        """J⁻¹ = J_q⁻¹ J_x.
+
+        Raises:
+            SingularPose: a crank and its rod are in line.
+        """
+        if not self.drive > SINGULAR:
+            leg = int(np.argmin(np.abs(self.motors))) + 1
+            raise SingularPose(
+                f"HEXA: crank and rod of leg {leg} are in line (measure {self.drive:.2g} of at most 1, allowed from "
+                f"{SINGULAR:g}): its motor cannot move the plate. Keep away from the end of its reach."
+            )
+        return np.asarray(self.plate / self.motors[:, None])
+
+    @property
+    def drive(self) -> float:
+        """Distance from the first kind of singular poses: sine of the angle from a crank to its rod, of the worst leg.
+
+        At 0 they are in line (or the rod lies along the motor's axis) and the plate loses a direction.
+        """
+        return float(np.min(np.abs(self.motors))) / self.crank
+
+    @property
+    def hold(self) -> float:
+        """Distance from the second kind: the smallest singular value of J_x with moments in units of `size`, by √2.
+
+        At 0 the plate can move with all motors held; √2 is the most that six rods can give.
+        """
+        return float(np.linalg.svd(self.scaled, compute_uv=False)[-1]) / sqrt(2.0)
+
+    @property
+    def scaled(self) -> Array:
+        """J_x with moments in units of `size`: without unit."""
+        return np.asarray(self.plate / np.array([1.0, 1.0, 1.0, self.size, self.size, self.size]))
+
+    @property
+    def condition(self) -> float:
+        """Of J_q⁻¹ J_x with turns in units of 1 / `size`: how much harder one direction is than another."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            matrix = self.scaled / self.motors[:, None]
+        return float(np.linalg.cond(matrix)) if np.isfinite(matrix).all() else np.inf
+
+    def in_plate_axes(self, pose: Array) -> Array:
+        """J with [v; ω] in the axes of the plate, as `dyn.jacobian` has it."""
+        J = self.forward
+        R = pose[:3, :3]
+        return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
+
+
+class HexaKinematics:
+    """A HEXA's geometry, with its equations compiled.
+
+    Attributes:
+        geometry: dimensions.
+    """
+
+    def __init__(self, geometry: HexaGeometry | None = None) -> None:
+        """Args: dimensions; those of the catalogue's `hexa` by default."""
+        self.geometry = geometry or HexaGeometry()
+        self._inverse_kernel, self._inverse = _compiled(self.geometry, "inverse")
+        _, self._rods = _compiled(self.geometry, "rods")
+        _, self._newton = _compiled(self.geometry, "newton")
+
+    # --- pose to angles -----------------------------------------------------------------------------------------
+    def inverse(self, pose: Array, branch: Array = OUTWARDS) -> Array:
+        """Crank angles of a pose, each from -π to π [rad].
+
+        Args:
+            pose: of the plate in the base, 4x4.
+            branch: sign of each leg; elbows outwards by default.
+
+        Raises:
+            Unreachable: a leg is too short or too long.
+            InputError: no pose.
+        """
+        pose = _pose(pose)
+        q, check = self._inverse(pose.reshape(16), np.asarray(branch, dtype=np.float64))
+        found = check.tolist()
+        if found[LEGS] > ROTATION_TOLERANCE**2:
+            _refuse_pose(pose)
+        if max(found[:LEGS]) > TOLERANCE:
+            self._refuse_reach(pose)
+        angles: Array = q
+        return angles
+
+    def inverse_all(self, pose: Array) -> Array:
+        """All 64 solutions of a pose, rows in the order of `BRANCHES`.
+
+        Raises:
+            Unreachable: there is none.
+            InputError: no pose.
+        """
+        out, inwards = self.inverse(pose), self.inverse(pose, -OUTWARDS)
+        return np.where(np.array(BRANCHES) < 0.0, out, inwards)
+
+    def inverse_batch(self, poses: Array, branch: Array = OUTWARDS) -> tuple[Array, NDArray[np.bool_]]:
+        """Crank angles of many poses, and which are within reach; not numbers for those that are not.
+
+        Args:
+            poses: (N, 4, 4).
+            branch: sign of each leg.
+
+        Raises:
+            InputError: no poses.
+        """
+        given = np.ascontiguousarray(poses, dtype=np.float64)
+        if given.ndim != 3 or given.shape[1:] != (4, 4) or not len(given):
+            raise InputError(f"HEXA: poses have the shape {given.shape}; give (N, 4, 4).")
+        if not np.isfinite(given).all():
+            raise InputError("HEXA: poses hold numbers that are not finite; give rotations and places.")
+        signs = np.ascontiguousarray(np.broadcast_to(np.asarray(branch, dtype=np.float64), (len(given), LEGS)))
+        q, check = self._inverse_kernel.batch(given.reshape(-1, 16), signs)
+        wrong = np.flatnonzero(check[:, LEGS] > ROTATION_TOLERANCE**2)
+        if len(wrong):
+            _refuse_pose(given[wrong[0]], f"pose {wrong[0]}")
+        reached = (check[:, :LEGS] <= TOLERANCE).all(axis=1)
+        q[~reached] = np.nan
+        return q, reached
+
+    # --- angles to pose -----------------------------------------------------------------------------------------
+    def forward(self, q: ArrayLike, guess: Array = HOME) -> FoundPose:
+        """The pose of crank angles, by Newton's method on the lengths of the rods.
+
+        There are up to 40 poses for the same angles; the one is found that the guess leads to. It has to be on the
+        guess's side of singular poses (of the second kind), where the plate can be moved to from there.
+
+        Args:
+            q: crank angles [rad].
+            guess: a pose nearby, such as the one before.
+
+        Raises:
+            NoPose: none was found, or one beyond a singular pose.
+            InputError: no six finite numbers, or a guess that is no pose.
+        """
+        angles, pose = _angles(q), _pose(guess).reshape(16)
+        first: float | None = None
+        error = np.inf
+        for count in range(1, _ITERATIONS + 1):
+            try:
+                moved, longer, check = self._newton(pose, angles)
+            except InputError:  # the step before led where there are no numbers
+                break
+            volume, defect = check.tolist()
+            if first is None:
+                if defect > ROTATION_TOLERANCE**2:
+                    _refuse_pose(guess, "the guess")
+                first = volume
+            error = max(map(abs, longer.tolist()))
+            if error <= TOLERANCE:
+                if first * volume <= 0.0:
+                    raise NoPose(_BEYOND, error)
+                return FoundPose(moved.reshape(4, 4), error, count, volume)
+            pose = moved
+        raise NoPose(
+            f"HEXA: Newton's method found no pose of the plate for the crank angles {np.round(angles, 4).tolist()} "
+            f"rad in {count} steps; rods are still wrong by {error:.3g} m. The angles may not go together, or the "
+            "guess is too far: give a pose nearer to it.",
+            error,
+        )
+
+    # --- rates --------------------------------------------------------------------------------------------------
+    def jacobians(self, pose: Array, q: ArrayLike | None = None) -> Jacobians:
+        """J_x and J_q at a pose.
+
+        Args:
+            pose: of the plate in the base, 4x4.
+            q: its crank angles, if they are known; those with elbows outwards by default.
+
+        Raises:
+            Unreachable: as `inverse`, where no angles are given.
+            InputError: as `inverse`; angles that do not belong to the pose.
+        """
+        angles = self.inverse(pose) if q is None else _angles(q)
+        rows, motors, longer = self._rods(_pose(pose).reshape(16), angles)
+        if q is not None and not np.max(np.abs(longer)) < 1e-6:
+            raise InputError(
+                f"HEXA: with the crank angles {np.round(angles, 4).tolist()} rad the rod of leg "
+                f"{int(np.argmax(np.abs(longer))) + 1} is {np.max(np.abs(longer)):.3g} m wrong in this pose; give the "
+                "angles that belong to it (`inverse`), or none."
+            )
+        return Jacobians(rows, motors, self.geometry.plate, self.geometry.crank)
+
+    def branch_of(self, pose: Array, q: ArrayLike) -> Array:
+        """Signs of the branch that crank angles are on: an elbow is outwards where its J_q is positive."""
+        return np.where(self.jacobians(pose, q).motors > 0.0, -1.0, 1.0)
+
+    # --- why there is no solution -------------------------------------------------------------------------------
+    def _refuse_reach(self, pose: Array) -> None:
+        of = self.geometry
+        worst, leg = 0.0, 0
+        for i in range(LEGS):
+            d = pose[:3, :3] @ of.ball(i) + pose[:3, 3] - of.shoulder(i)
+            azimuth = of.azimuth(i)
+            outwards, across = (float(d @ [np.cos(a), np.sin(a), 0.0]) for a in (azimuth, azimuth + 0.5 * np.pi))
+            plane = float(np.hypot(outwards, d[2]))
+            near, far = (float(np.hypot(plane + side * of.crank, across)) for side in (-1.0, 1.0))
+            over = max(near - of.rod, 0.0) + min(far - of.rod, 0.0)
+            if abs(over) >= abs(worst):
+                worst, leg = over, i + 1
+        raise Unreachable(
+            f"HEXA: leg {leg} does not reach this pose of the plate (at {np.round(pose[:3, 3], 4).tolist()} m): its "
+            f"rod of {of.rod:g} m would have to be {abs(worst):.3g} m {'longer' if worst > 0.0 else 'shorter'}. Move "
+            "the plate nearer to the middle of the workspace, or tilt it less.",
+            leg,
+            worst,
+        )
+
+
+_BEYOND = (
+    "HEXA: the pose found for these crank angles lies beyond a singular pose of the guess, where the plate cannot have "
+    "gone; give a guess on its side."
+)
+_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
+    "inverse": (inverse_law, {"pose": 16, "branch": LEGS}),
+    "rods": (rods_law, {"pose": 16, "q": LEGS}),
+    "newton": (newton_law, {"pose": 16, "q": LEGS}),
+}
+
+
+@lru_cache(maxsize=32)
+def _compiled(geometry: HexaGeometry, name: str) -> tuple[Kernel, Callable[..., Any]]:
+    law, inputs = _LAWS[name]
+    kernel = compiled_kernel(f"hexa_{name}", inputs, partial(law, geometry))
+    return kernel, kernel.python_call(kernel.single)
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+def _pose(given: ArrayLike) -> Array:
+    if given.__class__ is np.ndarray and given.dtype == np.float64 and given.shape == (4, 4):
+        pose: Array = given if given.flags.c_contiguous else np.ascontiguousarray(given)
+    else:
+        try:
+            pose = np.array(given, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise InputError(f"HEXA: the pose is no matrix of numbers: {error}.") from error
+        if pose.shape != (4, 4):
+            raise InputError(f"HEXA: the pose has the shape {pose.shape}; give a 4 x 4 matrix.")
+    if not np.isfinite(pose).all():
+        raise InputError("HEXA: the pose holds numbers that are not finite; give a rotation and a place.")
+    return pose
+
+
+def _angles(given: ArrayLike) -> Array:
+    angles = np.ascontiguousarray(given, dtype=np.float64)
+    if angles.shape != (LEGS,) or not np.isfinite(angles).all():
+        raise InputError(f"HEXA: crank angles are {angles!r:.120}; give {LEGS} finite numbers [rad].")
+    return angles
+
+
+def _refuse_pose(pose: Sequence[Any] | Array, name: str = "the pose") -> None:
+    rotation = np.asarray(pose, dtype=np.float64)[:3, :3]
+    error = float(np.linalg.norm(rotation.T @ rotation - np.eye(3)))
+    raise InputError(
+        f"HEXA: {name} is none: RᵀR is {error:.2g} away from the unit matrix (allowed {ROTATION_TOLERANCE:g}), det R = "
+        f"{np.linalg.det(rotation):.6g}, last row {np.asarray(pose)[3].tolist()}. Make R a rotation, for instance from "
+        "a unit quaternion, and the last row 0 0 0 1."
+    )

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equations of the HEXA's legs over generic scalars: crank angles of a pose, rods and their rates, a Newton step.
+
+A leg has its motor at A, turns its crank of length L in the plane of u (outwards) and z, and its rod of length l goes
+from the crank's end C = A + L (cos q u - sin q z) to the ball B of the plate, which is at p + R B. Angles are positive
+downwards. Tarao et al. print no equations of the mechanism; these are the usual ones of 6-RUS robots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from ada_dynamics import expr
+from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+
+PI = 3.141592653589793
+_TINY = 1e-200
+
+Row = list[Scalar]
+
+
+class Leg(NamedTuple):
+    """Constants of a leg, in the base; the ball in the plate."""
+
+    shoulder: Vec3
+    outwards: Vec3
+    ball: Vec3
+
+
+def legs_of(geometry: HexaGeometry) -> tuple[Leg, ...]:
+    """The six legs."""
+    found = []
+    for i in range(LEGS):
+        azimuth = geometry.azimuth(i)
+        u = (float(expr.cos(azimuth)), float(expr.sin(azimuth)), 0.0)
+        found.append(Leg(_triple(geometry.shoulder(i)), u, _triple(geometry.ball(i))))
+    return tuple(found)
+
+
+# --- from the plate to the motors -----------------------------------------------------------------------------------
+def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar], branch: Sequence[Scalar]) -> dict[str, Any]:
+    """Crank angles of a pose, each from -π to π.
+
+    |p + R B - C| = l is a cos q + b sin q = c; so q = atan2(b, a) ± acos(c / √(a² + b²)).
+
+    Args:
+        geometry: dimensions.
+        pose: of the plate in the base, 4x4 in rows.
+        branch: the sign of each leg: -1 elbow outwards, 1 inwards.
+
+    Returns:
+        `q`, and `check`: per leg |c| - √(a² + b²) [m], positive out of reach; at the end how far R is from a rotation.
+    """
+    angles, check = [], []
+    L, rod = geometry.crank, geometry.rod
+    for leg, sign in zip(legs_of(geometry), branch, strict=True):
+        d = v3.sub(_ball(pose, leg)[0], leg.shoulder)
+        a, b = v3.dot(d, leg.outwards), v3.minus(0.0, d[2])
+        c = (v3.dot(d, d) + (L * L - rod * rod)) * (0.5 / L)
+        square = a * a + b * b
+        opening = expr.atan2(expr.sqrt(expr.maximum(square - c * c, 0.0)), c)
+        angles.append(_within_a_turn(expr.atan2(b, a) + sign * opening))
+        check.append(expr.absolute(c) - expr.sqrt(square))
+    return {"q": angles, "check": [*check, _defect(pose)]}
+
+
+# --- at a pose and its crank angles ---------------------------------------------------------------------------------
+def rods_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]) -> dict[str, Any]:
+    """Rods at a pose and crank angles: J_x t = J_q q̇ with the plate's twist t = [v; ω] at its origin, in base axes.
+
+    Returns:
+        `rows`: J_x, in row i the rod's direction n and R B x n; `motors`: the diagonal of J_q, n ∂C/∂q [m/rad];
+        `longer`: how much longer the rods would have to be [m].
+    """
+    rows, motors, longer = [], [], []
+    for leg, angle in zip(legs_of(geometry), q, strict=True):
+        ball, arm = _ball(pose, leg)
+        crank, tangent = crank_of(leg, angle)
+        r = v3.sub(v3.sub(ball, leg.shoulder), v3.scale(geometry.crank, crank))
+        length = expr.sqrt(v3.dot(r, r))
+        n = v3.scale(1.0 / expr.maximum(length, _TINY), r)
+        rows.append([*n, *v3.cross(arm, n)])
+        motors.append(geometry.crank * v3.dot(n, tangent))
+        longer.append(length - geometry.rod)
+    return {"rows": rows, "motors": motors, "longer": longer}
+
+
+def newton_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]) -> dict[str, Any]:
+    """One step of Newton's method towards the pose in which all rods have their length.
+
+    The step is a twist t with J_x t = -`longer`; the plate is turned by ω as a rational rotation, the same as the
+    rotation vector to third order. R is brought nearer to a rotation at the same time, so that it stays one.
+
+    Returns:
+        `moved`: the pose after the step; `longer` before it; `check`: before it, the determinant of J_x with moments in
+        units of the plate's radius, and how far R was from a rotation.
+    """
+    at = rods_law(geometry, pose, q)
+    step = solve([list(row) for row in at["rows"]], [v3.minus(0.0, x) for x in at["longer"]])
+    turn = _rational_rotation((step[3], step[4], step[5]))
+    R = v3.mat_mat(turn, _nearer_to_rotation(rotation_of(pose)))
+    moved = [[*R[i], pose[4 * i + 3] + step[i]] for i in range(3)]
+    return {
+        "moved": [*moved[0], *moved[1], *moved[2], *pose[12:]],
+        "longer": at["longer"],
+        "check": [determinant(at["rows"]) * geometry.plate**-3, _defect(pose)],
+    }
+
+
+def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
+    """Direction of a crank, cos q u - sin q z, and its derivative by q."""
+    c, s = expr.cos(angle), expr.sin(angle)
+    x, y, _ = leg.outwards
+    return (c * x, c * y, v3.minus(0.0, s)), (v3.minus(0.0, s * x), v3.minus(0.0, s * y), v3.minus(0.0, c))
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+def solve(A: list[Row], b: Row) -> Row:
+    """x of A x = b, by columns made orthogonal one after another (Gram and Schmidt, modified); no branches.
+
+    No pivots are needed. Where A is singular the result is large or arbitrary, never an exception.
+    """
+    n = len(b)
+    columns = [[A[i][j] for i in range(n)] for j in range(n)]
+    upper: list[Row] = [[0.0] * n for _ in range(n)]
+    rest, along = list(b), []
+    for j in range(n):
+        own = columns[j]
+        scale = 1.0 / expr.sqrt(expr.maximum(_dot(own, own), _TINY))
+        upper[j][j] = scale
+        unit = [x * scale for x in own]
+        for k in range(j + 1, n):
+            upper[j][k] = _dot(unit, columns[k])
+            columns[k] = [x - upper[j][k] * y for x, y in zip(columns[k], unit, strict=True)]
+        along.append(_dot(unit, rest))
+        rest = [x - along[j] * y for x, y in zip(rest, unit, strict=True)]
+    x: Row = [0.0] * n
+    for j in reversed(range(n)):
+        x[j] = (along[j] - v3.total(upper[j][k] * x[k] for k in range(j + 1, n))) * upper[j][j]
+    return x
+
+
+def determinant(A: Sequence[Row]) -> Scalar:
+    """Of a 6x6 matrix, by the minors of its first three rows and those of the others (Laplace)."""
+    terms = []
+    for columns in combinations(range(LEGS), 3):
+        others = [j for j in range(LEGS) if j not in columns]
+        minors = [_triple_product(A, rows, chosen) for rows, chosen in (((0, 1, 2), columns), ((3, 4, 5), others))]
+        sign = -1.0 if sum(columns) % 2 == 0 else 1.0
+        terms.append(sign * (minors[0] * minors[1]))
+    return v3.total(terms)
+
+
+def _triple_product(A: Sequence[Row], rows: Sequence[int], columns: Sequence[int]) -> Scalar:
+    """Determinant of a 3x3 part."""
+    x, y, z = (_row([A[i][j] for j in columns]) for i in rows)
+    return v3.dot(x, v3.cross(y, z))
+
+
+def _dot(a: Row, b: Row) -> Scalar:
+    return v3.total(x * y for x, y in zip(a, b, strict=True))
+
+
+def rotation_of(pose: Sequence[Scalar]) -> Mat3:
+    """R of a pose in rows."""
+    return ((pose[0], pose[1], pose[2]), (pose[4], pose[5], pose[6]), (pose[8], pose[9], pose[10]))
+
+
+def _ball(pose: Sequence[Scalar], leg: Leg) -> tuple[Vec3, Vec3]:
+    """A leg's ball in the base, and R B."""
+    arm = v3.mat_vec(rotation_of(pose), leg.ball)
+    return v3.add((pose[3], pose[7], pose[11]), arm), arm
+
+
+def _defect(pose: Sequence[Scalar]) -> Scalar:
+    """Sum of squares that is zero for a pose: rows orthonormal, the third their product, and the last row."""
+    x, y, z = rotation_of(pose)
+    rest = v3.sub(v3.cross(x, y), z)
+    errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *pose[12:15], pose[15] - 1.0)
+    return v3.total(error * error for error in errors)
+
+
+def _nearer_to_rotation(R: Mat3) -> Mat3:
+    """R (3 - RᵀR) / 2: an error e of a rotation becomes one of the order of e²."""
+    square = v3.mat_mat(v3.transpose(R), R)
+    rest = [[(1.5 if i == j else 0.0) - 0.5 * square[i][j] for j in range(3)] for i in range(3)]
+    return v3.mat_mat(R, (_row(rest[0]), _row(rest[1]), _row(rest[2])))
+
+
+def _rational_rotation(turn: Vec3) -> Mat3:
+    """Rotation about `turn` by 2 atan(|turn| / 2), from the quaternion (turn / 2, 1)."""
+    x, y, z = v3.scale(0.5, turn)
+    k = 2.0 / (1.0 + x * x + y * y + z * z)
+    return (
+        (1.0 - k * (y * y + z * z), k * (x * y - z), k * (x * z + y)),
+        (k * (x * y + z), 1.0 - k * (x * x + z * z), k * (y * z - x)),
+        (k * (x * z - y), k * (y * z + x), 1.0 - k * (x * x + y * y)),
+    )
+
+
+def _within_a_turn(angle: Scalar) -> Scalar:
+    """The angle from -π to π, of one from -2π to 2π."""
+    low = expr.select(angle, -PI, angle + 2.0 * PI, angle)
+    return expr.select(PI, low, low - 2.0 * PI, low)
+
+
+def _triple(x: Any) -> Vec3:
+    return (float(x[0]), float(x[1]), float(x[2]))
+
+
+def _row(x: Sequence[Scalar]) -> Vec3:
+    return (x[0], x[1], x[2])

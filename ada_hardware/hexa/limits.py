@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the motors of the table can do. All are assumptions: of HEXA97 nothing is published.
+
+The range of the cranks has the workspace in it (radius 0.15 m, z = -0.55 ± 0.05 m, tilts of 15 deg about each axis:
+-3 to 84 deg), with a margin.
+"""
+
+from __future__ import annotations
+
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.hexa.kinematics import JOINTS
+from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT
+
+__all__ = ["LEAST_HOLD", "LIMITS", "LOWER", "PERIOD", "RATE_LIMIT", "TORQUE_LIMIT", "UPPER", "WATCHDOG"]
+
+LOWER = -0.35  # [rad]
+UPPER = 1.75  # [rad]
+RATE_LIMIT = 10.0  # [rad/s]
+WATCHDOG = 0.02  # [s] of silence, ten periods, after which the table brakes by itself
+LEAST_HOLD = 0.02  # measure of the second kind of singular poses that the table does not go under
+
+LIMITS = tuple(JointLimit(name, LOWER, UPPER, RATE_LIMIT, TORQUE_LIMIT) for name in JOINTS)

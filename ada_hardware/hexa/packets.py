@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets to and from the computer of a HEXA table, over UDP. They are ours: HEXA97 has no published interface.
+
+Of HEXA97 it is known that its computer reads pulse counters, computes torques every 2 ms and gives them out by D/A
+converters (Tarao et al., sec. 3.2), and that poses and forces come and go by Ethernet (sec. 3.1), but no format. A real
+table needs a program on its computer that speaks this one.
+
+All numbers are big-endian. A command, 64 bytes:
+
+    0  2  "HX"          8  u32  session, chosen by the host at random    60  u32  CRC-32 of bytes 0 to 59
+    2  u8 version 1    12  6 x f64  angles [rad] or torques [N m]; zeros with all other requests
+    3  u8 request       4  u32  number of the command, one more for each
+
+A status, 184 bytes, one for each command that is whole:
+
+    0  2  "HS"          8  u32  session that drives the table, or did so last
+    2  u8 version 1    12  u16  alarms of the table; 14  6 x u16  alarms of the axes; 26  u16  zero
+    3  u8 state        28  f64  time since the table was switched on [s]
+    4  u32 number      36  6 x f64 angles [rad], 84  6 x f64 rates [rad/s], 132  6 x f64  torques [N m]
+                      180  u32  CRC-32 of bytes 0 to 179
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_hardware.errors import Refused
+
+VERSION = 1
+_COMMAND, _STATUS = b"HX", b"HS"
+_COMMAND_BODY = struct.Struct(">2sBBII6d")
+_STATUS_BODY = struct.Struct(">2sBBIIH6HHd18d")
+_CHECK = struct.Struct(">I")
+COMMAND_SIZE = _COMMAND_BODY.size + _CHECK.size
+STATUS_SIZE = _STATUS_BODY.size + _CHECK.size
+NUMBERS = 1 << 32
+"""Commands are numbered up to this, then from 0 again."""
+
+ZEROS = (0.0,) * LEGS
+
+
+class Request(IntEnum):
+    """What a command asks for."""
+
+    READ = 0  # nothing: the status alone
+    START = 1  # brakes off, and hold the pose it stands in
+    POSITION = 2  # hold these angles
+    EFFORT = 3  # give these torques
+    STOP = 4  # brakes on
+    CLEAR = 5  # forget alarms whose cause is gone; brakes stay on
+
+
+class State(IntEnum):
+    """What the table is doing."""
+
+    BRAKED = 0
+    POSITION = 1  # its own servo holds angles
+    EFFORT = 2  # its motors give the torques that they are told
+    ALARM = 3  # brakes on, until CLEAR
+
+
+class Command(NamedTuple):
+    """From the host.
+
+    Attributes:
+        request: what it asks for.
+        number: of the command.
+        session: of the host.
+        values: six angles [rad] or torques [N m].
+    """
+
+    request: Request
+    number: int
+    session: int
+    values: tuple[float, ...] = ZEROS
+
+
+class Status(NamedTuple):
+    """From the table.
+
+    Attributes:
+        state: what it is doing.
+        number: of the command that it answers.
+        session: that drives the table, or did so last.
+        alarms: of the table, bits as in `alarms`.
+        axis_alarms: of each motor.
+        time: since it was switched on [s].
+        angles: of the cranks [rad].
+        rates: of the cranks [rad/s].
+        torques: of the motors [N m].
+    """
+
+    state: State
+    number: int
+    session: int
+    alarms: int
+    axis_alarms: tuple[int, ...]
+    time: float
+    angles: tuple[float, ...]
+    rates: tuple[float, ...]
+    torques: tuple[float, ...]
+
+
+# --- commands -------------------------------------------------------------------------------------------------------
+def encode_command(command: Command) -> bytes:
+    """A command as bytes.
+
+    Raises:
+        Refused: a value that is not finite, or not six of them.
+    """
+    values = tuple(map(float, command.values))
+    if len(values) != LEGS or not all(map(math.isfinite, values)):
+        raise Refused(
+            f"HEXA: {command.request.name} has the values {list(values)}; it must have {LEGS} finite ones, one for "
+            "each crank. Nothing was sent."
+        )
+    number, session = command.number % NUMBERS, command.session % NUMBERS
+    return _sealed(_COMMAND_BODY.pack(_COMMAND, VERSION, command.request, number, session, *values))
+
+
+def decode_command(packet: bytes) -> Command | None:
+    """The command in a packet; None for anything that is damaged, of another version, or no command."""
+    body = _opened(packet, _COMMAND, _COMMAND_BODY)
+    if body is None:
+        return None
+    _, _, request, number, session, *values = body
+    if request not in _REQUESTS:
+        return None
+    return Command(Request(request), number, session, tuple(values))
+
+
+# --- status ---------------------------------------------------------------------------------------------------------
+def encode_status(status: Status) -> bytes:
+    """A status as bytes."""
+    return _sealed(
+        _STATUS_BODY.pack(
+            _STATUS,
+            VERSION,
+            status.state,
+            status.number % NUMBERS,
+            status.session % NUMBERS,
+            status.alarms,
+            *status.axis_alarms,
+            0,
+            status.time,
+            *status.angles,
+            *status.rates,
+            *status.torques,
+        )
+    )
+
+
+def decode_status(packet: bytes) -> Status | None:
+    """The status in a packet; None for anything that is damaged, of another version, not finite, or no status."""
+    body = _opened(packet, _STATUS, _STATUS_BODY)
+    if body is None:
+        return None
+    _, _, state, number, session, alarms, *rest = body
+    axis_alarms, (_, time, *measured) = tuple(rest[:LEGS]), rest[LEGS:]
+    if state not in _STATES or not math.isfinite(time) or not all(map(math.isfinite, measured)):
+        return None
+    thirds = [tuple(measured[i : i + LEGS]) for i in range(0, 3 * LEGS, LEGS)]
+    return Status(State(state), number, session, alarms, axis_alarms, time, *thirds)
+
+
+def is_newer(number: int, than: int) -> bool:
+    """Whether a command was sent after another, by their numbers, which begin anew after 2³²."""
+    return 0 < (number - than) % NUMBERS < NUMBERS // 2
+
+
+# --- frames ---------------------------------------------------------------------------------------------------------
+_REQUESTS = frozenset(map(int, Request))
+_STATES = frozenset(map(int, State))
+
+
+def _sealed(body: bytes) -> bytes:
+    return body + _CHECK.pack(zlib.crc32(body))
+
+
+def _opened(packet: bytes, magic: bytes, layout: struct.Struct) -> tuple[Any, ...] | None:
+    """The fields of a packet that is whole."""
+    if len(packet) != layout.size + _CHECK.size or packet[:2] != magic or packet[2] != VERSION:
+        return None
+    if _CHECK.unpack_from(packet, layout.size)[0] != zlib.crc32(packet[: layout.size]):
+        return None
+    return layout.unpack_from(packet)

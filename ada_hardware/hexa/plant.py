@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mechanism of the HEXA, moving: the closed chains of the catalogue's `hexa`, motors, brakes, a probe to touch.
+
+    plant = HexaPlant(contact=Probe(tip=(0.0, 0.0, -0.5605)))
+    plant.drive(torques)            # or plant.brake()
+    plant.run()                     # one period of 2 ms
+    plant.angles, plant.rates, plant.torques, plant.pose, plant.plate_wrench
+
+Motors are direct drives: a torque is a torque, up to 20 N m. Brakes (an assumption; nothing is published of HEXA97's)
+hold a crank by friction of the same 20 N m: an elastic grip that slips beyond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.model.writers.numbers import to_rpy
+from ada_dynamics.simulation import Simulation
+from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, Material, Plane
+from ada_dynamics.simulation.contact_frames import ContactFrame, frames_of
+from ada_dynamics.simulation.servos import JointServos
+from ada_dynamics.spatial.rotation import from_quaternion
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
+from ada_hardware.hexa.statics import Masses, weight_torques
+
+Array = NDArray[np.float64]
+
+PERIOD = 2e-3  # [s], servo period of Tarao et al., sec. 4.3
+SUBSTEP = 5e-4  # [s]; half of it carries contacts of 1e6 N/m
+TORQUE_LIMIT = 20.0  # [N m], of each motor: an assumption
+PLATE, BASE = "platform", "base"
+FACE = -0.01  # [m] of the plate's lower face from its origin, along its z
+_GRIP = 3000.0  # [N m/rad] of a brake before it slips; the cranks swing in it at about 50 Hz
+_GRIP_LOSS = 6.0  # [N m s/rad]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A point fixed to the ground under the plate, which its lower face touches: the real model 1 of Tarao et al.
+
+    It pushes along the face's normal, k δ (1 + 3/2 e δ̇), and by friction across it.
+
+    Attributes:
+        tip: where it is, in the base [m].
+        stiffness: k, of the contact and what carries the probe [N/m]; many times that of the table.
+        dissipation: e [s/m]; 0 is elastic.
+        friction: coefficient.
+        slip_speed: under which friction is as good as viscous [m/s]; with less than the default, 50 N of friction
+            would be too stiff for the substep.
+    """
+
+    tip: tuple[float, float, float] = (0.0, 0.0, -0.5605)
+    stiffness: float = 3e5
+    dissipation: float = 0.0
+    friction: float = 0.0
+    slip_speed: float = 0.02
+
+    def contact(self) -> Contact:
+        """For a simulation of the catalogue's `hexa`: contact "probe", whose wrench is that on the probe at its tip."""
+        point = ContactPoint("tip", BASE, self.tip)
+        face = Plane(PLATE, xyz=(0.0, 0.0, FACE), normal=(0.0, 0.0, -1.0))
+        material = Material(self.stiffness, self.dissipation, self.friction, self.slip_speed)
+        return Contact(pairs=[ContactPair("probe", point, face)], material=material)
+
+
+class HexaPlant:
+    """The table without its computer; time goes on when it is told to.
+
+    Attributes:
+        kinematics: of it.
+        simulation: of its closed chain; it may be read, and its `contact` replaced only by making another plant.
+        period: of one `run` [s].
+        is_braked: whether the brakes hold the cranks.
+    """
+
+    def __init__(
+        self,
+        pose: Array = HOME,
+        contact: Contact | Probe | None = None,
+        *,
+        geometry: HexaGeometry | None = None,
+        plate_mass: float = 0.5,
+        substep: float = SUBSTEP,
+        torque_limit: float = TORQUE_LIMIT,
+        pushable: bool = False,
+    ) -> None:
+        """At rest, brakes on.
+
+        Args:
+            pose: of the plate in the base, 4x4.
+            contact: what it can touch: a probe, or any contacts of the model's links; none by default.
+            geometry: dimensions.
+            plate_mass: with all that is mounted on it [kg].
+            substep: of the integrator (Runge-Kutta, fourth order); a whole number of them makes a period [s].
+            torque_limit: of each motor, at most 20 N m.
+            pushable: whether `push` can be used.
+
+        Raises:
+            Unreachable: the pose is out of reach.
+            InputError: a value that cannot be.
+        """
+        self.kinematics = HexaKinematics(geometry)
+        self.kinematics.inverse(pose)  # names the leg that does not reach
+        self._per_period = round(PERIOD / substep) if substep > 0.0 else 0
+        if self._per_period < 1 or abs(self._per_period * substep - PERIOD) > 1e-9 * PERIOD:
+            raise InputError(f"HEXA: substep is {substep!r} s; a whole number of them must make {PERIOD:g} s.")
+        if not 0.0 < torque_limit <= TORQUE_LIMIT:
+            raise InputError(f"HEXA: torque_limit is {torque_limit!r}; a motor gives up to {TORQUE_LIMIT:g} N m.")
+        mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass, geometry=geometry)
+        model = mechanism.model
+        touched = contact.contact() if isinstance(contact, Probe) else contact
+        self.simulation = Simulation(
+            model,
+            q=mechanism.q,
+            integrator="rk4",
+            step=substep,
+            contact=touched,
+            servos=JointServos(joints=dict.fromkeys(JOINTS, (_GRIP, _GRIP_LOSS))),
+            pushable=pushable,
+        )
+        self._contact_frames = frames_of(touched)
+        self.period = PERIOD
+        self.torque_limit = torque_limit
+        self._at = np.array([model.q_index(name).start for name in JOINTS])
+        self._v_at = np.array([model.v_index(name).start for name in JOINTS])
+        self._plate_q, self._plate_v = model.q_index(PLATE), model.v_index(PLATE)
+        self._weight = weight_torques(self.kinematics.geometry, Masses.of(model))
+        self.is_braked = False
+        self.brake()
+
+    # --- what it is told ----------------------------------------------------------------------------------------
+    def brake(self) -> None:
+        """Close the brakes, or keep them closed; a crank that moves slows down in them."""
+        if not self.is_braked:
+            self.is_braked = True
+            self._grip, self._carried = self.angles, self.weight_torques
+            self._hold()
+
+    def drive(self, torques: ArrayLike) -> None:
+        """Open the brakes, and let the motors give torques, within their limit, until told otherwise [N m]."""
+        wanted = np.asarray(torques, dtype=np.float64)
+        self.is_braked = False
+        self.simulation.servos.drive(np.clip(wanted, -self.torque_limit, self.torque_limit))
+
+    def run(self, periods: int = 1) -> None:
+        """Let time go on."""
+        for _ in range(periods):
+            if self.is_braked:
+                self._slip()
+            self.simulation.step(self._per_period)
+
+    def stand_still(self) -> None:
+        """Take all motion away where it stands, brakes on: as far as a mechanism that jammed is simulated."""
+        sim = self.simulation
+        sim.reset(sim.q, np.zeros(sim.model.nv), sim.t)
+        self.is_braked = False
+        self.brake()
+
+    def push(self, wrench: ArrayLike, duration: float) -> None:
+        """From now on push the plate for a while: [f, n] at its origin in base axes [N, N m]."""
+        self.simulation.push(PLATE, wrench, duration, "world", replaces=True)
+
+    def _slip(self) -> None:
+        """A brake that is pulled by more than its friction follows, as an elastic grip that slips."""
+        stretch = TORQUE_LIMIT / _GRIP
+        apart = self.angles - self._grip
+        slipped = np.clip(apart, -stretch, stretch)
+        if not np.array_equal(slipped, apart):
+            self._grip = self._grip + (apart - slipped)
+            self._hold()
+
+    def _hold(self) -> None:
+        # with the weight on top, so that nothing sinks when the brakes close
+        self.simulation.servos.hold(self._grip, 0.0, self._carried)
+
+    # --- what can be measured -----------------------------------------------------------------------------------
+    @property
+    def time(self) -> float:
+        """Of the simulation [s]."""
+        return self.simulation.t
+
+    @property
+    def angles(self) -> Array:
+        """Of the cranks [rad]."""
+        found: Array = self.simulation.q[self._at]
+        return found
+
+    @property
+    def rates(self) -> Array:
+        """Of the cranks [rad/s]."""
+        found: Array = self.simulation.v[self._v_at]
+        return found
+
+    @property
+    def torques(self) -> Array:
+        """Of the motors, or what the brakes hold [N m]."""
+        found: Array = self.simulation.tau[self._v_at]
+        return found
+
+    @property
+    def pose(self) -> Array:
+        """Of the plate in the base, 4x4."""
+        x, y, z, *turn = self.simulation.q[self._plate_q].tolist()
+        found = np.eye(4)
+        found[:3, 3] = x, y, z
+        found[:3, :3] = from_quaternion(*turn)
+        return found
+
+    @property
+    def twist(self) -> Array:
+        """[v; ω] of the plate at its origin, base axes [m/s, rad/s]."""
+        own, R = self.simulation.v[self._plate_v], self.pose[:3, :3]
+        return np.concatenate([R @ own[:3], R @ own[3:]])
+
+    @property
+    def weight_torques(self) -> Array:
+        """That carry the weight of all parts in this pose [N m]."""
+        return self._weight(self.pose.reshape(16), self.angles)
+
+    def contact_wrenches(self) -> dict[str, Array]:
+        """By contact, the wrench [f, n] on its first side at its place, base axes; see `Simulation`."""
+        return self.simulation.contact_wrenches()
+
+    @property
+    def probe_wrench(self) -> Array:
+        """[f, n] that the plate gives the probe, at its tip, in base axes; zero without a `Probe` [N, N m]."""
+        return self.contact_wrenches().get("probe", np.zeros(6))
+
+    @property
+    def plate_wrench(self) -> Array:
+        """[f, n] that all contacts give the plate, at its origin, in base axes [N, N m]."""
+        total = np.zeros(6)
+        for name, wrench in self.contact_wrenches().items():
+            frame = self._contact_frames[name]
+            if PLATE in (frame.link, frame.other) and wrench.any():
+                sign, origin = 1.0 if frame.link == PLATE else -1.0, self.pose[:3, 3]
+                force = sign * wrench[:3]
+                total[:3] += force
+                total[3:] += sign * wrench[3:] + np.cross(self._place(frame) - origin, force)
+        return total
+
+    def _place(self, frame: ContactFrame) -> Array:
+        """Where a contact's wrench acts, in the base [m]."""
+        if frame.link in (BASE, "world"):
+            return np.array(frame.xyz)
+        sim = self.simulation
+        pose = sim.dynamics.pose(frame.link, sim.q)
+        return np.asarray(pose[:3, :3] @ np.array(frame.xyz) + pose[:3, 3])

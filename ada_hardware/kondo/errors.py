@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be wrong with the files of a Kondo robot."""
+
+from __future__ import annotations
+
+from ada_dynamics.errors import InputError
+from ada_hardware.errors import HardwareError
+
+
+class MotionError(InputError, HardwareError):
+    """A motion or an angle map is unusable; the message names file, line and column or key."""

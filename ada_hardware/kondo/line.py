@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A serial line on which the host asks and a board answers: tries, time-outs, late answers. Any protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from ada_hardware.driver import LinkCounts
+from ada_hardware.errors import NoAnswer
+from ada_hardware.transport.wires import ByteStream
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+_CHUNK = 512  # [bytes] read at once
+
+
+class AnswerParser(Protocol[R_co]):
+    """What finds the answer to one question in the bytes that come.
+
+    Attributes:
+        refused: bytes that were no part of an answer.
+    """
+
+    refused: int
+
+    def feed(self, data: bytes) -> Sequence[R_co]:
+        """The answers that these bytes complete."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of an answer that is not complete."""
+
+
+class Question(Generic[R]):
+    """What is asked, and how its answer is known.
+
+    Attributes:
+        frame: to be sent.
+        parser: makes a new parser of the answer.
+        wire_time: of both on the line [s].
+        name: for messages.
+    """
+
+    def __init__(self, frame: bytes, parser: Callable[[], AnswerParser[R]], wire_time: float, name: str) -> None:
+        self.frame, self.parser, self.wire_time, self.name = frame, parser, wire_time, name
+
+
+class QuestionLine:
+    """A line in use.
+
+    Attributes:
+        url: address of the line.
+        counts: what happened on it.
+    """
+
+    def __init__(
+        self,
+        wire: ByteStream,
+        *,
+        timeout: float,
+        retries: int,
+        pause: float,
+        clock: Callable[[], float] = time.monotonic,
+        counts: LinkCounts | None = None,
+    ) -> None:
+        """Use a line.
+
+        Args:
+            wire: the line.
+            timeout: from the end of a question to the end of its answer, without the time that bytes take [s].
+            retries: further tries after the first.
+            pause: before each of them, in which late answers are let go by [s].
+            clock: steady time [s].
+            counts: to be kept; None: new ones.
+        """
+        self.url = wire.url
+        self._wire, self._timeout, self._retries, self._pause, self._clock = wire, timeout, retries, pause, clock
+        self.counts = LinkCounts() if counts is None else counts
+        self._trouble = ""
+
+    def ask(self, question: Question[R], hint: str, retries: int | None = None) -> R:
+        """Send a question until it is answered.
+
+        Args:
+            question: to be asked.
+            hint: of the message where there is no answer: what to look at.
+            retries: other than the usual number.
+
+        Raises:
+            NoAnswer: no try was answered.
+            TransportError: the line is gone.
+        """
+        tries = 1 + (self._retries if retries is None else retries)
+        for attempt in range(tries):
+            if attempt:
+                self.counts.retries += 1
+                self._let_by(self._pause)
+            reply = self.try_once(question)
+            if reply is not None:
+                return reply
+        raise NoAnswer(
+            f"{self.url}: no answer to {question.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
+            f"({self._trouble}). {hint}"
+        )
+
+    def try_once(self, question: Question[R]) -> R | None:
+        """Send a question and wait for its answer; None where none came in time.
+
+        Raises:
+            TransportError: the line is gone.
+        """
+        parser = question.parser()
+        self._wire.discard_input()  # a late answer must not be taken for that of this question
+        self._wire.write(question.frame)
+        self.counts.sent += 1
+        deadline = self._clock() + self._timeout + question.wire_time
+        while True:
+            left = deadline - self._clock()
+            replies = parser.feed(self._wire.read(_CHUNK, max(left, 0.0)))
+            if replies:
+                self.counts.received += 1
+                return replies[0]
+            if left <= 0.0:
+                break
+        if strange := parser.refused + parser.waiting:
+            self.counts.refused += 1
+            self._trouble = f"{strange} bytes came that are no answer to it"
+        else:
+            self.counts.missed += 1
+            self._trouble = "silence"
+        self.counts.last_problem = f"{question.name}: {self._trouble}"
+        return None
+
+    def _let_by(self, duration: float) -> None:
+        """Wait, reading what comes and forgetting it."""
+        deadline = self._clock() + duration
+        while (left := deadline - self._clock()) > 0.0:
+            self._wire.read(_CHUNK, left)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions of the KHR-1 as its program Heart To Heart writes them (CSV).
+
+A motion's first line is a heading. Each other line is a key frame: its number, its name, its speed (0 fastest to 7
+slowest), and 24 angles [deg], one per channel, relative to the home position; 225 stands for a channel without a servo.
+A frame's duration is not written: a servo needs a time per degree that the speed sets, all servos arrive together, and
+so the largest change counts.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.model.readers.values import BadNumber, to_float
+from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, Array, PathLike, Servo
+from ada_hardware.kondo.errors import MotionError
+from ada_hardware.kondo.text_file import text_of
+
+UNUSED = 225  # of a channel without a servo
+# Seconds per degree by speed; measured by RoadNarrows, not the maker's figures.
+SECONDS_PER_DEGREE = (0.0028, 0.0030, 0.0032, 0.0034, 0.0036, 0.0038, 0.0086, 0.0178)
+
+_FIRST = 3  # columns before the channels: number, name, speed
+
+
+class KeyFrame(NamedTuple):
+    """One line of a motion.
+
+    Attributes:
+        speed: 0 (fastest) to 7 (slowest).
+        angles: of the servos, in the order of the angle map [deg].
+    """
+
+    speed: int
+    angles: Array
+
+
+def read_key_frames(path: PathLike, angle_map: AngleMap | PathLike) -> list[KeyFrame]:
+    """The key frames of a motion, as they stand in its file.
+
+    Args:
+        path: the CSV file, in UTF-8 or Shift-JIS.
+        angle_map: of the robot, or its file.
+
+    Raises:
+        MotionError: a file is unusable; the message names its line and column, and what is allowed.
+    """
+    servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
+    file = str(path)
+    rows = list(csv.reader(text_of(path).splitlines()))
+    return [_frame(file, i, row, servos) for i, row in enumerate(rows[1:], start=2) if any(map(str.strip, row))]
+
+
+def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, dict[str, Array]]:
+    """A motion over time.
+
+    Example::
+
+        times, angles = read_motion("walk.csv", "khr1_angle_map.yaml")
+        angles["left_knee"]                                          # [rad], one per time
+
+    Args:
+        path: the CSV file, in UTF-8 or Shift-JIS.
+        angle_map: of the robot, or its file.
+
+    Returns:
+        The times at which the frames are reached [s], the first one at zero, and the joints' angles then [rad]. A frame
+        that changes nothing takes no time and is left out.
+
+    Raises:
+        MotionError: a file is unusable; the message names its line and column, and what is allowed.
+    """
+    servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
+    file = str(path)
+    frames = read_key_frames(path, servos)
+    if len(frames) < 2:
+        raise MotionError(f"{file}: it has {len(frames)} key frames after its heading; a motion needs two or more.")
+    times, kept = [0.0], [frames[0].angles]
+    for frame in frames[1:]:
+        change = float(np.max(np.abs(frame.angles - kept[-1])))
+        if change > 0.0:
+            times.append(times[-1] + SECONDS_PER_DEGREE[frame.speed] * change)
+            kept.append(frame.angles)
+    if len(times) < 2:
+        raise MotionError(f"{file}: all its key frames are the same; nothing moves.")
+    by_channel = np.array(kept).T
+    turned = {s.joint: np.radians(s.sign * (by_channel[i] - s.zero)) for i, s in enumerate(servos.servos.values())}
+    return np.array(times), turned
+
+
+def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:
+    if len(row) < _FIRST + CHANNELS:
+        wanted = f"{_FIRST + CHANNELS}: number, name, speed and {CHANNELS} channels"
+        raise MotionError(f"{file}, line {line}: it has {len(row)} columns; a key frame has {wanted}.")
+    speed = _number(file, line, 3, row[2])
+    if speed not in range(len(SECONDS_PER_DEGREE)):
+        raise MotionError(f"{file}, line {line}, column 3: speed is {speed:g}; allowed are 0 (fastest) to 7 (slowest).")
+    angles = [_angle(file, line, servo, row[_FIRST + servo.channel - 1]) for servo in servos.servos.values()]
+    return KeyFrame(int(speed), np.array(angles))
+
+
+def _angle(file: str, line: int, servo: Servo, text: str) -> float:
+    column = _FIRST + servo.channel
+    relative = _number(file, line, column, text)
+    angle = servo.home + (0.0 if relative == UNUSED else relative)
+    if not servo.lowest <= angle <= servo.highest:
+        low, high = servo.lowest - servo.home, servo.highest - servo.home
+        raise MotionError(
+            f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}) is at {relative:g} deg "
+            f"from its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home."
+        )
+    return angle
+
+
+def _number(file: str, line: int, column: int, text: str) -> float:
+    try:
+        return to_float(text)
+    except BadNumber as reason:
+        raise MotionError(f"{file}, line {line}, column {column}: {reason}; it must be a number.") from None

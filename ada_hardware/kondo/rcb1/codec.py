@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes of the RCB-1 and back: commands and replies, and incremental parsers for both ends of the line. No I/O.
+
+    frame = encode_command(Command(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
+    parser = ReplyParser(Command(Code.GET_POSITIONS, 0))
+    parser.feed(bytes_as_they_come)                      # [Reply(...)] once it is complete
+
+What a checksum of seven bits cannot tell: damage that leaves the sum alone modulo 128, among it a flip of any byte's
+highest bit. Values outside of their fields' ranges are refused as well, which catches most of that; who acts upon a
+position has to see whether a servo can have got there (`rcb1.plausible`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_dynamics.errors import InputError
+from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, TRIM_ZERO, Code, CommandKind, Field
+
+NO_BOARD = -1
+
+
+class Command(NamedTuple):
+    """What a host sends.
+
+    Attributes:
+        code: what shall be done.
+        board: ID of the board; NO_BOARD for GET_ID, which names none.
+        values: its fields, in the order of the table of commands.
+    """
+
+    code: Code
+    board: int = NO_BOARD
+    values: tuple[int, ...] = ()
+
+    @property
+    def kind(self) -> CommandKind:
+        """Its row of the table."""
+        return COMMANDS[self.code]
+
+
+class Reply(NamedTuple):
+    """What a board answers.
+
+    Attributes:
+        code: of the command.
+        board: that answers.
+        values: the fields of a reply with data; empty for an acknowledgement.
+    """
+
+    code: Code
+    board: int
+    values: tuple[int, ...] = ()
+
+
+def checksum(data: bytes) -> int:
+    """Of all bytes before it."""
+    return sum(data) & 0x7F
+
+
+def encode_command(command: Command) -> bytes:
+    """Bytes of a command.
+
+    Raises:
+        InputError: it has too few or too many values, or one that its field does not allow.
+    """
+    kind = command.kind
+    body = [int(kind.code)]
+    if kind.keyed:
+        body.append(ID_KEY)
+    if kind.names_board:
+        _check(command.code, (BOARD,), (command.board,))
+        body.append(command.board)
+    elif command.board != NO_BOARD:
+        raise InputError(f"RCB-1 {kind.code.name}: it names no board; leave out board {command.board}.")
+    _check(command.code, kind.fields, command.values)
+    return _closed(bytes([*body, *command.values]))
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """Bytes of a reply; as `encode_command`."""
+    kind = COMMANDS[reply.code]
+    _check(reply.code, (BOARD,), (reply.board,))
+    if kind.reply is None:
+        _check(reply.code, (), reply.values)
+        return bytes((reply.board, ACK))
+    _check(reply.code, kind.reply, reply.values)
+    return _closed(bytes((reply.board, *reply.values)))
+
+
+def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | None:
+    """The command that a frame is; None where it is none.
+
+    Args:
+        frame: of the right length.
+        checks_values: whether a value that its field does not allow makes it none.
+    """
+    kind = COMMANDS.get(frame[0]) if frame else None
+    if kind is None or len(frame) != kind.length or not _is_closed(frame):
+        return None
+    if kind.keyed and frame[1] != ID_KEY:
+        return None
+    start = 1 + kind.keyed + kind.names_board
+    board, values = (frame[start - 1] if kind.names_board else NO_BOARD), tuple(frame[start:-1])
+    if checks_values and not (_are_allowed(kind.fields, values) and (board == NO_BOARD or BOARD.allows(board))):
+        return None
+    return Command(kind.code, board, values)
+
+
+def decode_reply(command: Command, frame: bytes) -> Reply | None:
+    """The reply to a command that a frame is; None where it is none."""
+    kind = command.kind
+    if len(frame) != kind.reply_length or not BOARD.allows(frame[0]):
+        return None
+    if kind.names_board and frame[0] != command.board:
+        return None
+    if kind.reply is None:
+        return Reply(kind.code, frame[0]) if frame[1] == ACK else None
+    values = tuple(frame[1:-1])
+    return Reply(kind.code, frame[0], values) if _is_closed(frame) and _are_allowed(kind.reply, values) else None
+
+
+def trims_to_bytes(trims: Sequence[int]) -> tuple[int, ...]:
+    """Trims [deg, -20 to 20] as they are sent."""
+    return tuple(int(trim) + TRIM_ZERO for trim in trims)
+
+
+def trims_of_bytes(values: Sequence[int]) -> tuple[int, ...]:
+    """Trims [deg] as they were sent."""
+    return tuple(value - TRIM_ZERO for value in values)
+
+
+class ReplyParser:
+    """The host's end: finds the reply to one command in what comes.
+
+    Attributes:
+        refused: bytes that were no part of a reply.
+    """
+
+    def __init__(self, command: Command) -> None:
+        self._command, self._length, self._buffer = command, command.kind.reply_length, b""
+        self.refused = 0
+
+    def feed(self, data: bytes) -> list[Reply]:
+        """The replies that these bytes complete."""
+        self._buffer += data
+        found = []
+        while len(self._buffer) >= self._length:
+            reply = decode_reply(self._command, self._buffer[: self._length])
+            if reply is None:
+                self._buffer = self._buffer[1:]
+                self.refused += 1
+            else:
+                self._buffer = self._buffer[self._length :]
+                found.append(reply)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a reply that is not complete."""
+        return len(self._buffer)
+
+
+class CommandParser:
+    """The board's end: finds commands, whatever board they are for.
+
+    Attributes:
+        refused: bytes that were no part of a command.
+    """
+
+    def __init__(self, *, checks_values: bool = True) -> None:
+        """Begin with an empty line; `checks_values` as in `decode_command`."""
+        self._buffer, self._checks_values = b"", checks_values
+        self.refused = 0
+
+    def feed(self, data: bytes) -> list[Command]:
+        """The commands that these bytes complete."""
+        self._buffer += data
+        found = []
+        while self._buffer:
+            kind = COMMANDS.get(self._buffer[0])
+            if kind is not None and len(self._buffer) < kind.length:
+                break
+            frame = b"" if kind is None else self._buffer[: kind.length]
+            command = decode_command(frame, checks_values=self._checks_values)
+            if command is None:
+                # within a command no byte is as great as a first byte, but for 0xFF: the next command is found soon
+                self._buffer = self._buffer[1:]
+                self.refused += 1
+            else:
+                self._buffer = self._buffer[len(frame) :]
+                found.append(command)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a command that is not complete."""
+        return len(self._buffer)
+
+    def forget(self) -> None:
+        """Drop a command that is not complete."""
+        self.refused += len(self._buffer)
+        self._buffer = b""
+
+
+def _closed(body: bytes) -> bytes:
+    return body + bytes((checksum(body),))
+
+
+def _is_closed(frame: bytes) -> bool:
+    return frame[-1] == checksum(frame[:-1])
+
+
+def _are_allowed(fields: Sequence[Field], values: Sequence[int]) -> bool:
+    return all(field.allows(value) for field, value in zip(fields, values, strict=True))
+
+
+def _check(code: Code, fields: Sequence[Field], values: Sequence[int]) -> None:
+    if len(fields) != len(values):
+        wanted = ", ".join(field.name for field in fields) or "none"
+        raise InputError(f"RCB-1 {code.name}: it has {len(values)} values; it takes {len(fields)}: {wanted}.")
+    for field, value in zip(fields, values, strict=True):
+        if not field.allows(value):
+            raise InputError(f"RCB-1 {code.name}: {field.name} is {value}; allowed are {field.allowed}.")

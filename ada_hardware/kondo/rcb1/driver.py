@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver of a KHR-1: positions to both its boards and back, once per cycle.
+
+The boards hold the last position by themselves, and know no time-out: silence of the host changes nothing. They tell
+positions in whole degrees; a reading that no servo can have reached is put aside (`kondo.plausible`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar
+
+import numpy as np
+
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Array, Demand, Feedback
+from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
+from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
+from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
+from ada_hardware.kondo.plausible import PlausibleReadings
+from ada_hardware.kondo.rcb1 import commands as c
+from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
+from ada_hardware.kondo.rcb1.codec import Command
+from ada_hardware.kondo.rcb1.motions import BoardMemory
+from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
+from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
+from ada_hardware.kondo.servo_settings import READ
+from ada_hardware.transport.wires import ByteStream, Serial
+
+_SLOWEST = c.SPEEDS - 1
+
+
+class _BoardState:
+    """What is known of one board."""
+
+    def __init__(self, board_id: int, servos: dict[int, tuple[int, Servo]]) -> None:
+        self.id = board_id
+        self.servos = servos  # by channel 0 to 11: place among the joints, servo
+        self.places = [place for place, _ in servos.values()]
+        self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK)
+        self.rest = [c.LOW] * c.BOARD_CHANNELS  # what channels without a servo in the map are told
+
+
+class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
+    """A KHR-1 on its serial line."""
+
+    NAME: ClassVar[str] = "khr1"
+    SUMMARY: ClassVar[str] = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
+    SETTINGS: ClassVar[type] = Rcb1Settings
+    BOARD: ClassVar[Board] = Board.RCB1
+    ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
+    SERVO_SPEED: ClassVar[float] = SERVO_SPEED
+    SHORTEST_PERIOD: ClassVar[float] = 0.025  # 40 Hz, the most that is planned with
+
+    def __init__(
+        self, settings: Rcb1Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read the angle map; see `ServoDriver`."""
+        super().__init__(settings, wire=wire, clock=clock)
+        self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+    @property
+    def limits(self) -> Sequence[JointLimit]:
+        """By the angle map, the servos' speed, and the one that is set."""
+        speed = self.SERVO_SPEED
+        if self.settings.speed != CHOSEN:
+            speed = min(speed, math.radians(1.0 / SECONDS_PER_DEGREE[self.settings.speed]))
+        return self.map.limits(speed)
+
+    @property
+    def board_ids(self) -> tuple[int, ...]:
+        """IDs of the boards that have servos, first the one with channels 1 to 12."""
+        return tuple(board.id for board in self._boards)
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+    def idle(self) -> Feedback:
+        """Ask where the servos are; nothing moves."""
+        return self._feedback(self._read_all())
+
+    def start(self) -> None:
+        """Command the pose that the servos are in.
+
+        Raises:
+            DeviceAlarm: a board sleeps, or a servo stands outside of its limits.
+            NoAnswer: a board does not answer.
+        """
+        for board in self._boards:
+            self._check_awake(board)
+            self._read_until_believed(board)
+        angles = self._held()
+        self._check_inside(angles)
+        self._send_all(angles, _SLOWEST)
+        self._is_started = True
+
+    def cycle(self, demand: Demand) -> Feedback:
+        """Command positions, and ask where the servos are.
+
+        Raises:
+            Refused: the command is none of positions.
+        """
+        angles = self._asked_for(demand)
+        speed = self._speed(angles)
+        self._target = angles
+        is_fresh = True
+        for board in self._boards:
+            values = (speed, *self._bytes(board, angles))
+            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
+            if self.settings.feedback == READ:
+                is_heard = is_heard and self._read(board)  # who is silent is not waited for twice
+            is_fresh = is_fresh and is_heard
+        return self._feedback(is_fresh)
+
+    def stop(self) -> None:
+        """Command the pose that the servos are in, or the last one commanded where that cannot be told."""
+        if not self._is_started or self._bus is None:
+            return
+        self._is_started = False
+        with suppress(HardwareError):
+            trusts = self.settings.feedback == READ and self._read_all()
+            angles = self._held() if trusts else self._target
+            if angles is not None:
+                self._send_all(angles, _SLOWEST)
+
+    def reset(self) -> None:
+        """See whether the boards answer; they know no alarms.
+
+        Raises:
+            NoAnswer: one does not.
+        """
+        for board in self._boards:
+            self.bus.ask(c.Code.GET_POSITIONS, board.id)
+
+    # --- beside cycles --------------------------------------------------------------------------------------------
+    def home_position(self) -> Array:
+        """Joint positions of the home that the boards store [rad]; those of the map for servos without one.
+
+        Raises:
+            NoAnswer: a board does not answer.
+        """
+        angles = np.array([servo.home for servo in self.map.servos.values()])
+        for board in self._boards:
+            stored = self.bus.ask(c.Code.GET_HOME, board.id).values
+            for channel, (place, servo) in board.servos.items():
+                if stored[channel] <= c.LARGEST_ANGLE:
+                    angles[place] = servo.clipped(stored[channel])
+        return self.map.positions(angles)
+
+    def go_home(self, speed: int = _SLOWEST) -> Array:
+        """Turn all servos to the stored home; returns it [rad]. There is no command of the board for that.
+
+        Under a `Robot` command `home_position()` instead, step by step: what it commands next would undo this.
+
+        Raises:
+            Refused: it is not started.
+            NoAnswer: a board does not answer.
+        """
+        if not self._is_started:
+            raise Refused("khr1: it is not started, and must not move; call start() first.")
+        home = self.home_position()
+        self._send_all(self.map.angles(home), speed)
+        return home
+
+    def memory(self) -> BoardMemory:
+        """Motions and scenarios in the boards; what they play, no other rule of safety watches.
+
+        Raises:
+            Refused: the driver is not open, or follows commands.
+        """
+        if self._is_started:
+            raise Refused("khr1: it follows commands, and the boards' own motions would fight them; stop() first.")
+        return BoardMemory(self.bus, self.board_ids)
+
+    def wake(self, *, confirm: bool = False) -> None:
+        """End the sleep of boards; servos may jump to where they were told to be before.
+
+        Raises:
+            Refused: without `confirm`.
+            NoAnswer: a board does not answer.
+        """
+        if not confirm:
+            raise Refused("khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True).")
+        for board in self._boards:
+            switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
+            self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,))
+
+    def set_id(self, board_id: int, *, alone: bool = False) -> None:
+        """Give the one board on the line an ID.
+
+        Raises:
+            Refused: without `alone`, which says that the other board is not connected: both would take the ID.
+            NoAnswer: no board answers.
+        """
+        if not alone:
+            raise Refused("khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True).")
+        self.bus.ask(c.Code.SET_ID, board_id)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _line_time(self) -> float:
+        codes = [c.Code.SET_POSITIONS] + [c.Code.GET_POSITIONS] * (self.settings.feedback == READ)
+        return len(self._boards) * sum(wire_time(code) + self.settings.latency for code in codes)
+
+    def _serial(self) -> Serial:
+        return Serial(BAUD, "N", dtr=False)  # as the level shifter of the cable wants it
+
+    def _emulator_settings(self) -> Mapping[str, object]:
+        s = self.settings
+        return {"angle_map": s.angle_map, "first_id": s.first_id, "second_id": s.second_id}
+
+    def _connect(self, wire: ByteStream) -> Rcb1Bus:
+        s = self.settings
+        return Rcb1Bus(
+            wire,
+            timeout=s.reply_timeout,
+            retries=s.retries,
+            pause=s.retry_pause,
+            clock=self._clock,
+            counts=self.counts,
+        )
+
+    def _let_go(self) -> None:
+        # only servos of the red version can
+        for board in self._boards:
+            values = [c.FREE if i in board.servos else board.rest[i] for i in range(c.BOARD_CHANNELS)]
+            self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *values))
+
+    @staticmethod
+    def _place(servo: Servo) -> str:
+        return f"channel {servo.channel}"
+
+    def _find(self) -> None:
+        for board in self._boards:
+            board.readings.forget()
+            self._find_board(board)
+            self._read_until_believed(board)
+
+    def _find_board(self, board: _BoardState) -> None:
+        """See that it answers, and what its channels without a servo are told."""
+        try:
+            home = self.bus.ask(c.Code.GET_HOME, board.id).values
+        except NoAnswer as silence:
+            raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
+        for channel in range(c.BOARD_CHANNELS):
+            if channel not in board.servos:
+                # a servo that the map leaves out keeps its home; where there is none, as Heart To Heart has it
+                board.rest[channel] = home[channel]
+
+    def _who_answers(self) -> str:
+        with suppress(NoAnswer):
+            found = self.bus.ask(c.Code.GET_ID, retries=1).board
+            if found not in self.board_ids:
+                return f" A board with ID {found} does answer: set first_id or second_id to it, or set its ID."
+            return f" The board with ID {found} does answer."
+        return ""
+
+    def _check_awake(self, board: _BoardState) -> None:
+        if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
+            raise DeviceAlarm(
+                f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
+                "wakes. Hold the robot, and call wake(confirm=True)."
+            )
+
+    def _read(self, board: _BoardState) -> bool:
+        """Ask a board where its servos are, once; whether the answer is believed."""
+        reply = self.bus.try_once(Command(c.Code.GET_POSITIONS, board.id))
+        if reply is None:
+            return False
+        values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
+        is_believed = bool(np.all(values <= c.LARGEST_ANGLE)) and board.readings.take(values, self._clock())
+        if not is_believed and board.readings.believed is not None:
+            self.counts.refused += 1
+            self.counts.last_problem = f"GET_POSITIONS, board {board.id}: servos cannot be there: {values.astype(int)}"
+        return is_believed
+
+    def _read_all(self) -> bool:
+        """Ask all boards; whether all answers are believed."""
+        return sum(self._read(board) for board in self._boards) == len(self._boards)
+
+    def _read_until_believed(self, board: _BoardState) -> None:
+        hint = "is a channel of the angle map without a servo, or is the line disturbed?"
+        self._until_believed(lambda: self._read(board), f"{self.bus.url}: board {board.id}", hint)
+
+    def _told(self) -> Array:
+        """Servo angles as the boards told them [deg]."""
+        angles = np.full(len(self.map.servos), np.nan)
+        for board in self._boards:
+            if board.readings.believed is not None:
+                angles[board.places] = board.readings.believed
+        return angles
+
+    def _feedback(self, is_fresh: bool) -> Feedback:
+        unknown = np.full(len(self.joints), np.nan)
+        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, self._is_started)
+
+    def _speed(self, angles: Array) -> int:
+        """The slowest one at which these servo angles are reached within a period."""
+        if self.settings.speed != CHOSEN:
+            return self.settings.speed
+        step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding
+        levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
+        return max(levels, default=0)
+
+    def _send_all(self, angles: Array, speed: int) -> None:
+        self._target = angles
+        for board in self._boards:
+            self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
+
+    def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
+        values = list(board.rest)
+        for channel, (place, servo) in board.servos.items():
+            low, high = math.ceil(servo.lowest), math.floor(servo.highest)
+            values[channel] = min(max(round(float(angles[place])), low), high)
+        return values
+
+
+def _boards(angle_map: AngleMap, ids: Sequence[int]) -> Iterator[_BoardState]:
+    """The boards that have servos."""
+    for number, board_id in enumerate(ids):
+        servos = {
+            (servo.channel - 1) % c.BOARD_CHANNELS: (place, servo)
+            for place, servo in enumerate(angle_map.servos.values())
+            if (servo.channel - 1) // c.BOARD_CHANNELS == number
+        }
+        if servos:
+            yield _BoardState(board_id, servos)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards RCB-4, of a KHR-3HV or KXR: up to 36 ICS servos on two buses, one serial line to the host."""

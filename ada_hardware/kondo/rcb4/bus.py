@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The serial line of an RCB-4: the host asks, the board answers; a refusal is an error of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ada_hardware.driver import LinkCounts
+from ada_hardware.errors import DeviceAlarm
+from ada_hardware.kondo.line import Question, QuestionLine
+from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
+from ada_hardware.kondo.rcb4.commands import NACK
+from ada_hardware.kondo.rcb4.messages import Command, code_of
+from ada_hardware.transport.wires import ByteStream
+
+COM_SPEEDS = (115_200, 625_000, 1_250_000)  # [baud]
+_BITS = 11  # of a byte on the line: start, eight, even parity, stop
+_LONGEST_TEXT = 68  # [bytes] of the answer to a question for the version
+
+
+class Rcb4Bus:
+    """A board on its line.
+
+    Attributes:
+        url: address of the line.
+        counts: what happened on it.
+    """
+
+    def __init__(
+        self,
+        wire: ByteStream,
+        *,
+        com_speed: int = COM_SPEEDS[0],
+        timeout: float = 0.05,
+        retries: int = 4,
+        pause: float = 0.010,
+        clock: Callable[[], float] = time.monotonic,
+        counts: LinkCounts | None = None,
+    ) -> None:
+        """Use a line; arguments as of `QuestionLine`.
+
+        Args:
+            wire: the line.
+            com_speed: of the line [baud].
+            timeout: of an answer [s].
+            retries: further tries after the first.
+            pause: before each of them [s].
+            clock: steady time [s].
+            counts: to be kept; None: new ones.
+        """
+        self._line = QuestionLine(wire, timeout=timeout, retries=retries, pause=pause, clock=clock, counts=counts)
+        self._com_speed = com_speed
+        self.url, self.counts = self._line.url, self._line.counts
+        self._hint = (
+            f"Is the robot switched on, the cable in, and the board's COM set to {com_speed} baud with even parity "
+            f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)?"
+        )
+
+    def ask(self, command: Command, *, retries: int | None = None) -> bytes:
+        """Send a command until it is answered; the data that was asked for.
+
+        Raises:
+            InputError: a value that the board does not know; nothing was sent.
+            NoAnswer: no try was answered.
+            DeviceAlarm: the board refuses the command.
+            TransportError: the line is gone.
+        """
+        reply = self._line.ask(self._question(command), self._hint, retries)
+        if not reply.is_ack:
+            raise DeviceAlarm(
+                f"khr3: {self.url}: the board refuses {code_of(command).name} (NACK, {NACK:#04x}); is it an RCB-4, and "
+                "does the angle map have the right ids and sios?"
+            )
+        return reply.data
+
+    def try_once(self, command: Command) -> Reply | None:
+        """Send a command and wait for its reply; None where none came in time.
+
+        Raises:
+            InputError: a value that the board does not know; nothing was sent.
+            TransportError: the line is gone.
+        """
+        return self._line.try_once(self._question(command))
+
+    def _question(self, command: Command) -> Question[Reply]:
+        name = f"{code_of(command).name} ({code_of(command):#04x})"
+        return Question(
+            encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
+        )
+
+
+def wire_time(command: Command, com_speed: int) -> float:
+    """Time that the bytes of a command and its reply take on the line [s]."""
+    data = data_length(command)
+    answer = _LONGEST_TEXT if data is None else 3 + (data or 1)
+    return (len(encode_command(command)) + answer) * _BITS / com_speed

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes of the RCB-4 and back, and incremental parsers for both ends of the line. No I/O.
+
+A frame is [its length, command, ..., checksum]; the checksum is the sum of all bytes before it AND 0xFF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_dynamics.errors import InputError
+from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
+from ada_hardware.kondo.rcb4.messages import (
+    AckCheck,
+    Call,
+    Command,
+    Jump,
+    MoveServo,
+    MoveServos,
+    MoveServosOwn,
+    ReadDevice,
+    ReadRam,
+    Return,
+    SetParameter,
+    Version,
+    WriteDevice,
+    WriteRam,
+    code_of,
+    fault_of,
+)
+
+_MASK_BYTES = 5
+# Frames of one length only.
+_LENGTHS = {
+    Code.JUMP: 7,
+    Code.CALL: 7,
+    Code.RETURN: 3,
+    Code.MOVE_SERVO: 7,
+    Code.VERSION: 3,
+    Code.ACK_CHECK: 4,
+}
+_READ_LENGTH, _WRITE_HEAD = 10, 6
+
+
+class Reply(NamedTuple):
+    """What the board answers.
+
+    Attributes:
+        code: of the command.
+        data: that was asked for; b"" where it only says yes or no.
+        is_ack: whether it says yes.
+    """
+
+    code: Code
+    data: bytes = b""
+    is_ack: bool = True
+
+
+def checksum(data: bytes) -> int:
+    """Of all bytes before it."""
+    return sum(data) & 0xFF
+
+
+# --- host to board ----------------------------------------------------------------------------------------------------
+def encode_command(command: Command) -> bytes:
+    """Bytes of a command.
+
+    Raises:
+        InputError: a value that the board does not know.
+    """
+    problem = fault_of(command)
+    if problem:
+        raise InputError(f"RCB-4 {code_of(command).name}: {problem}.")
+    body = bytes((code_of(command), *_payload(command)))
+    return closed(body)
+
+
+def closed(body: bytes) -> bytes:
+    """A frame with its length and checksum."""
+    frame = bytes((len(body) + 2,)) + body
+    return frame + bytes((checksum(frame),))
+
+
+def _payload(command: Command) -> bytes:
+    match command:
+        case ReadRam(address, size):
+            return bytes((Way.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
+        case WriteRam(address, data):
+            return bytes((Way.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
+        case ReadDevice(servo, offset, size):
+            return bytes((Way.DEVICE_TO_COM, 0, 0, 0, offset, servo, size))
+        case WriteDevice(servo, offset, data):
+            return bytes((Way.COM_TO_DEVICE, offset, servo, 0)) + data
+        case Jump(address, condition) | Call(address, condition):
+            return address.to_bytes(3, "little") + bytes((condition,))
+        case MoveServo(servo, frame, position):
+            return bytes((servo, frame)) + position.to_bytes(2, "little")
+        case MoveServos(frame, moves):
+            positions = b"".join(move.position.to_bytes(2, "little") for move in moves)
+            return _mask([move.servo for move in moves]) + bytes((frame,)) + positions
+        case MoveServosOwn(frames, moves):
+            parts = [
+                bytes((own,)) + move.position.to_bytes(2, "little") for own, move in zip(frames, moves, strict=True)
+            ]
+            return _mask([move.servo for move in moves]) + b"".join(parts)
+        case SetParameter(parameter, values):
+            return _mask([servo for servo, _ in values]) + bytes((parameter, *(value for _, value in values)))
+        case AckCheck():
+            return bytes((ACK,))
+        case Version() | Return():
+            return b""
+
+
+def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | None:
+    """The command that a frame is; None where it is none.
+
+    Args:
+        frame: of the length that its first byte says.
+        checks_values: whether a value that the board does not know makes it none.
+    """
+    if len(frame) < 3 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or not _is_beginning(frame):
+        return None
+    command = _taken_apart(Code(frame[1]), frame[2:-1])
+    if command is None or (checks_values and fault_of(command)):
+        return None
+    return command
+
+
+def _taken_apart(code: Code, body: bytes) -> Command | None:
+    if code is Code.MOVE:
+        return _taken_move(body)
+    if code in (Code.JUMP, Code.CALL):
+        kind = Jump if code is Code.JUMP else Call
+        return kind(int.from_bytes(body[:3], "little"), body[3])
+    if code is Code.MOVE_SERVO:
+        return MoveServo(body[0], body[1], int.from_bytes(body[2:4], "little"))
+    if code is Code.ACK_CHECK:
+        return AckCheck() if body[0] == ACK else None
+    if code is Code.VERSION:
+        return Version()
+    if code is Code.RETURN:
+        return Return()
+    return _taken_servos(code, body)
+
+
+def _taken_move(body: bytes) -> Command | None:
+    way = Way(body[0])
+    if way is Way.RAM_TO_COM:
+        return ReadRam(body[4] | body[5] << 8, body[6])
+    if way is Way.DEVICE_TO_COM:
+        return ReadDevice(body[5], body[4], body[6])
+    if way is Way.COM_TO_RAM:
+        return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
+    return WriteDevice(body[2], body[1], bytes(body[4:]))
+
+
+def _taken_servos(code: Code, body: bytes) -> Command | None:
+    if len(body) < _MASK_BYTES + 1:
+        return None
+    mask = int.from_bytes(body[:_MASK_BYTES], "little")
+    servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
+    rest = body[_MASK_BYTES:]
+    if code is Code.MOVE_SERVOS and len(rest) == 1 + 2 * len(servos):
+        positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
+        return MoveServos(rest[0], tuple(map(Move, servos, positions)))
+    if code is Code.MOVE_SERVOS_OWN and len(rest) == 3 * len(servos):
+        positions = [int.from_bytes(rest[3 * i + 1 : 3 * i + 3], "little") for i in range(len(servos))]
+        return MoveServosOwn(tuple(rest[::3]), tuple(map(Move, servos, positions)))
+    if code is Code.SET_PARAMETER and len(rest) == 1 + len(servos):
+        return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
+    return None
+
+
+# --- board to host ----------------------------------------------------------------------------------------------------
+def data_length(command: Command) -> int | None:
+    """How many bytes the answer to a command brings: 0: only yes or no; None: any number, a text."""
+    if isinstance(command, (ReadRam, ReadDevice)):
+        return command.size
+    return None if isinstance(command, Version) else 0
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """Bytes of a reply.
+
+    Raises:
+        InputError: more data than one byte can count.
+    """
+    if len(reply.data) > c.LONGEST_DATA:
+        raise InputError(f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit.")
+    return closed(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
+
+
+def decode_reply(command: Command, frame: bytes) -> Reply | None:
+    """The reply to a command that a frame is; None where it is none."""
+    if len(frame) < 4 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or frame[1] != code_of(command):
+        return None
+    code, data, wanted = Code(frame[1]), bytes(frame[2:-1]), data_length(command)
+    if len(data) == wanted:
+        return Reply(code, data)
+    if len(data) == 1 and data[0] in (ACK, NACK):
+        return Reply(code, b"", data[0] == ACK) if wanted == 0 or data[0] == NACK else None
+    return Reply(code, data) if wanted is None else None
+
+
+class ReplyParser:
+    """The host's end: finds the reply to one command in what comes.
+
+    Attributes:
+        refused: bytes that were no part of a reply.
+    """
+
+    def __init__(self, command: Command) -> None:
+        self._command, self._buffer = command, b""
+        self._lengths = {4} | ({data + 3} if (data := data_length(command)) else set())
+        self._any_length = data_length(command) is None
+        self.refused = 0
+
+    def feed(self, data: bytes) -> list[Reply]:
+        """The replies that these bytes complete."""
+        self._buffer += data
+        found = []
+        while len(self._buffer) >= 2:
+            length = self._buffer[0]
+            fits = self._buffer[1] == code_of(self._command) and (
+                length in self._lengths or (self._any_length and length >= 4)
+            )
+            if fits and len(self._buffer) < length:
+                break
+            reply = decode_reply(self._command, self._buffer[:length]) if fits else None
+            self._buffer = self._buffer[length if reply else 1 :]
+            if reply is None:
+                self.refused += 1
+            else:
+                found.append(reply)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a reply that is not complete."""
+        return len(self._buffer)
+
+
+class CommandParser:
+    """The board's end: finds commands.
+
+    Attributes:
+        refused: bytes that were no part of a command.
+    """
+
+    def __init__(self, *, checks_values: bool = True) -> None:
+        """Begin with an empty line; `checks_values` as in `decode_command`."""
+        self._buffer, self._checks_values = b"", checks_values
+        self.refused = 0
+
+    def feed(self, data: bytes) -> list[Command]:
+        """The commands that these bytes complete."""
+        self._buffer += data
+        found = []
+        while self._buffer:
+            length = self._buffer[0]
+            fits = _is_beginning(self._buffer[:length])
+            if fits and len(self._buffer) < max(length, 1):
+                break
+            command = decode_command(self._buffer[:length], checks_values=self._checks_values) if fits else None
+            self._buffer = self._buffer[1 if command is None else length :]
+            if command is None:
+                self.refused += 1
+            else:
+                found.append(command)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of a command that is not complete."""
+        return len(self._buffer)
+
+    def forget(self) -> None:
+        """Drop a command that is not complete."""
+        self.refused += len(self._buffer)
+        self._buffer = b""
+
+
+# --- what can be ------------------------------------------------------------------------------------------------------
+def _is_beginning(data: bytes) -> bool:
+    """Whether bytes can be the beginning of a command: so a line comes back into step before a wrong length is over."""
+    length = data[0] if data else 3
+    if length < 3:
+        return False
+    if len(data) < 2:
+        return True
+    code = data[1]
+    if code not in _KNOWN or length != _LENGTHS.get(Code(code), length):
+        return False
+    if code in _MASKED:
+        least = 2 + _MASK_BYTES + 2
+        return length >= least and (len(data) < 7 or length == _masked_length(Code(code), data[2:7]))
+    if code != Code.MOVE or len(data) < 3:
+        return True
+    if data[2] not in _WAYS:
+        return False
+    return length == _READ_LENGTH if data[2] in _READS else length > _WRITE_HEAD + 1
+
+
+def _masked_length(code: Code, mask: bytes) -> int:
+    count = int.from_bytes(mask, "little").bit_count()
+    extra = {Code.MOVE_SERVOS: 1 + 2 * count, Code.MOVE_SERVOS_OWN: 3 * count, Code.SET_PARAMETER: 1 + count}
+    return 2 + _MASK_BYTES + extra[code] + 1
+
+
+_KNOWN, _WAYS = frozenset(map(int, Code)), frozenset(map(int, Way))
+_MASKED = frozenset((Code.MOVE_SERVOS, Code.MOVE_SERVOS_OWN, Code.SET_PARAMETER))
+_READS = frozenset((Way.RAM_TO_COM, Way.DEVICE_TO_COM))
+
+
+def _mask(servos: Sequence[int]) -> bytes:
+    return sum(1 << servo for servo in servos).to_bytes(_MASK_BYTES, "little")

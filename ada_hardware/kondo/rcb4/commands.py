@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands of the RCB-4, and the places in its memory.
+
+Sources, which agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), iory/rcb4, nake90/librcb4. Not found in
+them, and marked so: the layout of MOVE_SERVOS_OWN.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+ACK, NACK = 0x06, 0x15
+ICS_DEVICES = 36  # servos are the numbers 0 to 34; 35 is the receiver of the remote control
+SERVOS = 35
+FREE, HOLD = 0x8000, 0x7FFF  # instead of a position
+LOWEST, CENTRE, HIGHEST = 3500, 7500, 11500
+COUNTS_PER_DEGREE = 4000 / 135
+
+CONFIG = 0x0000  # places in the RAM
+PROGRAM_COUNTER = 0x0002
+ADC = 0x0022  # 11 channels of two bytes; channel 0 is the supply
+DEVICES = 0x0090  # 20 bytes each
+RAM_SIZE = 0x0490
+DEVICE_SIZE = 20
+TRIM, MEASURED, TARGET, FRAME = 2, 4, 6, 8  # places in a device's 20 bytes
+MAIN_LOOP = 0x044B  # places in the ROM
+MOTIONS_AT = 0x0B80
+MOTION_SIZE = 2048
+MOTIONS = 120  # numbered from 1
+VOLTS_PER_COUNT = 5.0 / 1024 * 4.9  # a 10-bit converter of 5 V behind a divider
+LONGEST_DATA = 252  # of a reply: one byte tells its length
+
+
+class Code(IntEnum):
+    """Second byte of a frame."""
+
+    MOVE = 0x00
+    JUMP = 0x0B
+    CALL = 0x0C
+    RETURN = 0x0D
+    MOVE_SERVO = 0x0F
+    MOVE_SERVOS = 0x10
+    MOVE_SERVOS_OWN = 0x11
+    SET_PARAMETER = 0x12
+    VERSION = 0xFD
+    ACK_CHECK = 0xFE
+
+
+class Way(IntEnum):
+    """Third byte of MOVE: from where to where."""
+
+    COM_TO_RAM = 0x02
+    COM_TO_DEVICE = 0x12
+    RAM_TO_COM = 0x20
+    DEVICE_TO_COM = 0x21
+
+
+class Parameter(IntEnum):
+    """What SET_PARAMETER sets, 1 to 127 each."""
+
+    STRETCH = 1
+    SPEED = 2
+    CURRENT_LIMIT = 3
+    TEMPERATURE_LIMIT = 4
+
+
+class Config(IntFlag):
+    """Bits of the word at CONFIG."""
+
+    ICS = 0x0001  # servos are spoken to
+    RUN_PROGRAM = 0x0002  # the program in the ROM runs
+    SERVO_RESPONSE = 0x0004
+    VECTOR_JUMP = 0x0008
+    FRAME_TIME = 0x0030
+    COM_SPEED = 0x00C0
+    GREEN_LED = 0x8000
+
+
+class Move(NamedTuple):
+    """Where one servo shall go.
+
+    Attributes:
+        servo: its ICS number, id * 2 + sio - 1.
+        position: 3500 to 11500, HOLD or FREE.
+    """
+
+    servo: int
+    position: int
+
+
+def is_position(value: int) -> bool:
+    """Whether a servo can be told so."""
+    return LOWEST <= value <= HIGHEST or value in (FREE, HOLD)
+
+
+def counts_of_angle(angle: float) -> int:
+    """Position of a servo angle from the centre [deg]."""
+    return round(CENTRE + angle * COUNTS_PER_DEGREE)
+
+
+def angle_of_counts(position: float) -> float:
+    """Servo angle from the centre [deg] of a position."""
+    return (position - CENTRE) / COUNTS_PER_DEGREE
+
+
+def device_address(servo: int, offset: int = 0) -> int:
+    """Place of a servo's data in the RAM."""
+    return DEVICES + servo * DEVICE_SIZE + offset
+
+
+def motion_address(motion: int) -> int:
+    """Place of a motion in the ROM, by its number from 1 on."""
+    return MOTIONS_AT + (motion - 1) * MOTION_SIZE

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver of a KHR-3HV or KXR: positions to all servos in one command and back, once per cycle.
+
+Servos hold the last position by themselves; the board knows no time-out. While the host commands, the program in the
+board's ROM is stopped: it would command the servos, too. It stays stopped until it is wanted (`run_program`) or the
+robot is switched off and on.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import ClassVar
+
+import numpy as np
+
+from ada_hardware.driver import Alarm, Array, Demand, Feedback
+from ada_hardware.errors import DeviceAlarm, HardwareError, Refused
+from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
+from ada_hardware.kondo.plausible import PlausibleReadings
+from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4 import messages as m
+from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
+from ada_hardware.kondo.rcb4.servo_memory import ServoData, blocks
+from ada_hardware.kondo.rcb4.settings import Rcb4Settings
+from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
+from ada_hardware.kondo.servo_settings import READ
+from ada_hardware.transport.wires import ByteStream, Serial
+
+_GENTLE = 0.3  # [s] in which the first position is reached
+_LOW_READINGS = 2  # of the supply, one after the other: servos that start pull it down for a moment
+_LOW_BATTERY = 1  # code of the alarm; a number of our own, the board has none
+
+
+class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
+    """A robot with an RCB-4 on its serial line.
+
+    Attributes:
+        version: what the board's firmware calls itself; "" before `open`.
+    """
+
+    NAME: ClassVar[str] = "khr3"
+    SUMMARY: ClassVar[str] = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
+    SETTINGS: ClassVar[type] = Rcb4Settings
+    BOARD: ClassVar[Board] = Board.RCB4
+    ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
+    SERVO_SPEED: ClassVar[float] = SERVO_SPEED_ICS
+    SHORTEST_PERIOD: ClassVar[float] = 0.015  # servos get a new position from the board every frame
+
+    def __init__(
+        self, settings: Rcb4Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read the angle map; see `ServoDriver`."""
+        super().__init__(settings, wire=wire, clock=clock)
+        self.version = ""
+        self._blocks = blocks(list(self.map.servos))
+        self._places = {servo: place for place, servo in enumerate(self.map.servos)}
+        self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK)
+        self._is_free = False
+        self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+    def idle(self) -> Feedback:
+        """Ask where the servos are; nothing moves."""
+        return self._feedback(self._read())
+
+    def start(self) -> None:
+        """Stop the board's own program, set parameters, command the pose that the servos are in.
+
+        Raises:
+            DeviceAlarm: a servo stands outside of its limits, the supply is low, or the board refuses.
+            NoAnswer: the board does not answer.
+        """
+        self._check_battery()
+        self._read_until_believed()
+        angles = self._held()
+        self._check_inside(angles)
+        self._configure(run=False)
+        self._set_parameters()
+        self._target = angles
+        self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
+        self._is_started, self._is_free = True, False
+
+    def cycle(self, demand: Demand) -> Feedback:
+        """Command positions, and ask where the servos are.
+
+        Raises:
+            Refused: the command is none of positions.
+        """
+        self._target = self._asked_for(demand)
+        reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
+        is_heard = reply is not None and reply.is_ack
+        if reply is not None and not reply.is_ack:
+            self.counts.refused += 1
+            self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
+        if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
+            is_heard = self._read() and is_heard
+        return self._feedback(is_heard)
+
+    def stop(self) -> None:
+        """Tell all servos to hold where they are."""
+        if not self._is_started or self._bus is None:
+            return
+        self._is_started = False
+        with suppress(HardwareError):
+            if self._target is not None and self._has_arrived():
+                # what a servo under load gives way must not become its target: that would add up over restarts
+                self.bus.ask(self._moves(self._target, self._frames(self.period)))
+            else:
+                self._target = None
+                self.bus.ask(self._moves(c.HOLD, 1))
+
+    def reset(self) -> None:
+        """See whether the board answers and has a good supply.
+
+        Raises:
+            NoAnswer: it does not answer.
+            DeviceAlarm: the supply is low.
+        """
+        self.bus.ask(m.AckCheck())
+        self._check_battery()
+
+    # --- beside cycles --------------------------------------------------------------------------------------------
+    def home_position(self) -> Array:
+        """Joint positions of the angle map's home [rad]."""
+        return self.map.positions([servo.home for servo in self.map.servos.values()])
+
+    def play_motion(self, motion: int) -> None:
+        """Play a motion that HeartToHeart4 has put into the board. The robot moves, and no rule of safety watches.
+
+        The board's program is stopped, its counter set back, the motion called, and the program started.
+
+        Raises:
+            Refused: it follows commands, or there is no such number.
+            NoAnswer: the board does not answer.
+        """
+        if not 1 <= motion <= c.MOTIONS:
+            raise Refused(f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}.")
+        if self._is_started:
+            raise Refused("khr3: it follows commands, and the board's own motion would fight them; stop() first.")
+        self._configure(run=False, ics=False)
+        self.bus.ask(m.WriteRam(c.PROGRAM_COUNTER, c.MAIN_LOOP.to_bytes(3, "little") + bytes(7)))
+        self.bus.ask(m.Call(c.motion_address(motion)))
+        self._configure(run=True)
+
+    def playing(self) -> int:
+        """Number of the motion that the board plays; 0: none.
+
+        Raises:
+            NoAnswer: the board does not answer.
+        """
+        data = self.bus.ask(m.ReadRam(c.PROGRAM_COUNTER, 10))
+        counter, flags = int.from_bytes(data[:3], "little"), any(data[3:8])
+        return (counter - c.MOTIONS_AT) // c.MOTION_SIZE + 1 if flags and counter >= c.MOTIONS_AT else 0
+
+    def run_program(self, is_running: bool) -> None:
+        """Let the program in the board's ROM run, or stop it and a motion of it.
+
+        Raises:
+            Refused: it is to run while the host commands.
+            NoAnswer: the board does not answer.
+        """
+        if is_running and self._is_started:
+            raise Refused("khr3: it follows commands, and the board's program would fight them; stop() first.")
+        self._configure(run=is_running)
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _line_time(self) -> float:
+        s = self.settings
+        asked: list[m.Command] = [self._moves(c.HOLD, 1)]
+        if s.feedback == READ:
+            asked += [block.command for block in self._blocks]
+        return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
+
+    def _serial(self) -> Serial:
+        return Serial(self.settings.com_speed, "E")
+
+    def _emulator_settings(self) -> Mapping[str, object]:
+        return {"angle_map": self.settings.angle_map, "com_speed": self.settings.com_speed}
+
+    def _connect(self, wire: ByteStream) -> Rcb4Bus:
+        s = self.settings
+        return Rcb4Bus(
+            wire,
+            com_speed=s.com_speed,
+            timeout=s.reply_timeout,
+            retries=s.retries,
+            pause=s.retry_pause,
+            clock=self._clock,
+            counts=self.counts,
+        )
+
+    def _let_go(self) -> None:
+        self.bus.ask(self._moves(c.FREE, 1))
+
+    @staticmethod
+    def _place(servo: Servo) -> str:
+        return f"id {servo.channel // 2}, sio {servo.channel % 2 + 1}"
+
+    def _find(self) -> None:
+        self._readings.forget()
+        self._battery_time = -math.inf
+        self.bus.ask(m.AckCheck())
+        self.version = self.bus.ask(m.Version()).decode("ascii", errors="replace").strip("\0 ")
+        self._read_until_believed()
+
+    def _told(self) -> Array:
+        believed = self._readings.believed
+        return np.full(len(self.joints), np.nan) if believed is None else believed
+
+    def _configure(self, run: bool, ics: bool = True) -> None:
+        config = int.from_bytes(self.bus.ask(m.ReadRam(c.CONFIG, 2)), "little")
+        switched = c.Config.RUN_PROGRAM | c.Config.VECTOR_JUMP
+        config = config | switched if run else config & ~switched
+        config = config | c.Config.ICS if ics else config & ~c.Config.ICS
+        config &= ~c.Config.SERVO_RESPONSE  # messages that nobody asked for
+        self.bus.ask(m.WriteRam(c.CONFIG, (config & 0xFFFF).to_bytes(2, "little")))
+
+    def _set_parameters(self) -> None:
+        s, p = self.settings, c.Parameter
+        wanted = (
+            (p.STRETCH, s.stretch),
+            (p.SPEED, s.servo_speed),
+            (p.CURRENT_LIMIT, s.current_limit),
+            (p.TEMPERATURE_LIMIT, s.temperature_limit),
+        )
+        for parameter, value in wanted:
+            if value:
+                self.bus.ask(m.SetParameter(parameter, tuple((servo, value) for servo in sorted(self.map.servos))))
+
+    def _moves(self, angles: Array | int, frame: int) -> m.MoveServos:
+        """All servos to angles [deg], or to HOLD or FREE."""
+        moves = []
+        for number in sorted(self.map.servos):
+            servo = self.map.servos[number]
+            if isinstance(angles, int):
+                moves.append(c.Move(number, angles))
+            else:
+                low, high = (
+                    math.ceil(servo.lowest * c.COUNTS_PER_DEGREE),
+                    math.floor(servo.highest * c.COUNTS_PER_DEGREE),
+                )
+                counts = c.counts_of_angle(float(angles[self._places[number]])) - c.CENTRE
+                moves.append(c.Move(number, c.CENTRE + min(max(counts, low), high)))
+        return m.MoveServos(frame, tuple(moves))
+
+    def _frames(self, duration: float) -> int:
+        return min(max(round(duration / self.settings.frame_time), 1), 255)
+
+    def _read(self) -> bool:
+        """Ask where the servos are, once; whether the answers are believed."""
+        found: dict[int, ServoData] = {}
+        for block in self._blocks:
+            reply = self.bus.try_once(block.command)
+            if reply is None or not reply.is_ack:
+                return False
+            found.update(zip(block.servos, block.taken_apart(reply.data), strict=True))
+        data = [found[servo] for servo in self.map.servos]
+        self._is_free = any(one.target == c.FREE for one in data)
+        angles = np.array([c.angle_of_counts(one.measured - one.trim) for one in data])
+        is_believed = self._readings.take(angles, self._clock())
+        if not is_believed and self._readings.believed is not None:
+            self.counts.refused += 1
+            self.counts.last_problem = f"positions: servos cannot be there: {np.round(angles)}"
+        return is_believed
+
+    def _has_arrived(self) -> bool:
+        """Whether all servos tell that they are about where they were told to be."""
+        if self._target is None or self.settings.feedback != READ or not self._read():
+            return False
+        return bool(np.all(np.abs(self._held() - self._target) == 0.0))
+
+    def _read_until_believed(self) -> None:
+        hint = "is the line disturbed, or a servo of the angle map not there?"
+        self._until_believed(self._read, f"{self.bus.url}: the board", hint)
+
+    def _read_battery(self) -> None:
+        """The supply, now and then."""
+        if self._clock() - self._battery_time < self.settings.battery_interval:
+            return
+        reply = self.bus.try_once(m.ReadRam(c.ADC, 2))
+        if reply is not None and reply.is_ack:
+            self._battery = int.from_bytes(reply.data, "little") * c.VOLTS_PER_COUNT
+            self._battery_time = self._clock()
+            self._low_readings = self._low_readings + 1 if self._battery < self.settings.battery_low else 0
+
+    def _check_battery(self) -> None:
+        for _ in range(_LOW_READINGS):
+            self._battery_time = -math.inf
+            self._read_battery()
+        for alarm in self._alarms():
+            raise DeviceAlarm(f"khr3: {alarm.text}")
+
+    def _alarms(self) -> tuple[Alarm, ...]:
+        if self._low_readings < _LOW_READINGS:
+            return ()
+        low = self.settings.battery_low
+        text = f"the supply has {self._battery:.1f} V, less than {low:g} V (battery_low): charge the battery."
+        return (Alarm(_LOW_BATTERY, text),)
+
+    def _feedback(self, is_fresh: bool) -> Feedback:
+        if is_fresh:
+            self._read_battery()
+        unknown = np.full(len(self.joints), np.nan)
+        values = {} if math.isnan(self._battery) else {"battery [V]": self._battery}
+        is_driven = self._is_started and not self._is_free
+        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, self._alarms(), values)

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges what it is told.
+
+Assumptions, as the sources do not say: a frame lasts 15 ms; a command with a wrong checksum is not answered (setting
+`nacks`: it is refused); one that is not complete is forgotten after 10 ms without a byte; while the bus of the servos
+is off they hold, and take no commands; a servo's measured position is its target and its trim; at power-on servos hold
+the home position; a motion is a sequence of frames as they come over the line, ended by RETURN.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ada_dynamics import resources
+from ada_dynamics.settings import setting
+from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, AngleMap, Board, Servo
+from ada_hardware.kondo.rcb4 import codec
+from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4 import messages as m
+from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
+from ada_hardware.kondo.servo_motion import ServoMotion
+
+_GAP = 0.010  # [s]
+_QUICK = 0.5  # [s] below which a long way is a jump
+_VERSION = b"emulated RCB-4".ljust(64)
+_SPEED = SERVO_SPEED_ICS * 180.0 / math.pi * c.COUNTS_PER_DEGREE  # [counts/s]
+
+
+@dataclass(frozen=True)
+class Rcb4EmulatorSettings:
+    """How the emulated board is built, and what it takes for wrong."""
+
+    angle_map: str = setting("", "file of the angle map; empty: that of the KHR-3HV")
+    com_speed: int = setting(COM_SPEEDS[0], "of the line", unit="baud", choices=COM_SPEEDS)
+    reply_delay: float = setting(0.0005, "before it answers", unit="s", lower=0.0, upper=10.0)
+    boot_time: float = setting(0.0, "of silence after power-on", unit="s", lower=0.0, upper=60.0)
+    frame_time: float = setting(0.015, "of one frame of a motion", unit="s", lower=0.001, upper=0.1)
+    battery: float = setting(11.1, "of its supply", unit="V", lower=0.0, upper=24.0)
+    trim: int = setting(0, "of all servos, in counts", lower=-500, upper=500)
+    runs_program: bool = setting(True, "whether the program in its ROM runs at power-on")
+    nacks: bool = setting(False, "whether a command with a wrong checksum is refused; else it is not answered")
+    max_step: float = setting(
+        30.0, "that a position may be away, to be reached within 0.5 s; 0: any", unit="deg", lower=0.0
+    )
+    free_is_allowed: bool = setting(False, "whether servos may be told to let go")
+    seed: int = setting(0, "of what is random", lower=0)
+
+
+class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
+    """The board.
+
+    Attributes:
+        ram: its memory.
+        rom: motions by their number from 1 on: frames as they come over the line.
+        servos: by ICS number, in counts without their trims.
+        parameters: as they were set, by parameter and ICS number.
+    """
+
+    NAME: ClassVar[str] = "khr3"
+    SUMMARY: ClassVar[str] = "KHR-3HV: a board RCB-4 on a serial line"
+    SETTINGS: ClassVar[type] = Rcb4EmulatorSettings
+    WIRE: ClassVar[str] = "stream"
+    FAULTS: ClassVar[Mapping[str, str]] = {
+        "dead_servo": "ICS number + 1 of a servo that does not move any more",
+        "late": "answers come later by so much [s]",
+        "nack": "each so-manieth command is refused",
+        "wrong_speed": "1: the line runs at another speed, all that comes is rubbish",
+        "battery_low": "the supply has so much less [V]",
+        "reboot": "the board loses power, and is silent for so long [s]",
+    }
+
+    def __init__(self, settings: Rcb4EmulatorSettings) -> None:
+        """Switch it on.
+
+        Raises:
+            InputError: the angle map is unusable.
+        """
+        super().__init__(settings)
+        path = settings.angle_map or resources.find("config", "khr3_angle_map.yaml")
+        self.map = AngleMap.read(path, Board.RCB4)
+        self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
+        self.ram = bytearray(c.RAM_SIZE)
+        self.rom: dict[int, Sequence[bytes]] = {}
+        self.parameters: dict[tuple[int, int], int] = {}
+        for i in self.servos:
+            self._put(c.device_address(i), 1)  # a servo
+            self._put(c.device_address(i, 1), i)
+            self._put(c.device_address(i, c.TRIM), *settings.trim.to_bytes(2, "little", signed=True))
+        config = c.Config.ICS | c.Config.VECTOR_JUMP | (c.Config.RUN_PROGRAM if settings.runs_program else 0)
+        self._put(c.CONFIG, *int(config).to_bytes(2, "little"))
+        self._counter, self._step_end = c.MAIN_LOOP, 0.0
+        self._motion, self._step = 0, 0
+        self._parser = codec.CommandParser(checks_values=False)
+        self._random = random.Random(settings.seed)
+        self._faults = dict.fromkeys(self.FAULTS, 0.0)
+        self._now, self._heard, self._silent_until, self._count = 0.0, -1.0, -1.0, 0
+
+    # --- the line ---------------------------------------------------------------------------------------------------
+    def receive(self, data: bytes, now: float) -> list[Reply]:
+        """Obey commands, and answer."""
+        self.advance(now)
+        if now - self._heard > _GAP:
+            self._parser.forget()
+        self._heard = now
+        if now < self._silent_until:
+            return []
+        if self._faults["wrong_speed"]:
+            return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
+        refused, replies = self._parser.refused, []
+        for command in self._parser.feed(data):
+            self._count += 1
+            reply = codec.Reply(m.code_of(command), is_ack=False)
+            if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
+                reply = self._obey(command)
+            replies.append(self._sent(command, reply))
+        if self.settings.nacks and self._parser.refused > refused:
+            replies.append(Reply(codec.encode_reply(codec.Reply(c.Code.ACK_CHECK, is_ack=False))))
+        return replies
+
+    def advance(self, now: float) -> list[Reply]:
+        """Go on with a motion."""
+        self._now = now
+        if self._silent_until < 0.0:
+            self._silent_until = now + self.settings.boot_time
+        while self._motion and self._config & c.Config.RUN_PROGRAM and now >= self._step_end:
+            self._run_step()
+        return []
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault on or off."""
+        if name not in self.FAULTS:
+            raise KeyError(name)
+        before, self._faults[name] = self._faults[name], value
+        if name == "dead_servo":
+            for servo, is_dead in ((int(before) - 1, False), (int(value) - 1, True)):
+                if servo in self.servos:
+                    self.servos[servo].die(self._now, is_dead)
+        elif name == "reboot" and value:
+            for motor in self.servos.values():
+                motor.release(self._now)
+            self._motion, self._silent_until = 0, self._now + value
+
+    def state(self) -> dict[str, object]:
+        """Servo angles by joint, what plays."""
+        pairs = [(servo.joint, self.servos[i]) for i, servo in self.map.servos.items()]
+        return {
+            "angles": {joint: round(c.angle_of_counts(motor.at(self._now)), 4) for joint, motor in pairs},
+            "targets": {joint: round(c.angle_of_counts(motor.target), 4) for joint, motor in pairs},
+            "free": [joint for joint, motor in pairs if motor.is_free],
+            "motion": self._motion,
+            "config": self._config,
+            "parameters": {f"{c.Parameter(p).name} of {s}": value for (p, s), value in self.parameters.items()},
+        }
+
+    # --- what it does -----------------------------------------------------------------------------------------------
+    def _obey(self, command: m.Command) -> codec.Reply:
+        self._judge(command)
+        code = m.code_of(command)
+        if m.fault_of(command):
+            return codec.Reply(code, is_ack=False)
+        match command:
+            case m.ReadRam(address, size):
+                self._refresh()
+                return codec.Reply(code, bytes(self.ram[address : address + size]))
+            case m.ReadDevice(servo, offset, size):
+                self._refresh()
+                start = c.device_address(servo, offset)
+                return codec.Reply(code, bytes(self.ram[start : start + size]))
+            case m.WriteRam(address, data):
+                self._write(address, data)
+            case m.WriteDevice(servo, offset, data):
+                self._write(c.device_address(servo, offset), data)
+            case m.Call(address, _) | m.Jump(address, _):
+                self._go_to(address)
+            case m.Version():
+                return codec.Reply(code, _VERSION)
+            case m.SetParameter(parameter, values):
+                self.parameters.update({(parameter, servo): value for servo, value in values})
+            case m.MoveServo(servo, frame, position):
+                self._move(servo, position, frame)
+            case m.MoveServos(frame, moves):
+                for move in moves:
+                    self._move(move.servo, move.position, frame)
+            case m.MoveServosOwn(frames, moves):
+                for own, move in zip(frames, moves, strict=True):
+                    self._move(move.servo, move.position, own)
+        return codec.Reply(code)
+
+    def _move(self, number: int, position: int, frame: int) -> None:
+        motor = self.servos.get(number)
+        if motor is None or not self._config & c.Config.ICS:
+            return
+        self._put(c.device_address(number, c.FRAME), frame)
+        if position == c.FREE:
+            motor.release(self._now)
+        elif position == c.HOLD:
+            motor.go(motor.at(self._now), 0.0, self._now)
+        else:
+            way = abs(position - motor.at(self._now))
+            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._now)
+
+    def _go_to(self, address: int) -> None:
+        motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
+        self._counter, self._step, self._step_end = address, 0, self._now
+        self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
+
+    def _run_step(self) -> None:
+        """The next frame of the motion that runs."""
+        frames = self.rom.get(self._motion, ())
+        command = codec.decode_command(frames[self._step]) if self._step < len(frames) else m.Return()
+        self._step += 1
+        if isinstance(command, m.MoveServos):
+            begin, self._now = self._now, self._step_end
+            for move in command.moves:
+                self._move(move.servo, move.position, command.frame)
+            self._now = begin
+            self._step_end += command.frame * self.settings.frame_time
+        else:
+            self._motion, self._counter = 0, c.MAIN_LOOP
+
+    # --- its memory -------------------------------------------------------------------------------------------------
+    @property
+    def _config(self) -> int:
+        return int.from_bytes(self.ram[c.CONFIG : c.CONFIG + 2], "little")
+
+    def _write(self, address: int, data: bytes) -> None:
+        self.ram[address : address + len(data)] = data
+        if address <= c.PROGRAM_COUNTER < address + len(data):
+            start = c.PROGRAM_COUNTER - address
+            self._counter, self._motion = int.from_bytes(data[start : start + 3], "little"), 0
+        if address <= c.CONFIG < address + len(data):
+            self._step_end = max(self._step_end, self._now)  # what stood still goes on from now
+
+    def _refresh(self) -> None:
+        """Bring into the RAM what changes by itself."""
+        self._put(c.PROGRAM_COUNTER, *self._counter.to_bytes(3, "little"), 1 if self._motion else 0)
+        counts = round((self.settings.battery - self._faults["battery_low"]) / c.VOLTS_PER_COUNT)
+        self._put(c.ADC, *min(max(counts, 0), 1023).to_bytes(2, "little"))
+        for i, motor in self.servos.items():
+            trim_at = c.device_address(i, c.TRIM)
+            trim = int.from_bytes(self.ram[trim_at : trim_at + 2], "little", signed=True)
+            measured = min(max(round(motor.at(self._now)) + trim, 0), 0xFFFF)
+            target = c.FREE if motor.is_free else round(motor.target)
+            self._put(c.device_address(i, c.MEASURED), *measured.to_bytes(2, "little"), *target.to_bytes(2, "little"))
+
+    def _put(self, address: int, *values: int) -> None:
+        self.ram[address : address + len(values)] = bytes(values)
+
+    def _sent(self, command: m.Command, reply: codec.Reply) -> Reply:
+        delay = self.settings.reply_delay + self._faults["late"]
+        if not m.fault_of(command):
+            delay += wire_time(command, self.settings.com_speed)
+        return Reply(codec.encode_reply(reply), delay)
+
+    # --- the judge --------------------------------------------------------------------------------------------------
+    def _judge(self, command: m.Command) -> None:
+        problem = m.fault_of(command)
+        if problem:
+            self._accuse(f"{m.code_of(command).name}: {problem}")
+        match command:
+            case m.MoveServo(servo, frame, position):
+                self._judge_moves([c.Move(servo, position)], [frame])
+            case m.MoveServos(frame, moves):
+                self._judge_moves(moves, [frame] * len(moves))
+            case m.MoveServosOwn(frames, moves):
+                self._judge_moves(moves, frames)
+
+    def _judge_moves(self, moves: Sequence[c.Move], frames: Sequence[int]) -> None:
+        if self._motion and self._config & c.Config.RUN_PROGRAM:
+            self._accuse(f"servos are commanded while the board plays motion {self._motion}")
+        for move, frame in zip(moves, frames, strict=True):
+            servo = self.map.servos.get(move.servo)
+            if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):
+                self._judge_move(servo, move.position, frame * self.settings.frame_time)
+
+    def _judge_move(self, servo: Servo, position: int, duration: float) -> None:
+        if position == c.FREE:
+            if not self.settings.free_is_allowed:
+                self._accuse(f"{servo.joint}: let go, without having been asked for")
+            return
+        low, high = c.counts_of_angle(servo.lowest), c.counts_of_angle(servo.highest)
+        if not low <= position <= high:
+            self._accuse(f"{servo.joint}: {position} is outside of {low} to {high}")
+        step = abs(position - self.servos[servo.channel].at(self._now)) / c.COUNTS_PER_DEGREE
+        if self.settings.max_step and step > self.settings.max_step and duration < _QUICK:
+            self._accuse(
+                f"{servo.joint}: a step of {step:.0f} deg in {duration:.3f} s; at most {self.settings.max_step:g}"
+            )
+
+    def _accuse(self, text: str) -> None:
+        self.violations.append(Violation(self._now, text))

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host can ask of an RCB-4, as values, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4.commands import Code, Move
+
+
+class ReadRam(NamedTuple):
+    """Ask for bytes of the RAM."""
+
+    address: int
+    size: int
+
+
+class WriteRam(NamedTuple):
+    """Write bytes into the RAM."""
+
+    address: int
+    data: bytes
+
+
+class ReadDevice(NamedTuple):
+    """Ask for bytes of a servo's data."""
+
+    servo: int
+    offset: int
+    size: int
+
+
+class WriteDevice(NamedTuple):
+    """Write bytes of a servo's data."""
+
+    servo: int
+    offset: int
+    data: bytes
+
+
+class Jump(NamedTuple):
+    """Go on with the program somewhere else in the ROM."""
+
+    address: int
+    condition: int = 0
+
+
+class Call(NamedTuple):
+    """As Jump, and come back at a RETURN."""
+
+    address: int
+    condition: int = 0
+
+
+class Return(NamedTuple):
+    """End of what was called."""
+
+
+class MoveServo(NamedTuple):
+    """Send one servo to a position, in so many frames."""
+
+    servo: int
+    frame: int
+    position: int
+
+
+class MoveServos(NamedTuple):
+    """Send servos to positions, all in so many frames; by ICS number, ascending."""
+
+    frame: int
+    moves: tuple[Move, ...]
+
+
+class MoveServosOwn(NamedTuple):
+    """Send servos to positions, each in its own frames [layout assumed: frame, then position, per servo]."""
+
+    frames: tuple[int, ...]
+    moves: tuple[Move, ...]
+
+
+class SetParameter(NamedTuple):
+    """Set a parameter of servos; by ICS number, ascending."""
+
+    parameter: int
+    values: tuple[tuple[int, int], ...]
+
+
+class Version(NamedTuple):
+    """Ask for the firmware's name."""
+
+
+class AckCheck(NamedTuple):
+    """Ask whether somebody is there."""
+
+
+Command: TypeAlias = (
+    ReadRam
+    | WriteRam
+    | ReadDevice
+    | WriteDevice
+    | Jump
+    | Call
+    | Return
+    | MoveServo
+    | MoveServos
+    | MoveServosOwn
+    | SetParameter
+    | Version
+    | AckCheck
+)
+
+_CODES: dict[type, Code] = {
+    ReadRam: Code.MOVE,
+    WriteRam: Code.MOVE,
+    ReadDevice: Code.MOVE,
+    WriteDevice: Code.MOVE,
+    Jump: Code.JUMP,
+    Call: Code.CALL,
+    Return: Code.RETURN,
+    MoveServo: Code.MOVE_SERVO,
+    MoveServos: Code.MOVE_SERVOS,
+    MoveServosOwn: Code.MOVE_SERVOS_OWN,
+    SetParameter: Code.SET_PARAMETER,
+    Version: Code.VERSION,
+    AckCheck: Code.ACK_CHECK,
+}
+
+
+def code_of(command: Command) -> Code:
+    """Second byte of a command's frame."""
+    return _CODES[type(command)]
+
+
+def fault_of(command: Command) -> str:
+    """What is wrong with the values of a command; "" if nothing is."""
+    match command:
+        case ReadRam(address, size):
+            return _bad_place(address, size)
+        case WriteRam(address, data):
+            return _bad_place(address, len(data)) or _bad_size(len(data), 248)
+        case ReadDevice(servo, offset, size):
+            return _bad_servo(servo, c.ICS_DEVICES) or _bad_device(offset, size)
+        case WriteDevice(servo, offset, data):
+            return _bad_servo(servo, c.ICS_DEVICES) or _bad_device(offset, len(data))
+        case Jump(address, condition) | Call(address, condition):
+            if not 0 <= address < 1 << 18:
+                return f"address {address:#x}; the ROM has 0 to 0x3ffff"
+            return "" if 0 <= condition <= 15 else f"condition {condition}; allowed are 0 to 15"
+        case MoveServo(servo, frame, position):
+            return _bad_servo(servo) or _bad_frame(frame) or _bad_position(servo, position)
+        case MoveServos(frame, moves):
+            return _bad_frame(frame) or _bad_moves(moves)
+        case MoveServosOwn(frames, moves):
+            if len(frames) != len(moves):
+                return f"{len(frames)} frames for {len(moves)} servos"
+            return next((text for own in frames if (text := _bad_frame(own))), "") or _bad_moves(moves)
+        case SetParameter(parameter, values):
+            if parameter not in set(c.Parameter):
+                return f"parameter {parameter}; there are {', '.join(f'{p.value} ({p.name})' for p in c.Parameter)}"
+            wrong = next((f"value {v} of servo {s}; allowed are 1 to 127" for s, v in values if not 1 <= v <= 127), "")
+            return wrong or _bad_order([servo for servo, _ in values])
+        case _:
+            return ""
+
+
+def _bad_place(address: int, size: int) -> str:
+    if not 0 <= address < c.RAM_SIZE or address + size > c.RAM_SIZE:
+        return f"{size} bytes at {address:#06x}; the RAM ends before {c.RAM_SIZE:#06x}"
+    return _bad_size(size, c.LONGEST_DATA)
+
+
+def _bad_size(size: int, most: int) -> str:
+    return "" if 1 <= size <= most else f"{size} bytes; allowed are 1 to {most}"
+
+
+def _bad_device(offset: int, size: int) -> str:
+    if offset >= 0 < size and offset + size <= c.DEVICE_SIZE:
+        return ""
+    return f"{size} bytes at offset {offset}; a device has {c.DEVICE_SIZE}"
+
+
+def _bad_servo(servo: int, count: int = c.SERVOS) -> str:
+    return "" if 0 <= servo < count else f"ICS number {servo}; there are 0 to {count - 1}"
+
+
+def _bad_frame(frame: int) -> str:
+    return "" if 1 <= frame <= 255 else f"{frame} frames; allowed are 1 to 255"
+
+
+def _bad_position(servo: int, position: int) -> str:
+    if c.is_position(position):
+        return ""
+    return f"position {position} of servo {servo}; allowed are {c.LOWEST} to {c.HIGHEST}, 0x7fff (hold), 0x8000 (free)"
+
+
+def _bad_moves(moves: Sequence[Move]) -> str:
+    wrong = next((text for move in moves if (text := _bad_position(move.servo, move.position))), "")
+    return wrong or _bad_order([move.servo for move in moves])
+
+
+def _bad_order(servos: Sequence[int]) -> str:
+    if not servos:
+        return "no servos"
+    if any(_bad_servo(servo) for servo in servos):
+        return _bad_servo(max(servos, key=lambda s: (s >= c.SERVOS, -s)))
+    return "" if all(a < b for a, b in pairwise(servos)) else f"servos {servos} do not ascend"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servos' data in the RAM of an RCB-4: which reads bring all of it, and what stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ada_hardware.kondo.rcb4 import commands as c
+from ada_hardware.kondo.rcb4.messages import ReadRam
+
+_FROM, _UP_TO = c.TRIM, c.TARGET + 2  # of a servo's bytes
+
+
+class ServoData(NamedTuple):
+    """What the board knows of a servo.
+
+    Attributes:
+        trim: that is added to every target, in counts.
+        measured: position that the servo tells; its trim is in it.
+        target: position that it was told, without the trim; FREE: it is free.
+    """
+
+    trim: int
+    measured: int
+    target: int
+
+
+class Block(NamedTuple):
+    """One read.
+
+    Attributes:
+        command: to be sent.
+        servos: whose data it brings, by ICS number.
+    """
+
+    command: ReadRam
+    servos: tuple[int, ...]
+
+    def taken_apart(self, data: bytes) -> list[ServoData]:
+        """The servos' data in what came."""
+        found = []
+        for servo in self.servos:
+            at = c.device_address(servo, _FROM) - self.command.address
+            words = [data[at + i : at + i + 2] for i in (0, 2, 4)]
+            found.append(
+                ServoData(
+                    int.from_bytes(words[0], "little", signed=True),
+                    int.from_bytes(words[1], "little"),
+                    int.from_bytes(words[2], "little"),
+                )
+            )
+        return found
+
+
+def blocks(servos: Sequence[int]) -> list[Block]:
+    """The fewest reads that bring the data of servos, by ICS number."""
+    found: list[list[int]] = []
+    for servo in sorted(servos):
+        if found and _size(found[-1][0], servo) <= c.LONGEST_DATA:
+            found[-1].append(servo)
+        else:
+            found.append([servo])
+    return [Block(ReadRam(c.device_address(g[0], _FROM), _size(g[0], g[-1])), tuple(g)) for g in found]
+
+
+def _size(first: int, last: int) -> int:
+    return (last - first) * c.DEVICE_SIZE + _UP_TO - _FROM

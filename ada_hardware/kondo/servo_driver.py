@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What drivers of all boards have in common: positions to servos that hold, and back, over one serial line."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from ada_dynamics import resources
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Array, Demand, Mode, RobotDriver
+from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
+from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
+from ada_hardware.kondo.servo_settings import READ, ServoSettings
+from ada_hardware.opening import open_device_stream
+from ada_hardware.transport.wires import ByteStream, Serial
+
+S = TypeVar("S", bound=ServoSettings)
+B = TypeVar("B")
+
+SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
+_MARGIN = 1.25  # of the period over what the line needs
+_OUTSIDE = 3.0  # [deg] that a servo may stand over its limits when it starts, and is brought back
+_READINGS = 6  # at most, until two agree
+
+
+class ServoDriver(RobotDriver[S], Generic[S, B]):
+    """A robot with hobby servos behind boards that are asked on a line, a bus of type B.
+
+    Attributes:
+        map: its servos.
+    """
+
+    BOARD: ClassVar[Board]
+    ANGLE_MAP: ClassVar[str]  # in config/
+    SERVO_SPEED: ClassVar[float]  # [rad/s]
+    SHORTEST_PERIOD: ClassVar[float]  # [s]
+
+    def __init__(
+        self, settings: S, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read the angle map.
+
+        Args:
+            settings: of the robot.
+            wire: to be used; None: the one at the settings' url.
+            clock: steady time [s].
+
+        Raises:
+            MotionError: the angle map is unusable; the message names line and key.
+            InputError: there is no such robot.
+        """
+        super().__init__(settings)
+        path = settings.angle_map or resources.find("config", self.ANGLE_MAP)
+        self.map = AngleMap.read(path, self.BOARD, joints_of_robot(settings.robot))
+        self._wire, self._clock, self._given = wire, clock, wire
+        self._bus: B | None = None
+        self._target: Array | None = None  # servo angles that were commanded last [deg]
+        self._is_started = False
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+    @property
+    def joints(self) -> Sequence[str]:
+        """Joints, in the order of the angle map."""
+        return self.map.joints
+
+    @property
+    def limits(self) -> Sequence[JointLimit]:
+        """By the angle map and the servos' speed."""
+        return self.map.limits(self.SERVO_SPEED)
+
+    @property
+    def modes(self) -> frozenset[Mode]:
+        """Positions only."""
+        return frozenset({Mode.POSITION})
+
+    @property
+    def period(self) -> float:
+        """As set, or as the line needs it, in whole 5 ms [s]."""
+        if self.settings.period:
+            return self.settings.period
+        return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
+
+    @property
+    def bus(self) -> B:
+        """The line, for what is no cycle.
+
+        Raises:
+            Refused: the driver is not open.
+        """
+        if self._bus is None:
+            raise Refused(f"{self.NAME}: the driver is not open; call open() first.")
+        return self._bus
+
+    # --- what a board adds ----------------------------------------------------------------------------------------
+    @abstractmethod
+    def _line_time(self) -> float:
+        """What questions and answers of a cycle take on the line [s]."""
+
+    @abstractmethod
+    def _serial(self) -> Serial:
+        """How the line is set."""
+
+    @abstractmethod
+    def _emulator_settings(self) -> Mapping[str, object]:
+        """Settings that an emulator in this program must share."""
+
+    @abstractmethod
+    def _connect(self, wire: ByteStream) -> B:
+        """The bus on an open line."""
+
+    @abstractmethod
+    def _find(self) -> None:
+        """See who answers on the open line, and where the servos are.
+
+        Raises:
+            NoAnswer: not all boards do.
+        """
+
+    @abstractmethod
+    def _told(self) -> Array:
+        """Servo angles as boards told them last; NaN where they did not [deg]."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Free all servos.
+
+        Raises:
+            NoAnswer: a board does not answer.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def _place(servo: Servo) -> str:
+        """Where a servo is plugged in, for people."""
+
+    # --- what it does ---------------------------------------------------------------------------------------------
+    def open(self) -> None:
+        """Open the line, and find the boards."""
+        if self._bus is not None:
+            self.close()
+        self._wire = self._given or open_device_stream(
+            self.NAME, self.settings.url, self._serial(), emulator_settings=dict(self._emulator_settings())
+        )
+        self._bus = self._connect(self._wire)
+        try:
+            self._find()
+        except HardwareError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Free the line; the servos hold on."""
+        self._is_started = False
+        self._bus = None
+        wire, self._wire = self._wire, self._given
+        if wire is not None:
+            with suppress(TransportError):
+                wire.close()
+
+    def release(self, *, confirm: bool = False) -> None:
+        """Let all servos go: the robot falls down unless it is held.
+
+        Raises:
+            Refused: without `confirm`, or while it is started.
+            NoAnswer: a board does not answer.
+        """
+        if not confirm:
+            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call release(confirm=True).")
+        if self._is_started:
+            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+        self._let_go()
+
+    # --- for the drivers ------------------------------------------------------------------------------------------
+    def _asked_for(self, demand: Demand) -> Array:
+        """Servo angles that a command wants [deg].
+
+        Raises:
+            Refused: the command is none of positions.
+        """
+        if demand.mode is not Mode.POSITION:
+            raise Refused(f"{self.NAME}: it takes positions only, not {demand.mode.value}.")
+        return self.map.angles(demand.values)
+
+    def _check_inside(self, angles: Array) -> None:
+        """See that servos stand where they may.
+
+        Raises:
+            DeviceAlarm: one does not.
+        """
+        for servo, angle in zip(self.map.servos.values(), angles, strict=True):
+            if not servo.lowest - _OUTSIDE <= angle <= servo.highest + _OUTSIDE:
+                raise DeviceAlarm(
+                    f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
+                    f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "
+                    "angle map."
+                )
+
+    def _until_believed(self, read: Callable[[], bool], whose: str, hint: str) -> None:
+        """Read until two readings agree.
+
+        Raises:
+            NoAnswer: they do not, or none comes.
+        """
+        for _ in range(_READINGS + self.settings.retries):
+            if read():
+                return
+        raise NoAnswer(
+            f"{self.NAME}: {whose} does not tell twice in a row where the servos are "
+            f"({self.counts.last_problem or 'readings differ'}); {hint}"
+        )
+
+    def _held(self) -> Array:
+        """Servo angles to hold [deg]: where servos are, or where they were told to be if they are nearly there.
+
+        A servo under load stands a little off its target. Were that told to it as its next one, it would give way a
+        little more each time.
+        """
+        told = self._told()
+        return told if self._target is None else np.where(np.abs(told - self._target) <= SLACK, self._target, told)
+
+    def _positions(self) -> Array:
+        """Joint positions for whoever asks where they are [rad]."""
+        is_read = self.settings.feedback == READ or self._target is None
+        return self.map.positions(self._told() if is_read or self._target is None else self._target)

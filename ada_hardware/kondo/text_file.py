@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of files that were written on a Japanese Windows, or anywhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.model.readers.source import read_file
+from ada_hardware.kondo.errors import MotionError
+
+_ENCODINGS = ("utf-8-sig", "cp932")
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """A file's text, in UTF-8 or Shift-JIS.
+
+    Raises:
+        MotionError: it cannot be read, or is text in neither encoding.
+    """
+    try:
+        data = read_file(Path(path))
+    except ModelError as problem:
+        raise MotionError(str(problem)) from None
+    for encoding in _ENCODINGS:
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise MotionError(f"{path}: it is text neither in UTF-8 nor in Shift-JIS (cp932).")

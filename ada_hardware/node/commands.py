@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From messages on joint_commands to what a robot of one mode at a time is told; no ROS.
+
+A message means what it means to dynamics_node: a position (what stands beside it only helps to get there) before a
+velocity before an effort. A device follows all its joints in one mode, so the first of these that it knows is taken:
+
+- position: joints that are not named stay where they were told to be, or are;
+- velocity: those that are not named stand still;
+- effort: all joints must be named, for one without an effort would fall.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.commanding.guard import Command, CommandGuard
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Array, Demand, Mode
+
+NOT_ACTIVE = "not active"
+_PARTS = ((Mode.POSITION, "position"), (Mode.VELOCITY, "velocity"), (Mode.EFFORT, "effort"))
+
+
+class Rules(NamedTuple):
+    """What messages are held to before a robot's own safety sees them.
+
+    Attributes:
+        max_age: of a stamped command [s]; 0: any.
+        max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
+    """
+
+    max_age: float
+    max_jump: float
+
+
+class JointCommands:
+    """Commands for the joints of one robot.
+
+    Attributes:
+        guard: names, lengths, numbers, ages, limits and jumps.
+        refused: messages that came to nothing here, by reason; those that the guard refuses, too.
+        last_refusal: words on the newest command that was refused, here or by the robot's own safety, but for those
+            that came while the robot was not to move.
+        age: of the newest message by its stamp, when it was read [s]; None without a stamp.
+    """
+
+    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode], rules: Rules) -> None:
+        """Prepare.
+
+        Args:
+            limits: of all joints, in the order of the robot.
+            modes: that the robot knows.
+            rules: see there.
+        """
+        self._joints = [limit.name for limit in limits]
+        self._index = {name: i for i, name in enumerate(self._joints)}
+        self._modes = modes
+        self.guard = CommandGuard(
+            limits, max_age=rules.max_age, max_jump=rules.max_jump, age_parameter="max_command_age"
+        )
+        self.refused: Counter[str] = Counter()
+        self.last_refusal = ""
+        self.age: float | None = None
+        self._told: Array | None = None  # positions of the last demand, if it was one
+
+    @property
+    def count(self) -> int:
+        """Messages that were refused while the robot was to move."""
+        return sum(self.refused.values()) - self.refused[NOT_ACTIVE]
+
+    def change(self, rules: Rules) -> None:
+        """Take over rules that changed."""
+        self.guard.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
+
+    def forget(self) -> None:
+        """Take what was told before for over: the robot began anew."""
+        self._told = None
+
+    def ignored(self) -> None:
+        """Count a message that came while the robot was not to move."""
+        self.refused[NOT_ACTIVE] += 1
+
+    def refuse(self, reason: str, text: str) -> None:
+        """Count a message that somebody else refuses."""
+        self.refused[reason] += 1
+        self.last_refusal = text
+
+    def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
+        """What a message says to all joints.
+
+        Args:
+            command: the message.
+            now: on the clock of its stamp [s].
+            measured: positions; NaN where they are not known.
+
+        Returns:
+            None where it is refused, and counted.
+        """
+        if command.stamp is not None:
+            self.age = now - command.stamp
+        present = dict(zip(self._joints, measured.tolist(), strict=True))
+        refusal = self.guard.check(command, now, present)
+        if refusal is not None:
+            self.refuse(refusal.reason.value, refusal.text)
+            return None
+        mode, values = self._first_known(command)
+        if mode is None:
+            return None
+        rows = [self._index[name] for name in command.names]
+        complete = _COMPLETE[mode](self, command, measured)
+        if complete is None:
+            return None
+        complete[rows] = values
+        self._told = complete.copy() if mode is Mode.POSITION else None
+        return Demand(mode, complete)
+
+    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float]]:
+        given = [(mode, getattr(command, part)) for mode, part in _PARTS if len(getattr(command, part))]
+        for mode, values in given:
+            if mode in self._modes:
+                return mode, values
+        words = " and ".join(mode.value for mode, _ in given)
+        known = " or ".join(mode.value for mode, _ in _PARTS if mode in self._modes)
+        self.refuse("mode", f"the command gives {words} only; this device takes {known}.")
+        return None, ()
+
+    # --- what joints do that a message does not name ----------------------------------------------------------------
+    def _positions(self, command: Command, measured: Array) -> Array | None:
+        """Where they were told to be, or are."""
+        if self._told is not None:
+            return self._told.copy()
+        rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
+        if rest:
+            names = ", ".join(self._joints[i] for i in rest)
+            self.refuse("unknown position", f"where {names} are is not known: name all joints in the first command.")
+            return None
+        return measured.copy()
+
+    def _velocities(self, _command: Command, measured: Array) -> Array | None:
+        return np.zeros(len(measured))
+
+    def _efforts(self, command: Command, measured: Array) -> Array | None:
+        missing = [name for name in self._joints if name not in command.names]
+        if missing:
+            self.refuse(
+                "joints without an effort",
+                f"efforts must name all joints, for one without would fall; {', '.join(missing)} are missing.",
+            )
+            return None
+        return np.zeros(len(measured))
+
+
+_COMPLETE: dict[Mode, Callable[[JointCommands, Command, Array], Array | None]] = {
+    Mode.POSITION: JointCommands._positions,
+    Mode.VELOCITY: JointCommands._velocities,
+    Mode.EFFORT: JointCommands._efforts,
+}

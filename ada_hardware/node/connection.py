@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topics and reports of all devices while the hardware node is connected to them; imports rclpy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from rclpy.node import Node
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.load import load
+from ada_dynamics.nodes.kit import environment
+from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Status
+from ada_dynamics.timing.deadlines import DeadlineLoop
+from ada_hardware.driver import Feedback
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.force_torque.tool_motion import SensorMotion
+from ada_hardware.node.commands import NOT_ACTIVE, Rules
+from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.device_status import RobotReport, robot_state, sensor_report, sensor_state
+from ada_hardware.node.devices import Devices
+from ada_hardware.node.frames import Frames
+from ada_hardware.node.hardware_settings import HardwareSettings
+from ada_hardware.node.motion_player import Playing
+from ada_hardware.node.page_facts import page_facts, with_chosen
+from ada_hardware.node.robot_topics import RobotTopics
+from ada_hardware.node.sensor_topics import SensorTopics
+from ada_hardware.node.whole_state import StateOfRobot
+from ada_hardware.robot import Robot
+from ada_hardware.safety.phases import Phase
+
+NO_MODEL = "none"
+
+
+class Tool(NamedTuple):
+    """What hangs on a sensor that a robot moves.
+
+    Attributes:
+        robot: its name.
+        sensor: which.
+        motion: of the sensor, from states of the robot.
+        whole: these, from what the robot measures.
+    """
+
+    robot: str
+    sensor: ForceSensor
+    motion: SensorMotion
+    whole: StateOfRobot
+
+    def move(self, feedback: Feedback) -> None:
+        """Tell the sensor how it moves; accelerations are not measured, and taken to be zero."""
+        state = self.whole.of(feedback)
+        self.sensor.set_tool_motion(self.motion.of(state.q, state.v, time=state.t))
+
+
+class Connection:
+    """What the node says and hears of its devices.
+
+    Attributes:
+        robots: topics of the robots, by name.
+        sensors: those of the sensors.
+        playing: the motion that is played, or was; None before the first.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        devices: Devices,
+        plans: Sequence[DevicePlan],
+        settings: HardwareSettings,
+        health: Diagnostics,
+        on_failure: Callable[[BaseException], object],
+    ) -> None:
+        """Create the topics of devices that are open.
+
+        Args:
+            node: whose they are.
+            devices: all open.
+            plans: what they are.
+            settings: of the node.
+            health: that they report to.
+            on_failure: called with what ended the thread of the poses.
+
+        Raises:
+            AdaError: a model cannot be loaded, or is none of the robot's.
+        """
+        self._node, self._health, self._devices = node, health, devices
+        self.robots: dict[str, RobotTopics] = {}
+        self.sensors: dict[str, SensorTopics] = {}
+        self.playing: Playing | None = None
+        self._models: dict[str, StateOfRobot | None] = {}
+        self._tools: list[Tool] = []
+        self._frames: dict[str, Frames] = {}
+        self._facts: dict[str, dict[str, object]] = {}
+        self._motion = settings.motion
+        self._reported: list[str] = []
+        self._poses: DeadlineLoop | None = None
+        self._links: dict[str, str] = {}  # robot that each frame belongs to
+        try:
+            for plan in plans:
+                if plan.name in devices.robots:
+                    self._add_robot(plan, devices.robots[plan.name], settings)
+            for plan in plans:
+                if plan.name in devices.sensors:
+                    self._add_sensor(plan, devices.sensors[plan.name])
+        except BaseException:
+            self.close()
+            raise
+        if self._frames:
+            self._poses = DeadlineLoop(1.0 / settings.tf_rate, self._tell_poses, name="poses", on_failure=on_failure)
+            self._poses.start()
+
+    def _add_robot(self, plan: DevicePlan, robot: Robot, settings: HardwareSettings) -> None:
+        whole = _whole(plan, robot)
+        if whole is not None:
+            whole.close_loops()
+            if whole.missing:
+                self._node.get_logger().warning(
+                    f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks, taken to be at "
+                    f"zero: {', '.join(whole.missing)}."
+                )
+            self._add_frames(plan, robot, whole, settings)
+        topics = RobotTopics(self._node, robot, plan.settings.prefix, whole, rules_of(settings), settings.publish_rate)
+        self.robots[plan.name] = topics
+        self._facts[plan.name] = page_facts(plan)
+        self._models[plan.name] = whole
+        publishers, frames = partial(self._publishers, topics.topics["commands"]), self._frames.get(plan.name)
+        self._report(plan.name, RobotReport(robot, topics.commands, publishers, frames.whole if frames else whole))
+
+    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateOfRobot, settings: HardwareSettings) -> None:
+        """The robot's frames on /tf, where they can be there."""
+        if not settings.tf_rate:
+            return
+        if not environment.can_send_tf():
+            self._node.get_logger().warning(
+                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_dynamics.nodes.interfaces "
+                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
+            )
+            return
+        shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
+        if shared:
+            self._node.get_logger().warning(
+                f"{plan.name}: no /tf, for {self._links[shared[0]]} has a link {shared[0]!r} too, and frames have one "
+                "name each. Give one of them a model with other names, or a node and namespace of its own."
+            )
+            return
+        frames = Frames(self._node, whole.copy(), settings.world_frame)
+        frames.warm_up(robot.feedback)
+        self._frames[plan.name] = frames
+
+    def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
+        frame = plan.settings.frame or plan.name
+        topics = SensorTopics(self._node, sensor, plan.settings.topic, frame)
+        self.sensors[plan.name] = topics
+        if plan.rules.tool_mass:
+            self._add_tool(plan, sensor, frame)
+        self._report(plan.name, lambda: sensor_report(sensor, topics.withheld))
+
+    def _add_tool(self, plan: DevicePlan, sensor: ForceSensor, frame: str) -> None:
+        """Let the robot that carries the sensor say how its tool moves."""
+        for name, whole in self._models.items():
+            if whole is not None and frame in whole.model.link_names and not whole.model.loops:
+                motion = SensorMotion(Dynamics(whole.model), frame, plan.rules.xyz, plan.rules.rpy)
+                motion.of(whole.model.neutral(), np.zeros(whole.model.nv))  # compiles it
+                self._tools.append(Tool(name, sensor, motion, whole))
+                return
+        raise InputError(
+            f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but how the tool moves is not "
+            f"known: {plan.name}.frame is {frame!r}, which is no link of a robot without loops of this node. Name the "
+            "link that carries the sensor, of a robot that is among the devices; or set tool_mass to 0."
+        )
+
+    # --- in the node's thread ---------------------------------------------------------------------------------------
+    def look(self, *, follows: bool) -> None:
+        """Hand on what came, and tell what is new.
+
+        Args:
+            follows: whether robots that are active may be commanded.
+        """
+        for topics in self.sensors.values():
+            topics.look()
+        playing = self.playing
+        if playing is not None:
+            playing.look(time.monotonic())
+        for name, robot in self.robots.items():
+            is_active = follows and robot.robot.phase is Phase.ACTIVE
+            feedback = robot.look(is_active=is_active, plays=_plays(playing, robot.robot))
+            if feedback is not None:
+                for tool in self._tools:
+                    if tool.robot == name:
+                        tool.move(feedback)
+
+    # --- in the thread of the poses ---------------------------------------------------------------------------------
+    def _tell_poses(self, _due: int) -> None:
+        for name, frames in self._frames.items():
+            feedback = self.robots[name].newest
+            if feedback is not None:
+                frames.tell(feedback)
+
+    # --- in the executor's ------------------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Robots are about to follow commands: what they were told before counts no more."""
+        for topics in self.robots.values():
+            topics.commands.forget()
+
+    def is_commanded(self) -> bool:
+        """Whether every robot was sent commands while it was not to move."""
+        return all(topics.commands.refused[NOT_ACTIVE] for topics in self.robots.values())
+
+    def change(self, settings: HardwareSettings) -> None:
+        """Take over parameters that changed."""
+        for topics in self.robots.values():
+            topics.commands.change(rules_of(settings))
+        self._motion = settings.motion
+
+    def state(self) -> dict[str, object]:
+        """What ~/state says of the devices."""
+        robots = {
+            name: {
+                **robot_state(one.robot, one.commands, one.topics),
+                **with_chosen(self._facts[name], self._motion),
+                "plays": _plays(self.playing, one.robot),
+            }
+            for name, one in self.robots.items()
+        }
+        return {**robots, **{name: sensor_state(one.sensor, one.topic) for name, one in self.sensors.items()}}
+
+    def refusals(self) -> dict[str, tuple[int, str]]:
+        """By robot, how many commands were refused while it was active, and words on the last of them."""
+        found = {}
+        for name, topics in self.robots.items():
+            status, commands = topics.robot.status(), topics.commands
+            count = sum(status.refused.values()) + commands.count
+            found[name] = (count, commands.last_refusal or status.last_refusal)
+        return found
+
+    def close(self) -> None:
+        """Take all topics away; on the thread that spins the node, when no other looks any more."""
+        if self._poses is not None:
+            self._poses.stop()
+        for name in self._reported:
+            self._health.remove(name)
+        parts: list[RobotTopics | SensorTopics | Frames] = [
+            *self.robots.values(),
+            *self.sensors.values(),
+            *self._frames.values(),
+        ]
+        for part in parts:
+            part.close()
+        self.robots, self.sensors, self._frames, self._reported = {}, {}, {}, []
+
+    def _report(self, name: str, source: Callable[[], Status]) -> None:
+        self._health.add(name, source)
+        self._reported.append(name)
+
+    def _publishers(self, topic: str) -> list[str]:
+        """Nodes that send commands."""
+        senders = self._node.get_publishers_info_by_topic(topic)
+        return sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
+
+
+def _plays(playing: Playing | None, robot: Robot) -> str:
+    """The motion that a robot plays; "" where it plays none."""
+    return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
+
+
+def rules_of(settings: HardwareSettings) -> Rules:
+    """What commands are held to, as the parameters have it."""
+    return Rules(settings.max_command_age, settings.max_position_jump)
+
+
+def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
+    """The robot's model with its state; None where it has, or is to have, none."""
+    # a driver's settings may say more exactly which robot it is than its kind does
+    source = plan.settings.model or getattr(plan.driver, "robot", "") or plan.kind.robot
+    if not source or source == NO_MODEL:
+        return None
+    try:
+        model = load(source, base="fixed")  # where a robot with legs stands, its motors do not tell
+        return StateOfRobot(model, robot.joints, start_of(source, model))
+    except AdaError as problem:
+        raise InputError(f"parameter {plan.name}.model: {problem}") from problem

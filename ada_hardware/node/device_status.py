@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the hardware node reports of its devices, in /diagnostics and on ~/state; no ROS."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from ada_dynamics.nodes.kit.period_status import period_values
+from ada_dynamics.nodes.kit.status import Level, Status
+from ada_hardware.driver import Alarm, LinkCounts
+from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
+from ada_hardware.force_torque.sensor import Level as SensorLevel
+from ada_hardware.node.commands import NOT_ACTIVE, JointCommands
+from ada_hardware.node.whole_state import StateOfRobot
+from ada_hardware.robot import Robot, RobotStatus
+from ada_hardware.safety.phases import Phase
+
+_LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}
+_FEW_ANSWERS = 0.95  # share of answers under which a link is worth a warning
+_TELLING = 20  # exchanges, fewer of which say nothing about a link
+
+
+class LinkShare:
+    """How many of a device's answers came since the last look."""
+
+    def __init__(self) -> None:
+        self._before = (0, 0)
+
+    def of(self, counts: LinkCounts) -> float | None:
+        """Share of answers that came; None where there were too few to say."""
+        before, self._before = self._before, (counts.received, counts.missed)
+        came, missed = counts.received - before[0], counts.missed - before[1]
+        return came / (came + missed) if came + missed >= _TELLING else None
+
+
+class RobotReport:
+    """The report on a robot."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        commands: JointCommands,
+        publishers: Callable[[], Sequence[str]],
+        whole: StateOfRobot | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            robot: which.
+            commands: that came for it.
+            publishers: names of the nodes that send some.
+            whole: its model with its state, if it has one.
+        """
+        self._robot, self._commands, self._publishers, self._whole = robot, commands, publishers, whole
+        self._share = LinkShare()
+        self._refused_before = 0
+
+    def __call__(self) -> Status:
+        """The report."""
+        status, commands = self._robot.status(), self._commands
+        share = self._share.of(status.counts)
+        publishers = list(self._publishers())
+        refused = refusals(status, commands)
+        count = sum(count for reason, count in refused.items() if reason != NOT_ACTIVE)
+        is_new, self._refused_before = count > self._refused_before, count
+        values: dict[str, object] = {
+            "phase": status.phase.value,
+            "because": status.reason,
+            "alarms": alarm_text(status.alarms),
+            "commands taken": status.accepted,
+            "age of the newest [s]": _finite(status.command_age),
+            "publishers of joint_commands": ", ".join(publishers) or "none",
+            **{f"refused: {reason}": n for reason, n in sorted(refused.items())},
+            "last refusal": commands.last_refusal or status.last_refusal,
+            **link_values(status.counts, share),
+            "cycles without an answer": status.missed_cycles,
+            "cycles later than half the device's watchdog": status.late_cycles,
+            "longest gap between exchanges [ms]": 1e3 * status.longest_gap,
+            "newest reading [s ago]": _finite(status.feedback_age),
+            **dict(status.values),
+            **(period_values(status.periods) if status.periods is not None else {}),
+            "cycle runs in": status.place,
+            "flight record": status.flight_record,
+            "notes": "; ".join(status.notes),
+        }
+        if self._whole is not None and self._whole.missing:
+            values["motors of the model that the device lacks"] = ", ".join(self._whole.missing)
+        return Status(*self._verdict(status, share, publishers, is_new=is_new), values)
+
+    def _verdict(
+        self, status: RobotStatus, share: float | None, publishers: Sequence[str], *, is_new: bool
+    ) -> tuple[Level, str]:
+        """The worst of what there is to say."""
+        if status.phase is Phase.STOPPED:
+            return Level.ERROR, f"stopped: {status.reason}. Reset it (service ~/reset)."
+        if status.phase is Phase.CLOSED:
+            return Level.ERROR, f"not connected: {status.reason or 'closed'}"
+        if status.alarms:
+            return Level.ERROR, alarm_text(status.alarms)
+        if share is not None and share < _FEW_ANSWERS:
+            return Level.WARN, f"only {100.0 * share:.3g} % of its answers come: {status.counts.last_problem}"
+        if len(publishers) > 1:
+            return Level.WARN, f"{len(publishers)} publishers of joint_commands: only one should send them"
+        if self._whole is not None and self._whole.problem:
+            return Level.WARN, f"its passive joints are not known: {self._whole.problem}"
+        if is_new:
+            return Level.WARN, f"commands were refused: {self._commands.last_refusal or status.last_refusal}"
+        return Level.OK, f"{status.phase.value}{f': {status.reason}' if status.reason else ''}"
+
+
+def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
+    """The report on a sensor.
+
+    Args:
+        sensor: which.
+        withheld: readings that were not published.
+    """
+    status = sensor.status()
+    values: dict[str, object] = {
+        "state": status.state.value,
+        "rate [Hz]": status.rate,
+        "newest reading [s ago]": _finite(status.age),
+        "readings": status.readings,
+        "not published": withheld,
+        "saturated": status.saturated,
+        "called wrong by the device": status.errors,
+        "with a tool that could not be taken off": status.uncompensated,
+        "zero was taken": status.is_biased,
+        "zero [N, N m]": ", ".join(f"{one:.4g}" for one in status.bias),
+        "limit that was passed": status.passed_limit,
+        "opened anew": status.reopened,
+        **link_values(status.counts, None),
+        **sequence_values(status),
+        **dict(status.values),
+    }
+    if status.identity is not None:
+        values["sensor"] = f"{status.identity.name} {status.identity.version}".strip()
+        values["scales from"] = status.identity.source
+    text = "; ".join(status.problems) or f"{status.rate:.4g} readings a second"
+    return Status(_LEVELS[status.level], text, values)
+
+
+def refusals(status: RobotStatus, commands: JointCommands) -> Counter[str]:
+    """Commands that came to nothing, by reason: what the node refused, and what the robot's own safety did."""
+    return commands.refused + Counter({f"safety, {reason}": n for reason, n in status.refused.items()})
+
+
+def alarm_text(alarms: Sequence[Alarm]) -> str:
+    """What a device says is wrong, in a line."""
+    return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
+
+
+def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
+    """What happened on a wire, as figures."""
+    asked = counts.received + counts.missed
+    values: dict[str, object] = {
+        "answers that came [%]": 100.0 * counts.received / asked if asked else None,
+        "frames sent": counts.sent,
+        "answers taken": counts.received,
+        "answers missing": counts.missed,
+        "frames refused": counts.refused,
+        "frames sent again": counts.retries,
+        "last trouble on the wire": counts.last_problem,
+    }
+    if share is not None:
+        values["answers that came since the last report [%]"] = 100.0 * share
+    return values
+
+
+def sequence_values(status: SensorStatus) -> dict[str, object]:
+    """What the numbers of a sensor's records told."""
+    sequence = status.sequence
+    return {
+        "records lost": sequence.lost,
+        "records out of order": sequence.reordered,
+        "records that came twice": sequence.duplicated,
+        "times that the device began to count anew": sequence.restarted,
+    }
+
+
+def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]) -> dict[str, object]:
+    """What ~/state says of a robot: what pages and other programs need beside its topics.
+
+    Args:
+        robot: which.
+        commands: that came for it.
+        topics: whole names of its topics, by what they carry.
+    """
+    status = robot.status()
+    return {
+        "kind": robot.device,
+        "phase": status.phase.value,
+        "reason": status.reason,
+        "alarms": [
+            {"code": one.code, "text": one.text, "joint": one.joint, "is_stop": one.is_stop} for one in status.alarms
+        ],
+        "last_refusal": commands.last_refusal or status.last_refusal,
+        "modes": sorted(mode.value for mode in robot.modes),
+        "period": robot.period,
+        "topics": dict(topics),
+        "joints": [
+            {
+                "name": limit.name,
+                "lower": _finite(limit.lower),
+                "upper": _finite(limit.upper),
+                "velocity": _finite(limit.velocity),
+                "effort": _finite(limit.effort),
+            }
+            for limit in robot.limits
+        ],
+    }
+
+
+def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
+    """What ~/state says of a sensor. Args: which, and whole name of its topic."""
+    status = sensor.status()
+    return {
+        "kind": sensor.name,
+        "phase": status.state.value,
+        "reason": "; ".join(status.problems),
+        "topics": {"wrench": topic},
+        "is_biased": status.is_biased,
+        "passed_limit": status.passed_limit,
+    }
+
+
+def _finite(value: float) -> float | None:
+    """None in place of what JSON, and people, have no number for."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/tf and /tf_static of the robots of the hardware node, from a thread of their own; imports rclpy.
+
+Where a robot has loops its poses take milliseconds: commands do not wait for them.
+"""
+
+from __future__ import annotations
+
+from rclpy.node import Node
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.messages.outgoing import StateMessages
+from ada_dynamics.nodes.robot.state_publishers import transform_message
+from ada_hardware.driver import Feedback
+from ada_hardware.node.stamps import Stamps
+from ada_hardware.node.whole_state import StateOfRobot
+
+
+class Frames:
+    """The links of a robot as frames; the package tf2_msgs must be there.
+
+    Attributes:
+        whole: the state of the robot with its passive joints; it belongs to the thread that calls `tell`.
+    """
+
+    def __init__(self, node: Node, whole: StateOfRobot, world_frame: str) -> None:
+        """Publish what stays, and prepare for the rest.
+
+        Args:
+            node: whose topics they are.
+            whole: see above.
+            world_frame: that the robot stands in.
+
+        Raises:
+            InputError: a link has the name of the world's frame, and is not the root.
+        """
+        from tf2_msgs.msg import TFMessage
+
+        self.whole = whole
+        self._node, self._stamps = node, Stamps(node.get_clock())
+        self._stamp = -1
+        self._messages = StateMessages(whole.model, Dynamics(whole.model), world_frame)
+        self._static = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
+        self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
+        stamp = node.get_clock().now().to_msg()
+        rows = self._messages.static_transforms()
+        self._static.publish(TFMessage(transforms=[transform_message(row, stamp) for row in rows]))
+
+    def warm_up(self, feedback: Feedback) -> None:
+        """Compile what will be needed."""
+        self.whole.close_loops()
+        self._messages.transforms(self.whole.of(feedback), 0)
+
+    def tell(self, feedback: Feedback) -> None:
+        """Publish the poses of all links that move."""
+        state, stamp = self.whole.of(feedback), self._stamps.at(feedback.time)
+        if stamp > self._stamp:  # tf2 complains about a second one of a time
+            self._moving.publish(self._messages.transforms(state, stamp))
+            self._stamp = stamp
+
+    def close(self) -> None:
+        """Take the publishers away; on the thread that spins the node."""
+        for publisher in (self._static, self._moving):
+            self._node.destroy_publisher(publisher)

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware node: real robots and sensors, or their emulators, on ROS 2 topics; a lifecycle node, imports rclpy.
+
+    unconfigured --configure--> inactive --activate--> active
+    nothing is open             connected, reading,     robots follow joint_commands
+                                nothing moves
+
+A robot that leaves its phase by itself - an alarm, a fault, a stop, nobody who commands - takes the node along to
+inactive, with the reason said. Whether anything is safe is decided in `ada_hardware.safety`; here is translation.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
+from typing import Any
+
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from ada_dynamics.errors import AdaError
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.diagnostics import Diagnostics
+from ada_dynamics.nodes.kit.parameters import Parameters
+from ada_dynamics.nodes.kit.period_status import period_values
+from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.kit.status import Level, Status
+from ada_dynamics.timing.deadlines import DeadlineLoop, calm_interpreter
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.node.connection import Connection
+from ada_hardware.node.device_parameters import DeviceParameters
+from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.devices import Devices
+from ada_hardware.node.hardware_settings import (
+    ACTIVE,
+    COMMANDED,
+    INACTIVE,
+    UNCONFIGURED,
+    HardwareSettings,
+)
+from ada_hardware.node.polled_service import PolledService
+from ada_hardware.node.requests import Requests, answered
+from ada_hardware.registry import ROBOT
+from ada_hardware.robot import Robot
+from ada_hardware.safety.phases import Phase
+
+NAME = "hardware_node"
+_LOOK = 0.05  # [s] between looks at what the robots came to
+_IDLE_RATE = 50.0  # [Hz] of looks while nothing is connected: only a stop can come
+_SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
+_FIRST_READING = 5.0  # [s] that robots have for it before they are activated all the same, and refuse with their words
+_PATIENCE = 5.0  # [s] that the node's thread has to come to the end of a look
+
+_SUCCESS, _FAILURE, _ERROR = (
+    TransitionCallbackReturn.SUCCESS,
+    TransitionCallbackReturn.FAILURE,
+    TransitionCallbackReturn.ERROR,
+)
+
+
+class HardwareNode(LifecycleNode):
+    """Drives robots and reads sensors.
+
+    Attributes:
+        failure: what ended the node, for `run_node`; None while all is well.
+        phase: of its life: "unconfigured", "inactive" or "active".
+        problem: why the last transition failed; None where it did not.
+        devices: all that the node has; empty while it was never configured.
+        plans: what they are, as the parameters had it when they were opened last.
+        connection: topics of the devices; None while the node is unconfigured.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        """Declare the parameters, and wait for requests.
+
+        Args:
+            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+
+        Raises:
+            AdaError: a parameter is unusable; the message names it.
+        """
+        super().__init__(NAME, **arguments)
+        self.failure: Exception | None = None
+        self.problem: Exception | None = None
+        self.phase = UNCONFIGURED
+        self.devices = Devices()
+        self.connection: Connection | None = None
+        self._settings = Parameters(self, HardwareSettings, on_change=self._change)
+        settings = self._settings.value
+        self._device_parameters = DeviceParameters(self, settings, lambda: self.phase != UNCONFIGURED)
+        self.plans: list[DevicePlan] = self._device_parameters.plans()
+        self._follows = False
+        self._configured_at = 0.0
+        self._was_configured = self._was_activated = False
+        self._said: dict[str, int] = {}
+        self._told = ""
+        self._states = self.create_publisher(String, "~/state", qos.LATCHED)
+        self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
+        self._requests = Requests(self, self)
+        self._health = Diagnostics(self, ", ".join(plan.name for plan in self.plans))
+        self._health.add("node", self._status)
+        self.loop = DeadlineLoop(
+            1.0 / _IDLE_RATE, self._tick, name="hardware", priority=settings.realtime_priority, on_failure=self._ended
+        )
+        self._tell_state()
+        self.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.loop.start()
+
+    # --- transitions ------------------------------------------------------------------------------------------------
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Connect, and read; nothing moves."""
+        return self._attempt("configure", self._configure, INACTIVE)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let the robots follow commands, from where they are."""
+        return self._attempt("activate", self._activate, ACTIVE)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Bring the robots to rest."""
+        return self._attempt("deactivate", self._deactivate, INACTIVE)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let go of the devices."""
+        return self._attempt("clean up", self._clean_up, UNCONFIGURED)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Likewise, for ever."""
+        return self._attempt("shut down", self._clean_up, "finalized")
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an error that nobody foresaw."""
+        return self._attempt("recover", self._clean_up, UNCONFIGURED)
+
+    def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
+        """A transition, with what goes wrong said: rclpy swallows it."""
+        self.problem = None
+        try:
+            action()
+        except AdaError as problem:
+            self.problem = problem
+            self.get_logger().error(f"cannot {what}: {problem}")
+            return _FAILURE
+        except Exception as problem:
+            self.failure = problem
+            self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
+            return _ERROR
+        self.phase = phase
+        self._tell_state()
+        return _SUCCESS
+
+    def _configure(self) -> None:
+        self.plans = self._device_parameters.plans()
+        self.devices.take(*self._made(self.plans))
+        self.devices.open()
+        settings = self._settings.value
+        try:
+            self.connection = Connection(self, self.devices, self.plans, settings, self._health, self._ended)
+        except BaseException:
+            self.devices.close()
+            raise
+        calm_interpreter()
+        self.loop.period = 1.0 / settings.rate
+        self._configured_at = time.monotonic()
+        for plan in self.plans:
+            dry = " (a dry run: no port is open)" if settings.dry_run else ""
+            self.get_logger().info(f"{plan.name}: {plan.kind.summary}, at {plan.driver.url}{dry}")
+
+    def _made(self, plans: Sequence[DevicePlan]) -> tuple[dict[str, Robot], dict[str, ForceSensor]]:
+        robots: dict[str, Robot] = {}
+        sensors: dict[str, ForceSensor] = {}
+        for plan in plans:
+            if plan.kind.kind == ROBOT:
+                place: Any = plan.settings.place
+                robots[plan.name] = Robot(plan.kind.name, plan.driver, plan.rules, place=place)
+            else:
+                hit = partial(self._hit, plan.name)
+                sensors[plan.name] = ForceSensor(plan.kind.name, plan.driver, plan.rules, on_limit=hit)
+        return robots, sensors
+
+    def _activate(self) -> None:
+        if self.connection is not None:
+            self.connection.begin()
+        self._follows = True  # commands may come as soon as one robot is active: it does not wait long for them
+        try:
+            self.devices.activate()
+        except BaseException:
+            self._follows = False
+            raise
+
+    def _deactivate(self) -> None:
+        self._follows = False
+        self.devices.deactivate()
+
+    def _clean_up(self) -> None:
+        self._follows = False
+        try:
+            self.devices.close()
+        except AdaError as problem:  # they are closed nevertheless
+            self.get_logger().error(str(problem))
+        connection, self.connection = self.connection, None
+        self.loop.period = 1.0 / _IDLE_RATE
+        if connection is not None:
+            self._pass()
+            connection.close()
+        self._said.clear()
+
+    def _pass(self) -> None:
+        """Wait until the node's thread has ended the look that it is at."""
+        try:
+            self.loop.post(lambda: None).result(_PATIENCE)
+        except CancelledError:
+            pass  # the thread has ended
+        except FutureTimeoutError:
+            raise AdaError(f"the node's thread did not come to the end of a look within {_PATIENCE:g} s.") from None
+
+    # --- the node's thread ------------------------------------------------------------------------------------------
+    def _tick(self, _due: int) -> None:
+        self._stop_service.serve()
+        connection = self.connection
+        if connection is not None:
+            connection.look(follows=self._follows)
+
+    def _stop(self, _: Any, answer: Any) -> Any:
+        return answered(answer, lambda: self._stop_all("the service ~/stop was called"))
+
+    def _stop_all(self, why: str) -> str:
+        self._follows = False
+        self.devices.stop(why)
+        names = ", ".join(name for name, robot in self.devices.robots.items() if robot.phase is not Phase.CLOSED)
+        return f"{f'{names}: coming to rest' if names else 'nothing was driven'}; nothing moves until ~/reset."
+
+    def _hit(self, sensor: str, why: str) -> None:
+        """A limit of a sensor was passed; in the sensor's thread."""
+        try:
+            self._stop_all(f"{sensor}: {why}")
+        except AdaError as problem:
+            self.get_logger().error(f"{sensor}: {why}; not all robots could be stopped: {problem}")
+
+    def _ended(self, problem: BaseException) -> None:
+        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- now and then -----------------------------------------------------------------------------------------------
+    def _look(self) -> None:
+        """What happens by itself: the start, and what robots take along that leave their phase."""
+        if self.connection is not None:
+            self._say_refusals(self.connection)
+            self._mirror()
+        self._start()
+        self._tell_state()
+
+    def _mirror(self) -> None:
+        why = self.devices.fallen()
+        if self.phase == ACTIVE and why:
+            is_fault = any(robot.phase in (Phase.STOPPED, Phase.CLOSED) for robot in self.devices.robots.values())
+            say = self.get_logger().error if is_fault else self.get_logger().warning
+            say(f"inactive: {why}")
+            self.trigger_deactivate()
+        if self.phase == INACTIVE:
+            lost = [name for name, robot in self.devices.robots.items() if robot.phase is Phase.CLOSED]
+            if lost:
+                reasons = "; ".join(f"{name}: {self.devices.robots[name].reason}" for name in lost)
+                self.get_logger().error(f"unconfigured, for the connection is lost: {reasons}")
+                self.trigger_cleanup()
+
+    def _start(self) -> None:
+        wanted = self._settings.value.autostart
+        if wanted == UNCONFIGURED:
+            return
+        if self.phase == UNCONFIGURED and not self._was_configured:
+            self._was_configured = True
+            if self.trigger_configure() != _SUCCESS and self.failure is None:
+                self.failure = self.problem  # nothing else would happen
+        elif self.phase == INACTIVE and not self._was_activated and self._is_to_be_active(wanted):
+            self._was_activated = True  # once: what does not start at once is for people to look at
+            self.trigger_activate()
+
+    def _is_to_be_active(self, wanted: str) -> bool:
+        """Whether the robots are to follow commands now: where nobody sends some they would not for long."""
+        is_read = all(robot.feedback.is_fresh for robot in self.devices.robots.values())
+        if not is_read and time.monotonic() < self._configured_at + _FIRST_READING:
+            return False
+        return wanted == ACTIVE or (
+            wanted == COMMANDED and self.connection is not None and self.connection.is_commanded()
+        )
+
+    def _say_refusals(self, connection: Connection) -> None:
+        for name, (count, words) in connection.refusals().items():
+            new = count - self._said.get(name, 0)
+            if new > 0:
+                self.get_logger().warning(
+                    f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_SAY_AGAIN
+                )
+            self._said[name] = count
+
+    def _tell_state(self) -> None:
+        """~/state, when it has changed."""
+        connection = self.connection
+        text = json.dumps(
+            {
+                "phase": self.phase,
+                "stopped": self.devices.latched,
+                "problem": "" if self.problem is None else str(self.problem),
+                "dry_run": self._settings.value.dry_run,
+                "devices": {} if connection is None else connection.state(),
+            }
+        )
+        if text != self._told:
+            self._told = text
+            self._states.publish(String(data=text))
+
+    def _status(self) -> Status:
+        """The report on the node itself."""
+        latched = self.devices.latched
+        values: dict[str, object] = {
+            "phase": self.phase,
+            "devices": ", ".join(f"{plan.name} ({plan.kind.name})" for plan in self.plans),
+            "addresses": ", ".join(f"{plan.name}: {plan.driver.url}" for plan in self.plans),
+            "dry run": self._settings.value.dry_run,
+            "stopped because": latched,
+            "last problem": "" if self.problem is None else str(self.problem),
+            **period_values(self.loop.statistics.summary()),
+        }
+        if self.loop.failure is not None:
+            return Status(Level.ERROR, f"the node's thread has ended: {self.loop.failure}", values)
+        if latched:
+            return Status(Level.ERROR, f"stopped: {latched}. Reset it (service ~/reset).", values)
+        if self.problem is not None:
+            return Status(Level.ERROR, f"{self.phase}: {self.problem}", values)
+        return Status(Level.OK, self.phase, values)
+
+    # --- parameters -------------------------------------------------------------------------------------------------
+    @property
+    def settings(self) -> HardwareSettings:
+        """Present parameters of the node itself."""
+        return self._settings.value
+
+    def _change(self, _: HardwareSettings, new: HardwareSettings) -> None:
+        if self.connection is not None:
+            self.connection.change(new)
+
+    def close(self) -> None:
+        """Bring all robots to rest, and let go of them."""
+        self._clean_up()
+        self.loop.stop()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(HardwareNode, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

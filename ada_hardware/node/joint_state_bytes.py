@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sensor_msgs/JointState of what a device measures, or is told, as bytes; no ROS.
+
+What is not known is left out rather than sent as NaN: a message has all positions, or all velocities, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.simulation.record.cdr import Message
+from ada_dynamics.simulation.record.joint_states import JointStates
+from ada_dynamics.simulation.record.messages import joint_state
+from ada_hardware.driver import Array, Demand, Feedback, Mode
+from ada_hardware.node.whole_state import StateOfRobot, WholeState
+
+_NOTHING = np.zeros(0)
+
+
+class JointStateBytes:
+    """Messages of one robot.
+
+    Attributes:
+        names: joints that are measured, and those that follow from them.
+        needs_whole: whether `measured` needs the state of the whole robot.
+    """
+
+    def __init__(self, joints: Sequence[str], whole: StateOfRobot | None) -> None:
+        """Lay the messages out as they are needed.
+
+        Args:
+            joints: of the device.
+            whole: the robot with its passive joints; None: there are none but those of the device.
+        """
+        self._told = tuple(joints)
+        self._joints = None if whole is None else JointStates(whole.model)
+        self.names = self._told if self._joints is None else tuple(self._joints.names)
+        self.needs_whole = set(self.names) != set(self._told)
+        self._order = None
+        if self._joints is not None and not self.needs_whole:
+            self._order = np.array([self._told.index(name) for name in self.names], dtype=np.intp)
+        self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
+
+    def measured(self, feedback: Feedback, state: WholeState | None, stamp_ns: int) -> bytes:
+        """What the joints do; velocities and efforts only where the device tells them of all its joints.
+
+        Args:
+            feedback: with all positions.
+            state: of the whole robot then, where `needs_whole` says so.
+            stamp_ns: time in the header [ns].
+        """
+        numbers = [feedback.position, feedback.velocity, feedback.effort]
+        known = [bool(np.isfinite(one).all()) for one in numbers]
+        if self.needs_whole and self._joints is not None and state is not None:
+            numbers = list(self._joints.numbers(state.q, state.v, state.tau))
+        elif self._order is not None:
+            numbers = [one[self._order] for one in numbers]
+        return self._filled(
+            self.names, [one if is_known else _NOTHING for one, is_known in zip(numbers, known, strict=True)], stamp_ns
+        )
+
+    def told(self, demand: Demand, stamp_ns: int) -> bytes:
+        """What the device is told: positions, velocities or efforts."""
+        numbers = [
+            demand.values if mode is demand.mode else _NOTHING for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
+        ]
+        return self._filled(self._told, numbers, stamp_ns)
+
+    def _filled(self, names: tuple[str, ...], numbers: Sequence[Array], stamp_ns: int) -> bytes:
+        key = names, tuple(bool(len(one)) for one in numbers)
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = joint_state(*key)
+        return layout.fill_one(stamp_ns, np.concatenate(numbers))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services of the hardware node that its executor answers: reset, bias, release, play_motion; imports rclpy.
+
+~/stop is not among them: it must be answered while the executor is busy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_srvs.srv import SetBool, Trigger
+
+from ada_dynamics.errors import AdaError
+from ada_hardware.errors import Refused
+from ada_hardware.node.connection import Connection
+from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.devices import Devices
+from ada_hardware.node.free_servos import can_release, release
+from ada_hardware.node.hardware_settings import HardwareSettings
+from ada_hardware.node.motion_player import KINDS, play
+from ada_hardware.robot import Robot
+
+
+class Driving(Protocol):
+    """What is needed of the node."""
+
+    @property
+    def devices(self) -> Devices:
+        """All that it has."""
+
+    @property
+    def plans(self) -> Sequence[DevicePlan]:
+        """What they are."""
+
+    @property
+    def connection(self) -> Connection | None:
+        """Their topics; None while it is unconfigured."""
+
+    @property
+    def settings(self) -> HardwareSettings:
+        """Present parameters."""
+
+
+class Requests:
+    """What people ask for beside commands."""
+
+    def __init__(self, node: Node, driving: Driving) -> None:
+        """Offer the services.
+
+        Args:
+            node: whose they are.
+            driving: the same node, as far as this needs it.
+        """
+        self._node, self._driving = node, driving
+        node.create_service(Trigger, "~/reset", lambda _, answer: answered(answer, driving.devices.reset))
+        node.create_service(Trigger, "~/bias", lambda _, answer: answered(answer, self.bias))
+        node.create_service(SetBool, "~/release", self._release)
+        node.create_service(Trigger, "~/play_motion", lambda _, answer: answered(answer, self.play))
+
+    def bias(self) -> str:
+        """Take what all sensors measure now for zero; what it was, in words.
+
+        Raises:
+            AdaError: there is no sensor, or one is not steady.
+        """
+        sensors = self._driving.devices.sensors
+        if not sensors:
+            raise Refused("there is no sensor, or the node is not configured.")
+        told = []
+        for name, sensor in sensors.items():
+            zero = ", ".join(f"{one:.4g}" for one in sensor.bias())
+            told.append(f"{name}: [{zero}] N, N m are zero from now on")
+        return "; ".join(told)
+
+    def _release(self, request: Any, answer: Any) -> Any:
+        return answered(answer, lambda: self.release(free=request.data))
+
+    def release(self, *, free: bool) -> str:
+        """Let the servos of humanoids go; what was done, in words.
+
+        Raises:
+            AdaError: it is not confirmed, or cannot be done.
+        """
+        if not free:
+            raise Refused("servos that are free hold again when the node is activated, from where they are then.")
+        plans = [plan for plan in self._driving.plans if plan.name in self._driving.devices.robots]
+        able = [plan for plan in plans if can_release(plan)] or self._driving.plans[:1]
+        is_confirmed = self._driving.settings.release_confirmed
+        for plan in able:
+            release(plan, self._robot(plan), confirmed=is_confirmed)
+        self._node.set_parameters([Parameter("release_confirmed", value=False)])
+        return f"the servos of {', '.join(plan.name for plan in able)} are free."
+
+    def play(self) -> str:
+        """Begin with the motion of the parameter; how long it takes, in words.
+
+        Raises:
+            AdaError: it cannot be played.
+        """
+        plans = self._driving.plans
+        plan = next((one for one in plans if one.kind.name in KINDS), plans[0])
+        robot, connection = self._robot(plan), self._driving.connection
+        if connection is None:
+            raise Refused("the node is not configured.")
+        playing = play(plan, robot, self._driving.settings.motion, time.monotonic())
+        connection.playing = playing
+        return f"{playing.path} is played: {playing.duration:.3g} s"
+
+    def _robot(self, plan: DevicePlan) -> Robot:
+        robots = self._driving.devices.robots
+        if plan.name not in robots:
+            raise Refused(f"{plan.name} is no robot, or the node is not configured.")
+        return robots[plan.name]
+
+
+def answered(answer: Any, act: Callable[[], str]) -> Any:
+    """An answer of std_srvs with what was done, or why not."""
+    try:
+        answer.message, answer.success = act(), True
+    except AdaError as problem:
+        answer.message, answer.success = str(problem), False
+    return answer

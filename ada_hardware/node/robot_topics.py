@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of one robot of the hardware node: commands in, what is measured and what is sent out; imports rclpy.
+
+`look` belongs to the node's thread: commands are fetched there, and messages leave as bytes, behind no executor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ada_dynamics.commanding.guard import Command, stamp_seconds
+from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.inbox import Inbox
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.record.viewer_topics import description
+from ada_hardware.driver import Feedback
+from ada_hardware.errors import HardwareError
+from ada_hardware.node.commands import JointCommands, Rules
+from ada_hardware.node.joint_state_bytes import JointStateBytes
+from ada_hardware.node.stamps import Stamps
+from ada_hardware.node.whole_state import StateOfRobot
+from ada_hardware.robot import Robot
+from ada_hardware.safety.measured import Measured
+
+_QUEUE = qos.streams(20)  # parts of the joints may come one after the other
+_EARLY = 0.75  # share of a period after which the next reading goes out: readings come at times that jitter
+
+
+class RobotTopics:
+    """joint_commands, joint_states, ~/commanded and robot_description of a robot.
+
+    Attributes:
+        robot: whose they are.
+        commands: what was taken and refused of joint_commands.
+        newest: the reading that was told last; None before the first.
+        unknown: readings without the positions of all joints, of which no message could be made.
+        topics: whole names of commands, states and what is commanded.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        robot: Robot,
+        prefix: str,
+        whole: StateOfRobot | None,
+        rules: Rules,
+        publish_rate: float,
+    ) -> None:
+        """Create publishers and subscription.
+
+        Args:
+            node: whose they are.
+            robot: open.
+            prefix: of the topics.
+            whole: the robot's model with its state, for `look`; None: no model.
+            rules: that commands are held to.
+            publish_rate: most messages a second.
+        """
+        self.robot, self._whole = robot, whole
+        self.commands = JointCommands(robot.limits, robot.modes, rules)
+        self.newest: Feedback | None = None
+        self.unknown = 0
+        self._node, self._clock = node, node.get_clock()
+        self._stamps = Stamps(self._clock)
+        self._gap = _EARLY / publish_rate
+        self._told_at = -np.inf
+        self._measured = Measured(len(robot.joints))
+        self._bytes = JointStateBytes(robot.joints, whole)
+        self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE)
+        self._states = node.create_publisher(JointState, f"{prefix}joint_states", qos.STATES)
+        self._commanded = node.create_publisher(JointState, f"~/{prefix}commanded", qos.STATES)
+        self.topics = {
+            "commands": self._inbox.topic,
+            "states": self._states.topic_name,
+            "commanded": self._commanded.topic_name,
+        }
+        self._description: Any = None
+        if whole is not None:
+            self._describe(whole.model, f"{prefix}robot_description")
+
+    def _describe(self, model: Model, topic: str) -> None:
+        text = description(model)
+        if text is None:
+            self._node.get_logger().warning(
+                f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
+            )
+            return
+        self._description = self._node.create_publisher(String, topic, qos.LATCHED)
+        self._description.publish(String(data=text))
+
+    def close(self) -> None:
+        """Take all of them away; on the thread that spins the node."""
+        self._inbox.close()
+        for publisher in (self._states, self._commanded, self._description):
+            if publisher is not None:
+                self._node.destroy_publisher(publisher)
+
+    # --- in the node's thread ---------------------------------------------------------------------------------------
+    def look(self, *, is_active: bool, plays: str = "") -> Feedback | None:
+        """Hand on what was commanded, and tell what was measured.
+
+        Args:
+            is_active: whether commands may move the robot; else they are counted, and nothing more.
+            plays: a motion that it plays; then commands are refused.
+
+        Returns:
+            A reading of all positions that was told just now.
+        """
+        feedback = self.robot.feedback
+        for message in self._inbox.fetch():
+            if not is_active:
+                self.commands.ignored()
+            elif plays:
+                self.commands.refuse("a motion is played", f"the motion {plays} is played; it takes no other command.")
+            else:
+                self._command(message, feedback)
+        if not feedback.is_fresh or feedback.time - self._told_at < self._gap:
+            return None
+        self._told_at = feedback.time
+        self._measured.take(feedback, feedback.time)
+        feedback = replace(feedback, velocity=self._measured.speed)
+        if not np.isfinite(feedback.position).all():
+            self.unknown += 1
+            return None
+        self._tell(feedback)
+        self.newest = feedback
+        return feedback
+
+    def _command(self, message: Any, feedback: Feedback) -> None:
+        stamp = message.header.stamp
+        command = Command(
+            message.name,
+            message.position.tolist(),
+            message.velocity.tolist(),
+            message.effort.tolist(),
+            stamp_seconds(stamp.sec, stamp.nanosec),
+        )
+        now = float(self._clock.now().nanoseconds) / NANOSECONDS
+        demand = self.commands.demand(command, now, feedback.position)
+        if demand is None:
+            return
+        try:
+            self.robot.command(demand.mode, demand.values.tolist())
+        except HardwareError as problem:
+            self.commands.last_refusal = str(problem)  # the robot has counted it
+
+    def _tell(self, feedback: Feedback) -> None:
+        stamp = self._stamps.at(feedback.time)
+        state = self._whole.of(feedback) if self._whole is not None and self._bytes.needs_whole else None
+        self._states.publish(self._bytes.measured(feedback, state, stamp))
+        demand = self.robot.demand
+        if demand is not None:
+            self._commanded.publish(self._bytes.told(demand, stamp))

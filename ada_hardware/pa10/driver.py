@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver of the PA-10: one packet C and its response per cycle of 2 ms.
+
+    settings = Pa10Settings(url="arcnet:arc0", variant="ce")
+    robot = Robot("pa10", settings, SafetySettings())          # what programs use; it calls the driver
+
+Sequences as in mhipa10arc (docs/pa10_hardware.md): start = A for each axis, S, C with brakes on, C with servos on at
+speed 0. Stop = C at speed 0, C with brakes on, E. Positions are led by `position_loop`: the controller knows none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import ClassVar
+
+import numpy as np
+
+from ada_dynamics.commanding.rules import JointLimit, refused_number
+from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
+from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_hardware.opening import open_device_packets
+from ada_hardware.pa10.arm import arm
+from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
+from ada_hardware.pa10.cyclic import IN_SPEED, IN_TORQUE
+from ada_hardware.pa10.packets import PacketType
+from ada_hardware.pa10.position_loop import PositionLoop
+from ada_hardware.pa10.session import Session
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.translation import Telling, Translation
+from ada_hardware.pa10.variants import variant
+from ada_hardware.transport.wires import PacketPort
+
+_LAST_TRIES = 3  # of brakes on, where the arm may be gone
+_BRAKED_CYCLES = 3  # C with brakes on, before servos come on
+_LOST = 5  # idle cycles without an answer, after which the arm may have been switched off
+_SLOW = 0.01  # [rad/s] at which brakes may close
+_LONGEST_STOP, _FEWEST_CYCLES = 0.1, 10  # [s] and cycles until they close in any case
+_FREE = 0  # mode of axes in teach mode: neither brake nor servo. An assumption: SDU's driver sends 2 there
+
+
+class Pa10Driver(RobotDriver[Pa10Settings]):
+    """One PA-10. Positions, speeds and torques are of the joints, behind the gears."""
+
+    NAME: ClassVar[str] = "pa10"
+    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET"
+    SETTINGS: ClassVar[type] = Pa10Settings
+
+    def __init__(
+        self,
+        settings: Pa10Settings,
+        *,
+        wire: PacketPort | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; `open` opens the wire.
+
+        Args:
+            settings: of the arm.
+            wire: to be used instead of opening one by the settings' url.
+            clock: steady time [s].
+        """
+        super().__init__(settings)
+        self._arm = arm(settings.variant, settings.axes, settings.rated_torque)
+        self._given, self._clock = wire, clock
+        self._session: Session | None = None
+        self._translation = Translation(settings, self._arm)
+        self._positions = PositionLoop(
+            self._arm.limits,
+            settings.period,
+            settings.position_gain,
+            settings.feedforward,
+            settings.position_acceleration,
+        )
+        self._highest = {
+            Mode.VELOCITY: np.array([limit.velocity for limit in self._arm.limits]),
+            Mode.EFFORT: np.array([limit.effort for limit in self._arm.limits]),
+        }
+        self._speeds = np.zeros(len(self._arm.limits))  # told last [rad/s]
+        self._mode: Mode | None = None  # of the last demand since the start
+        self._is_started = False
+        self._silent = 0  # idle cycles in a row without an answer
+        self._last: Feedback | None = None
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+    @property
+    def joints(self) -> Sequence[str]:  # noqa: D102
+        return self._arm.joints
+
+    @property
+    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
+        return self._arm.limits
+
+    @property
+    def modes(self) -> frozenset[Mode]:  # noqa: D102
+        return frozenset(Mode)
+
+    @property
+    def period(self) -> float:  # noqa: D102
+        return self.settings.period
+
+    @property
+    def device_timeout(self) -> float:  # noqa: D102
+        return self.settings.device_timeout
+
+    # --- begin ----------------------------------------------------------------------------------------------------
+    def open(self) -> None:  # noqa: D102
+        if self._session is not None:
+            return
+        wire = self._given
+        if wire is None:
+            settings = self.settings
+            like = {"variant": settings.variant, "axes": settings.axes, "rated_torque": list(settings.rated_torque)}
+            wire = open_device_packets(self.NAME, settings.url, emulator_settings=like)
+        wire.discard_input()
+        self._session = Session(wire, self.settings, self._arm, self._translation, self.counts, self._clock)
+        self._is_started, self._last, self._silent = False, None, 0
+        self._translation.forget()
+        try:
+            self._session.find()
+        except BaseException:
+            self.close()
+            raise
+
+    def idle(self) -> Feedback:  # noqa: D102
+        session = self._session_in_use()
+        if session.is_teaching:
+            return self._feedback(session.tell(self._translation.all_axes(_FREE)), is_driven=False)
+        is_heard = session.is_in_control or session.begin(tries=1)
+        told = session.read_braked() if is_heard else None
+        self._silent = 0 if told is not None else self._silent + 1
+        if self._silent >= _LOST or (told is not None and not told.alarms and told.is_not_controllable):
+            session.is_in_control = False  # it was switched off and on, or its cable was out: S again
+            self._translation.forget()
+        return self._feedback(told, is_driven=False)
+
+    # --- motion ---------------------------------------------------------------------------------------------------
+    def start(self) -> None:  # noqa: D102
+        session = self._session_in_use()
+        if session.is_teaching:
+            raise Refused("pa10: brakes are released by hand (teach mode); end that first.")
+        try:
+            told = self._servos_on(session)
+        except BaseException:
+            self.stop()
+            raise
+        self._feedback(told, is_driven=True)
+        self._is_started = True
+
+    def _servos_on(self, session: Session) -> Telling:
+        """What the arm tells once all its servos are on.
+
+        Raises:
+            DeviceAlarm: they do not come on, and it says why.
+            NoAnswer: they do not, and it does not.
+        """
+        told = session.require_braked()
+        if told.alarms:
+            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(told.alarms)}. Reset it when the cause is gone.")
+        if not session.clear_alarms():
+            raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
+        for _ in range(_BRAKED_CYCLES):
+            session.in_a_cycle(session.tell_braked)
+        self._mode = None
+        self._positions.begin()
+        end = self._clock() + self.settings.start_timeout
+        while True:
+            ready = session.in_a_cycle(self._tell_standstill)
+            if ready is not None and ready.alarms:
+                raise DeviceAlarm(f"pa10: servos do not come on, {_in_words(ready.alarms)}.")
+            if ready is not None and ready.is_powered:
+                return ready
+            if self._clock() > end:
+                raise NoAnswer(
+                    f"pa10: servos are not on after {self.settings.start_timeout:g} s, and it does not say why. "
+                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}."
+                )
+
+    def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
+        session = self._session_in_use()
+        if not self._is_started:
+            raise Refused("pa10: it takes commands once it is started.")
+        mode, torques, speeds = self._translated(demand)
+        payload = self._translation.command(mode, torques, speeds)
+        self._speeds = speeds
+        return self._feedback(session.tell(payload, is_driven=True), is_driven=True)
+
+    def _tell_standstill(self) -> Telling | None:
+        self._speeds = np.zeros_like(self._speeds)
+        return self._session_in_use().tell(self._translation.all_axes(IN_SPEED), is_driven=True)
+
+    def _translated(self, demand: Demand) -> tuple[int, Array, Array]:
+        """Mode bits, torques and speeds.
+
+        Raises:
+            Refused: what the arm cannot do; nothing is sent then.
+        """
+        values = np.asarray(demand.values, dtype=np.float64)
+        still = np.zeros(len(self._arm.joints))
+        self._check(demand.mode, values)
+        if demand.mode is not self._mode:
+            self._positions.begin()
+            self._mode = demand.mode
+        if demand.mode is Mode.EFFORT:
+            return IN_TORQUE, values, still
+        if demand.mode is Mode.VELOCITY:
+            return IN_SPEED, still, values
+        measured = values if self._last is None else self._last.position
+        return IN_SPEED, still, self._positions(values, measured, self._speeds)
+
+    def _check(self, mode: Mode, values: Array) -> None:
+        if values.shape != (len(self._arm.joints),):
+            raise Refused(f"pa10: {values.size} numbers; give {len(self._arm.joints)}, for {', '.join(self.joints)}.")
+        highest = self._highest.get(mode)
+        if highest is not None and (np.abs(values) <= highest).all():  # false for what is not a number
+            return
+        for limit, value in zip(self._arm.limits, values.tolist(), strict=True):
+            refusal = refused_number(limit, mode.value, value)
+            if refusal is not None:
+                raise Refused(f"pa10: {refusal.text}")
+
+    # --- stop -----------------------------------------------------------------------------------------------------
+    def stop(self) -> None:  # noqa: D102
+        session = self._session
+        if session is None:
+            return
+        self._is_started = False
+        with suppress(TransportError):
+            if not session.is_braked:
+                self._come_to_rest(session)
+            if session.is_in_control:
+                session.tell_braked(_LAST_TRIES)
+        session.is_braked = True  # E does it
+        session.end()
+
+    def _come_to_rest(self, session: Session) -> None:
+        """Speed 0 until the joints are slow, so that brakes hold and need not brake."""
+        end = self._clock() + _LONGEST_STOP
+        for cycle in itertools.count(1):
+            told = session.in_a_cycle(self._tell_standstill)
+            if told is not None and told.rests(_SLOW):
+                break
+            if cycle >= _FEWEST_CYCLES and self._clock() >= end:  # where time passed only here, the arm had none
+                break
+
+    def reset(self) -> None:  # noqa: D102
+        session = self._session_in_use()
+        if session.is_teaching:
+            self.end_teaching()
+        if not session.clear_alarms():
+            raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
+        session.has_driven = False
+        self._translation.forget()
+        told = session.require_braked()
+        self._feedback(told, is_driven=False)
+        if told.alarms:
+            raise DeviceAlarm(f"pa10: after the reset there is still {_in_words(told.alarms)}.")
+
+    def close(self) -> None:  # noqa: D102
+        session = self._session
+        if session is None:
+            return
+        self.stop()
+        session.wire.close()
+        self._session = None
+
+    # --- on explicit request --------------------------------------------------------------------------------------
+    def release_brakes(self, *, arm_is_held: bool) -> None:
+        """Let people lead the arm (teach mode, T); it falls where nobody holds it. `end_teaching` ends it.
+
+        Args:
+            arm_is_held: whether somebody, or a hoist, holds the arm.
+
+        Raises:
+            Refused: the arm is not held, or it is driven.
+            NoAnswer: it does not answer.
+        """
+        session = self._session_in_use()
+        if not arm_is_held:
+            raise Refused("pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True.")
+        self._refuse_while_driven("brakes are released")
+        session.end()
+        if not session.teach():
+            raise NoAnswer(f"pa10: it does not answer T. Newest: {self.counts.last_problem}.")
+
+    def end_teaching(self) -> None:
+        """Close the brakes again (E).
+
+        Raises:
+            NoAnswer: it does not answer; hold the arm, and press the emergency stop.
+        """
+        if self._session_in_use().command(PacketType.END) is None:
+            raise NoAnswer(
+                f"pa10: it does not answer E, its brakes may be open. Hold the arm and press the emergency stop. "
+                f"Newest: {self.counts.last_problem}."
+            )
+        session = self._session_in_use()
+        session.is_teaching = session.is_in_control = False
+
+    def read_axis_data(self, joint: str) -> AxisData:
+        """What the controller has stored about an axis; see `axis_data` for how sure that is.
+
+        Args:
+            joint: its name.
+
+        Raises:
+            Refused: there is no such joint, or the arm is driven.
+            NoAnswer: it does not answer, or with too few words.
+        """
+        if joint not in self._arm.joints:
+            raise Refused(f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}.")
+        self._refuse_while_driven("the controller's memory is read")
+        asked = read_payload(self._arm.slots[self._arm.joints.index(joint)] + 1)
+        answer = self._session_in_use().command(PacketType.READ, asked)
+        data = None
+        if answer is not None and answer.payload[:2] == asked:
+            data = decode_axis_data(answer.payload, variant(self.settings.variant))
+        if data is None:
+            raise NoAnswer(f"pa10: it does not tell what is stored of {joint}. Newest: {self.counts.last_problem}.")
+        return data
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _session_in_use(self) -> Session:
+        if self._session is None:
+            raise TransportError("pa10: its wire is not open; call open first.")
+        return self._session
+
+    def _refuse_while_driven(self, what: str) -> None:
+        if not self._session_in_use().is_braked:
+            raise Refused(f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.")
+
+    def _feedback(self, told: Telling | None, *, is_driven: bool) -> Feedback:
+        if told is not None:
+            self._last = told.feedback(is_driven=is_driven and told.is_powered)
+            return self._last
+        if self._last is None:
+            unknown = np.full(len(self._arm.joints), np.nan)
+            return Feedback(self._clock(), unknown, unknown, unknown, is_fresh=False)
+        last = self._last
+        return Feedback(
+            last.time, last.position, last.velocity, last.effort, False, is_driven and last.is_driven, last.alarms,
+            last.values,
+        )  # fmt: skip
+
+
+def _in_words(alarms: Sequence[Alarm]) -> str:
+    return "; ".join(
+        f"{alarm.joint + ': ' if alarm.joint else ''}{alarm.text} (code {alarm.code:03X})" for alarm in alarms
+    )

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mechanics of an emulated PA-10: axes that are braked, driven at a speed, driven by a torque, or free.
+
+A speed drive is of first order and as strong as it has to be: it follows its speed whatever hangs on the arm. Axes with
+torques, and free ones, move as the rigid bodies of the robot's model do; the others, clamped or driven, lead them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.load import load
+from ada_hardware.driver import Array
+
+Law = Callable[[Array, Array], Array]
+STEP = 1e-3  # [s] at most, of the rigid bodies
+_BEYOND = math.radians(3.0)  # behind an axis' limit is a buffer of rubber
+BRAKED, AT_SPEED, AT_TORQUE, FREE = range(4)
+
+
+class EmulatedArm:
+    """Seven axes and how they move. An axis that an arm does not have stays braked.
+
+    Attributes:
+        q: angles [rad].
+        v: speeds [rad/s].
+        ways: of each axis: BRAKED, AT_SPEED, AT_TORQUE or FREE.
+        speeds: told to the drives [rad/s].
+        torques: told to the motors, of the joints [N m].
+        external: torques of the joints from outside, such as a wall makes [N m].
+    """
+
+    def __init__(
+        self, model: str, start: Array, lower: Array, upper: Array, time_constant: float, friction: float
+    ) -> None:
+        """At rest, braked.
+
+        Args:
+            model: name in the catalogue, with seven axes.
+            start: angles [rad].
+            lower: least angles [rad].
+            upper: greatest angles [rad].
+            time_constant: of the speed drives [s]; 0: they follow at once.
+            friction: viscous, by each axis' armature [1/s].
+        """
+        robot = load(model)
+        self._dynamics = Dynamics(robot)
+        count = robot.nv
+        self.q, self.v = np.array(start, dtype=np.float64), np.zeros(count)
+        self.ways: NDArray[np.intp] = np.full(count, BRAKED, dtype=np.intp)
+        self.speeds, self.torques, self.external = np.zeros(count), np.zeros(count), np.zeros(count)
+        self._lower, self._upper = lower - _BEYOND, upper + _BEYOND
+        self._time_constant = time_constant
+        armature = np.array([robot.joints[name].armature for name in robot.joint_names if robot.joints[name].nv])
+        self._damping = friction * armature
+        self._dynamics.forward(self.q, self.v, self.v)  # compiled now: later it would look like a lost packet
+        self._dynamics.inverse(self.q, self.v, self.v)
+        self._dynamics.mass_matrix(self.q)
+        self._dynamics.bias(self.q, self.v)
+
+    def brake(self, axes: NDArray[np.bool_] | slice = slice(None)) -> None:
+        """Close brakes; the axes stand at once."""
+        self.ways[axes] = BRAKED
+        self.speeds[axes] = self.torques[axes] = self.v[axes] = 0.0
+
+    def advance(self, duration: float) -> None:
+        """Move on [s]."""
+        if duration <= 0.0:
+            return
+        if (self.ways <= AT_SPEED).all():
+            self._drive(duration)
+        else:
+            law, steps = self._law(), math.ceil(duration / STEP - 1e-9)
+            for _ in range(steps):
+                self._fall(law, duration / steps)
+        if ((self.q < self._lower) | (self.q > self._upper)).any():
+            low, high = self.q < self._lower, self.q > self._upper
+            self.q = np.clip(self.q, self._lower, self._upper)
+            self.v[low] = np.maximum(self.v[low], 0.0)
+            self.v[high] = np.minimum(self.v[high], 0.0)
+
+    def motor_torques(self) -> Array:
+        """What the motors give, of the joints [N m]."""
+        driven = self.ways == AT_SPEED
+        if not driven.any():
+            return np.where(self.ways == AT_TORQUE, self.torques, 0.0)
+        needed = self._dynamics.inverse(self.q, self.v, self._law()(self.q, self.v)) - self.external
+        return np.where(driven, needed, np.where(self.ways == AT_TORQUE, self.torques, 0.0))
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _drive(self, duration: float) -> None:
+        """Drives of first order, exactly: v → told, q by the integral of it."""
+        driven = self.ways == AT_SPEED
+        told = np.where(driven, self.speeds, 0.0)
+        constant = self._time_constant
+        decay = math.exp(-duration / constant) if constant else 0.0
+        off = np.where(driven, self.v - told, 0.0)
+        self.q = self.q + told * duration + off * constant * (1.0 - decay)
+        self.v = told + off * decay
+
+    def _law(self) -> Law:
+        """Accelerations of all axes [rad/s²] by their angles and speeds, as long as nothing else is told."""
+        given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
+        speeds, lag = self.speeds, self._time_constant or STEP
+        pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0) + self.external
+        dynamics, damping = self._dynamics, self._damping
+        if given.all():
+            return lambda q, v: np.where(driven, (speeds - v) / lag, 0.0)
+        if not given.any():
+            return lambda q, v: np.asarray(dynamics.forward(q, v, pushed - damping * v))
+        free = ~given
+        inside = np.ix_(free, free)
+
+        def law(q: Array, v: Array) -> Array:
+            a = np.where(driven, (speeds - v) / lag, 0.0)
+            M, h = dynamics.mass_matrix(q), dynamics.bias(q, v)
+            left = pushed - damping * v - h - M[:, given] @ a[given]
+            a[free] = np.linalg.solve(M[inside], left[free])
+            return a
+
+        return law
+
+    def _fall(self, law: Law, h: float) -> None:
+        """A step of Runge and Kutta's method of order 4."""
+        q, v = self.q, self.v
+        a1 = law(q, v)
+        v2 = v + 0.5 * h * a1
+        a2 = law(q + 0.5 * h * v, v2)
+        v3 = v + 0.5 * h * a2
+        a3 = law(q + 0.5 * h * v2, v3)
+        v4 = v + h * a3
+        a4 = law(q + h * v3, v4)
+        self.q = q + h / 6.0 * (v + 2.0 * (v2 + v3) + v4)
+        self.v = v + h / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)

@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PA-10 that is not there: controller, servos, brakes, watchdog, alarms, and an arm with masses. Bytes in, bytes out.
+
+Documented (docs/pa10_hardware.md) are the packets, that S is needed after power-on and after a time-out, what
+the status words say, that a time-out stops all axes, and what units speeds and angles have. Assumed, for want of a
+source, are: that C is answered without S, saying that nothing can be controlled; that an alarm of one axis leaves the
+others going unless they were told to stop together; that S lets axes without an alarm be controlled again; that an axis
+at its limit goes no farther, and 1 deg behind has an alarm; that brakes close at once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_hardware.emulation.emulator import Emulator, Reply
+from ada_hardware.pa10.alarms import COMMUNICATION_TIMEOUT, DEAD_MAN, EMERGENCY_STOP, HOST_TIMEOUT, LIMIT_SWITCH
+from ada_hardware.pa10.alarms import AxisStatus as Bit
+from ada_hardware.pa10.alarms import ControllerStatus as Own
+from ada_hardware.pa10.arm import arm, model_name
+from ada_hardware.pa10.axis_data import AxisData, axis_of, encode_axis_data
+from ada_hardware.pa10.cyclic import (
+    ANGLE_COUNT,
+    BRAKE,
+    SERVO,
+    SPEED_COUNT,
+    TORQUE,
+    AxisResponse,
+    CyclicCommand,
+    CyclicResponse,
+    ModeBit,
+    decode_command,
+    encode_response,
+)
+from ada_hardware.pa10.emulated_arm import AT_SPEED, AT_TORQUE, BRAKED, FREE, EmulatedArm
+from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
+from ada_hardware.pa10.judge import Bounds, Judge, Situation
+from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType, encode_packet
+from ada_hardware.pa10.variants import AXES, GEAR, variant
+
+STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
+POSITION_LIMIT = 0x080
+_BEYOND = math.radians(1.0)  # behind a limit, from which on there is an alarm
+_TOLERANCE = 1.02
+_PERIOD = 0.002  # [s] of the controller's own cycle
+_FASTEST_BRAKE = 0.05  # [rad/s] at which brakes close without harm
+_UPPER, _LOWER, _LOCKED, _UNPOWERED = (
+    int(bit) for bit in (Bit.UPPER_LIMIT, Bit.LOWER_LIMIT, Bit.NOT_CONTROLLABLE, Bit.POWER_OFF)
+)
+Mask: TypeAlias = NDArray[np.bool_]
+_POLES = 8  # of the motors, an assumption
+
+
+class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
+    """The controller and the arm, switched on. Arrays are by slot, seven each."""
+
+    NAME: ClassVar[str] = "pa10"
+    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, with its controller"
+    SETTINGS: ClassVar[type] = Pa10EmulatorSettings
+    WIRE: ClassVar[str] = "packets"
+    FAULTS: ClassVar[dict[str, str]] = {
+        "emergency_stop": "1: the button is pressed; 0: it is released",
+        "dead_man": "1: the switch is let go; it matters while the host has it watched",
+        "limit_switch": "1: a limit switch is touched",
+        "axis_alarm": "axis + code / 4096, such as 2 + 0x0F0 / 4096: an alarm of one axis",
+        "controller_alarm": "code of an alarm of the controller itself, such as 0x060",
+        "power_temperature": "1: the power supply is too warm, a warning",
+        "teaching_switch": "1: the teaching switch is on",
+        "off": "1: switched off; 0: on again, as after power-on",
+        "mute": "1: works, but answers nothing",
+        "slow": "answers are later by so much [s]",
+        "sequence": "answers have a sequence number that is larger by so much",
+        "angle_noise": "standard deviation of told angles [counts]",
+    }
+
+    def __init__(self, settings: Pa10EmulatorSettings) -> None:
+        """Switch it on."""
+        super().__init__(settings)
+        self._variant = variant(settings.variant)
+        axes = arm(settings.variant, settings.axes, settings.rated_torque)
+        self._has_axis = np.isin(np.arange(AXES), axes.slots)
+        self._lower, self._upper = np.full(AXES, -np.inf), np.full(AXES, np.inf)
+        self._torque_count = GEAR * np.array([self._variant.motor_torque(rated) for rated in settings.rated_torque])
+        bounds = [Bounds("")] * AXES
+        for slot, limit in zip(axes.slots, axes.limits, strict=True):
+            self._lower[slot], self._upper[slot] = limit.lower, limit.upper
+            # what a host sends that meets its limit in each of its cycles, rounding included
+            rise = _TOLERANCE * (settings.max_acceleration or limit.velocity / 0.1) / SPEED_COUNT
+            torque = limit.effort / self._torque_count[slot] + 0.5
+            bounds[slot] = Bounds(limit.name, limit.velocity / SPEED_COUNT + 0.5, torque, rise)
+        self._names = tuple(one.name for one in bounds)
+        self.judge = Judge(bounds, _PERIOD, self.violations)
+        start = np.where(self._has_axis, np.array(settings.start), 0.0)
+        self.arm = EmulatedArm(
+            model_name(settings.variant),
+            start,
+            self._lower,
+            self._upper,
+            settings.speed_time_constant,
+            settings.friction,
+        )
+        self._watchdog = settings.watchdog or self._variant.watchdog
+        self._parser = PacketParser(self._variant, HOST)
+        self._random = np.random.default_rng(0)
+        self._faults = dict.fromkeys(self.FAULTS, 0.0)
+        self._now = -math.inf
+        self.counts = {"packets": 0, "answers": 0, "timeouts": 0, "resets": 0}
+        self._switch_on()
+
+    def _switch_on(self) -> None:
+        self.mode = STOPPED
+        self._heard_at = -math.inf
+        self._axis_alarms = [0] * AXES
+        self._controller_alarm = 0
+        self._is_locked = np.ones(AXES, dtype=bool)  # not controllable
+        self._servo_since = np.full(AXES, np.inf)  # when it was told to be on [s]
+        self._modes = np.full(AXES, BRAKE)
+        self._follows = np.zeros(AXES, dtype=bool)  # told to follow: servo on, brake off, no alarm
+        self._waits_for_servos = False
+        self._watches_dead_man = False
+        self._alarm_told_at = math.inf
+        self.arm.brake()
+        self.judge.forget()
+
+    # --- time -----------------------------------------------------------------------------------------------------
+    @property
+    def tick(self) -> float:
+        """Longest time between two calls of `advance` [s]."""
+        return 0.002
+
+    def advance(self, now: float) -> list[Reply]:
+        """Time passed: the arm moves, the watchdog watches."""
+        before, self._now = (now if self._now == -math.inf else self._now), max(now, self._now)
+        end = self._heard_at + self._watchdog
+        if self.mode == CONTROL and end < self._now:
+            self._move(before, max(end, before))
+            self._time_out()
+            before = max(end, before)
+        self._move(before, self._now)
+        return []
+
+    def _move(self, before: float, now: float) -> None:
+        if now <= before:
+            return
+        if self._waits_for_servos:
+            ready_at = self._servo_since + self.settings.servo_on_time
+            turns_on = self._follows & (self.arm.ways == BRAKED) & (ready_at <= now)
+            if turns_on.any():
+                moment = max(before, float(ready_at[turns_on].min()))
+                self.arm.advance(moment - before)
+                self._release(turns_on)
+                before = moment
+        self.arm.advance(now - before)
+        self._watch_limits()
+
+    def _release(self, axes: Mask) -> None:
+        in_torque = (self._modes & TORQUE) > 0
+        self.arm.ways = np.where(axes, np.where(in_torque, AT_TORQUE, AT_SPEED), self.arm.ways)
+        self._waits_for_servos = bool((self._follows & (self.arm.ways == BRAKED)).any())
+
+    def _time_out(self) -> None:
+        self.counts["timeouts"] += 1
+        self._raise_all(COMMUNICATION_TIMEOUT, HOST_TIMEOUT)
+        self.mode = STOPPED
+
+    def _watch_limits(self) -> None:
+        q = self.arm.q
+        beyond = (q > self._upper) | (q < self._lower)
+        if self.mode == TEACHING or not beyond.any():
+            return
+        for i in np.flatnonzero(beyond & self._has_axis).tolist():
+            bound = self._upper[i] if q[i] > self._upper[i] else self._lower[i]
+            if abs(q[i] - bound) > _BEYOND and self._axis_alarms[i] == 0:
+                self.judge.note(self._now, f"{self._names[i]} was driven beyond its limit")
+                self._raise(i, POSITION_LIMIT)
+            elif self.arm.ways[i] == AT_SPEED and self.arm.speeds[i] * (q[i] - bound) > 0.0:
+                self.arm.speeds[i] = 0.0
+
+    # --- alarms ---------------------------------------------------------------------------------------------------
+    def _raise(self, slot: int, code: int) -> None:
+        self._axis_alarms[slot] = code
+        stops = np.arange(AXES) == slot
+        stops |= (self._modes & ModeBit.STOP_TOGETHER) > 0
+        self._stop_axes(stops)
+
+    def _raise_all(self, axis_code: int, controller_code: int) -> None:
+        for slot in np.flatnonzero(self._has_axis).tolist():
+            if not self._axis_alarms[slot]:
+                self._axis_alarms[slot] = axis_code
+        self._controller_alarm = controller_code
+        self._stop_axes(np.ones(AXES, dtype=bool))
+
+    def _stop_axes(self, axes: Mask) -> None:
+        self.arm.brake(axes)
+        self._is_locked |= axes
+        self._follows &= ~axes
+        self._servo_since[axes] = np.inf
+
+    def _raise_switches(self) -> None:
+        """Alarms of switches last as long as their switch does."""
+        if self._faults["emergency_stop"]:
+            self._raise_all(EMERGENCY_STOP, EMERGENCY_STOP)
+        if self._faults["dead_man"] and self._watches_dead_man:
+            self._raise_all(DEAD_MAN, DEAD_MAN)
+        if self._faults["limit_switch"]:
+            self._raise_all(LIMIT_SWITCH, LIMIT_SWITCH)
+
+    def fault(self, name: str, value: float) -> None:
+        """Switch a fault on or off (0)."""
+        if name not in self._faults:
+            raise KeyError(name)
+        self._faults[name] = value
+        if name == "axis_alarm" and value:
+            axis = int(value)
+            self._raise(axis - 1, round((value - axis) * 4096))
+        elif name == "controller_alarm" and value:
+            self._controller_alarm = int(value)
+            self._stop_axes(np.ones(AXES, dtype=bool))
+        elif name == "off":
+            self._switch_on()
+        self._raise_switches()
+
+    # --- packets --------------------------------------------------------------------------------------------------
+    def receive(self, data: bytes, now: float) -> list[Reply]:
+        """A packet came; damaged ones are not answered."""
+        self.advance(now)
+        if self._faults["off"]:
+            return []
+        replies = []
+        for packet in self._parser.feed(data):
+            self.counts["packets"] += 1
+            self._heard_at = self._now
+            answer = self._answer(packet)
+            if answer is not None and not self._faults["mute"]:
+                self.counts["answers"] += 1
+                shift = int(self._faults["sequence"])
+                answer = answer._replace(sequence=(answer.sequence + shift) % 128)
+                replies.append(Reply(encode_packet(answer), self.settings.reply_time + self._faults["slow"]))
+        return replies
+
+    def _answer(self, packet: Packet) -> Packet | None:
+        kind = packet.type
+        if kind is PacketType.CYCLE:
+            return self._cycle(packet)
+        if kind is PacketType.START:
+            self._start()
+        elif kind is PacketType.END:
+            self._end()
+        elif kind is PacketType.TEACH:
+            self._teach()
+        elif kind is PacketType.CLEAR_ALARM:
+            return self._clear(packet)
+        elif kind is PacketType.READ:
+            axis = axis_of(packet.payload)
+            return None if axis is None else packet.answer(self._axis_data(axis))
+        else:
+            self.judge.note(self._now, f"packet {chr(kind)} would change the zero or the memory of the robot")
+            return None
+        return packet.answer()
+
+    def _start(self) -> None:
+        if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
+            self.judge.note(self._now, "S while servos are on")
+        self._brake_all()
+        self.mode = CONTROL
+        self._is_locked = np.array([bool(code) for code in self._axis_alarms]) | (self._controller_alarm != 0)
+
+    def _end(self) -> None:
+        if self.mode == CONTROL and np.abs(self.arm.v).max() > _FASTEST_BRAKE:
+            self.judge.note(self._now, f"E while the arm moves at {np.abs(self.arm.v).max():.3g} rad/s")
+        self._brake_all()
+        self.mode = STOPPED
+        self._is_locked[:] = True
+
+    def _teach(self) -> None:
+        if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
+            self.judge.note(self._now, "T while servos are on")
+        self._brake_all()
+        self.mode = TEACHING
+        self.arm.ways = np.where(self._has_axis, FREE, BRAKED)
+
+    def _brake_all(self) -> None:
+        self.arm.brake()
+        self._modes = np.full(AXES, BRAKE)
+        self._follows, self._waits_for_servos = np.zeros(AXES, dtype=bool), False
+        self._servo_since[:] = np.inf
+        self.judge.forget()
+
+    def _clear(self, packet: Packet) -> Packet | None:
+        axis = int.from_bytes(packet.payload, "big")
+        if not 1 <= axis <= AXES or not self._has_axis[axis - 1]:
+            return None
+        self.counts["resets"] += 1
+        self._axis_alarms[axis - 1] = 0
+        self._controller_alarm = 0
+        self._alarm_told_at = math.inf
+        self._raise_switches()
+        return packet.answer(packet.payload)
+
+    def _cycle(self, packet: Packet) -> Packet | None:
+        command = decode_command(packet.payload, self._variant)
+        ready = self._has_axis & (self.arm.ways != BRAKED) & (self.mode == CONTROL)
+        knows = self._now - self._alarm_told_at > self.settings.alarm_grace
+        fast = np.abs(self.arm.v) > _FASTEST_BRAKE
+        situation = Situation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows)
+        self.judge.command(command, situation, self._now)
+        if self.mode == CONTROL:
+            self._follow(command)
+        elif self.mode == STOPPED and not self.settings.answers_before_start:
+            return None
+        response = self._response()
+        if self._has_alarm:
+            self._alarm_told_at = min(self._alarm_told_at, self._now)
+        return packet.answer(encode_response(response, self._variant))
+
+    @property
+    def _has_alarm(self) -> bool:
+        return any(self._axis_alarms) or self._controller_alarm != 0
+
+    def _follow(self, command: CyclicCommand) -> None:
+        modes, torques, speeds = np.array(command.axes).T
+        in_end = self._variant.watches_dead_man == "end"
+        watches = command.controller if in_end else int(np.bitwise_or.reduce(modes))
+        self._watches_dead_man = bool(watches & ModeBit.DEAD_MAN)
+        self._raise_switches()
+        self._modes = modes
+        usable = self._has_axis & ~self._is_locked
+        self._follows = ((modes & (SERVO | BRAKE)) == SERVO) & usable
+        on = ((modes & SERVO) > 0) & usable
+        self._servo_since = np.where(on, np.minimum(self._servo_since, self._now), np.inf)
+        self.arm.brake(~self._follows)
+        self._release(self._follows & (self._servo_since + self.settings.servo_on_time <= self._now))
+        moving = self.arm.ways != BRAKED
+        q = self.arm.q
+        is_outward = ((q >= self._upper) & (speeds > 0)) | ((q <= self._lower) & (speeds < 0))
+        self.arm.speeds = np.where(moving & ~is_outward, speeds * SPEED_COUNT, 0.0)
+        self.arm.torques = np.where(moving, torques * self._torque_count, 0.0)
+
+    # --- answers --------------------------------------------------------------------------------------------------
+    def _response(self) -> CyclicResponse:
+        noise = np.zeros(AXES)
+        if self._faults["angle_noise"]:
+            noise = self._random.normal(0.0, self._faults["angle_noise"], AXES)
+        angles = np.rint(self.arm.q / ANGLE_COUNT + noise).astype(int).tolist()
+        speeds = np.rint(self.arm.v / SPEED_COUNT).astype(int).tolist()
+        torques = np.rint(self.arm.motor_torques() / self._torque_count)
+        counts = np.clip(torques, -32768, 32767).astype(int).tolist()
+        axes = [
+            AxisResponse(self._status(i), angles[i], max(-32768, min(32767, speeds[i])), counts[i])
+            if self._has_axis[i]
+            else AxisResponse()
+            for i in range(AXES)
+        ]
+        return CyclicResponse(tuple(axes), self._own_status())
+
+    def _status(self, slot: int) -> int:
+        word = self._axis_alarms[slot]
+        word |= _UPPER if self.arm.q[slot] >= self._upper[slot] else 0
+        word |= _LOWER if self.arm.q[slot] <= self._lower[slot] else 0
+        word |= _LOCKED if self.mode == STOPPED or self._is_locked[slot] else 0
+        return word | (_UNPOWERED if self.arm.ways[slot] in (BRAKED, FREE) else 0)
+
+    def _own_status(self) -> int:
+        faults = self._faults
+        word = self._controller_alarm
+        word |= Own.DEAD_MAN_ON * (not faults["dead_man"])
+        word |= Own.POWER_TEMPERATURE * bool(faults["power_temperature"])
+        word |= Own.POWER_ON
+        word |= Own.EMERGENCY_STOP_OPEN * (not faults["emergency_stop"])
+        word |= Own.TEACHING_ON * bool(faults["teaching_switch"])
+        word |= Own.LIMIT_SWITCH_OPEN * (not faults["limit_switch"])
+        word |= Own.NOT_CONTROLLABLE * (self.mode == STOPPED)
+        return int(word)
+
+    def _axis_data(self, axis: int) -> bytes:
+        upper, lower = self._upper[axis - 1], self._lower[axis - 1]
+        if not self._has_axis[axis - 1]:
+            upper = lower = 0.0
+        return encode_axis_data(axis, AxisData(float(upper), float(lower), 0.0, _POLES), self._variant)
+
+    def state(self) -> dict[str, object]:
+        """What it is doing."""
+        ways = {BRAKED: "braked", AT_SPEED: "speed", AT_TORQUE: "torque", FREE: "free"}
+        return {
+            "mode": self.mode,
+            "joints": [name for name in self._names if name],
+            "position": self.arm.q[self._has_axis].tolist(),
+            "velocity": self.arm.v[self._has_axis].tolist(),
+            "ways": [ways[int(way)] for way in self.arm.ways[self._has_axis]],
+            "alarms": [f"{code:03X}" for code, has in zip(self._axis_alarms, self._has_axis, strict=True) if has],
+            "controller_alarm": f"{self._controller_alarm:03X}",
+            "refused": self._parser.refused,
+            **self.counts,
+        }

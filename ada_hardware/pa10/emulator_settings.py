@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be set about an emulated PA-10."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import setting
+from ada_hardware.pa10.arm import RATED_TORQUE
+from ada_hardware.pa10.variants import AXES, VARIANTS
+
+
+@dataclass(frozen=True)
+class Pa10EmulatorSettings:
+    """Which arm it is, where it stands, how fast it answers, and what is held against its host."""
+
+    variant: str = setting("ce", "controller: ce or 7c", choices=tuple(VARIANTS), read_only=True)
+    axes: int = setting(AXES, "7, or 6 for a PA10-6CE", choices=(6, AXES), read_only=True)
+    start: tuple[float, ...] = setting(
+        (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0), "angles of the seven axes when it is switched on", unit="rad"
+    )
+    reply_time: float = setting(0.0003, "from a packet to its answer", unit="s", lower=0.0, upper=1.0)
+    watchdog: float = setting(
+        0.0, "silence after which it stops; 0: 10 ms of a ce, 400 ms of a 7c, as their sources say", unit="s", lower=0.0
+    )
+    servo_on_time: float = setting(0.02, "until a servo that is told to be on follows", unit="s", lower=0.0, upper=10.0)
+    speed_time_constant: float = setting(
+        0.005, "of the speed drives, which are of first order; 0: none", unit="s", lower=0.0, upper=1.0
+    )
+    friction: float = setting(0.0, "viscous friction of each axis, by its rotor's inertia", unit="1/s", lower=0.0)
+    rated_torque: tuple[float, ...] = setting(
+        RATED_TORQUE, "of the seven motors", unit="N m", lower=1e-3, upper=100.0, read_only=True
+    )
+    answers_before_start: bool = setting(
+        True, "answer C before S, saying that nothing can be controlled; else be silent: no source says which is so"
+    )
+    max_acceleration: float = setting(
+        0.0,
+        "judge: greatest change of speeds per second; 0: each axis' greatest speed within 0.1 s",
+        unit="rad/s^2",
+        lower=0.0,
+    )
+    alarm_grace: float = setting(
+        0.03,
+        "judge: how long after an alarm was first told motion may still be demanded; answers may have been lost",
+        unit="s",
+        lower=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together.
+
+        Raises:
+            InputError: which value.
+        """
+        for name, given in (("start", self.start), ("rated_torque", self.rated_torque)):
+            if len(given) != AXES:
+                raise InputError(f"{name} has {len(given)} numbers; give {AXES}, also for an arm of six axes.")
+        if self.axes != AXES and self.variant != "ce":
+            raise InputError(f"axes is {self.axes} with variant {self.variant!r}; only a CE has six. Set variant: ce.")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PA-10's driver and its emulator in lock step: every byte of the protocol, no port, no real time, always the same.
+
+    arm = LockStep(Pa10Settings(), Pa10EmulatorSettings(start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)))
+    arm.start()
+    run = arm.follow(controller, reference, duration=3.0)      # a controller of ada_controllers
+    run.q, run.signals["error"], arm.emulator.violations
+
+A run of `follow` is what a controller, the driver and the protocol make of a motion; runs over a network, with
+processes and deadlines, are measured against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ada_hardware.driver import Array, Demand, Feedback, Mode
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.pa10.driver import Pa10Driver
+from ada_hardware.pa10.emulator import Pa10Emulator
+from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
+from ada_hardware.pa10.settings import Pa10Settings
+
+if TYPE_CHECKING:
+    from ada_controllers.controller import Controller
+    from ada_controllers.state import Reference
+
+_MODES = {"position": Mode.POSITION, "velocity": Mode.VELOCITY, "effort": Mode.EFFORT}
+
+
+@dataclass(frozen=True, eq=False)
+class LockStepRun:
+    """A motion; a row for each cycle.
+
+    Attributes:
+        t: when the controller was called [s].
+        q: angles that the controller was given, as the arm told them [rad].
+        v: speeds, likewise [rad/s].
+        effort: torques of the joints that the arm told [N m].
+        true_q: angles of the emulated arm after the cycle [rad].
+        signals: what the controller told: its signals, and the parts of its commands.
+        missed: cycles without an answer.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    effort: Array
+    true_q: Array
+    signals: Mapping[str, Array]
+    missed: int
+
+
+class LockStep:
+    """Driver, wire and emulator on one clock, which moves on with the driver's cycles alone.
+
+    Attributes:
+        driver: the driver, opened.
+        emulator: the arm.
+        wire: between them; `wire.fault` makes it bad.
+        clock: theirs.
+        feedback: newest.
+    """
+
+    def __init__(
+        self,
+        settings: Pa10Settings | None = None,
+        emulator: Pa10EmulatorSettings | None = None,
+        faults: Mapping[str, float] | None = None,
+        wrap: Callable[[InProcessPackets], Any] | None = None,
+    ) -> None:
+        """Switch the arm on, and open the driver.
+
+        Args:
+            settings: of the driver.
+            emulator: of the arm; by default one of the driver's variant.
+            faults: of the wire, by name.
+            wrap: puts something of one's own between driver and wire.
+        """
+        settings = settings or Pa10Settings()
+        same = Pa10EmulatorSettings(variant=settings.variant, axes=settings.axes)
+        self.clock = FakeClock()
+        self.emulator = Pa10Emulator(emulator or same)
+        self.wire = InProcessPackets(self.emulator, clock=self.clock.now, sleep=self.clock.sleep, faults=faults)
+        wire = self.wire if wrap is None else wrap(self.wire)
+        self.driver = Pa10Driver(settings, wire=wire, clock=self.clock.now)
+        self.driver.open()
+        self._due = self.clock.now()
+        self.feedback = self.idle()
+
+    def idle(self, cycles: int = 1) -> Feedback:
+        """So many cycles in which nothing moves; at least one."""
+        for _ in range(cycles):
+            self.feedback = self.driver.idle()
+            self._wait()
+        return self.feedback
+
+    def start(self) -> None:
+        """Servos on."""
+        self.driver.start()
+        self._due = self.clock.now()
+        self.feedback = self.driver.cycle(Demand(Mode.VELOCITY, np.zeros(len(self.driver.joints))))
+        self._wait()
+
+    def cycle(self, mode: Mode, values: Array, cycles: int = 1) -> Feedback:
+        """So many cycles with one demand."""
+        for _ in range(cycles):
+            self.feedback = self.driver.cycle(Demand(mode, np.asarray(values, dtype=np.float64)))
+            self._wait()
+        return self.feedback
+
+    def follow(
+        self,
+        controller: Controller[Any],
+        reference: Reference | Callable[[float], Reference | None] | None,
+        duration: float,
+        sensor: Callable[[LockStep], Array] | None = None,
+    ) -> LockStepRun:
+        """Let a controller move the arm, once per cycle.
+
+        Args:
+            controller: for the robot that the arm is.
+            reference: to follow, or a function of time that gives it; None: the start.
+            duration: [s].
+            sensor: measures [f, n] for the controller.
+        """
+        from ada_controllers.state import State
+
+        mode, period = _MODES[controller.KIND], self.driver.period
+        rows: dict[str, list[Array]] = {name: [] for name in ("q", "v", "effort", "true_q")}
+        signals: list[dict[str, Array]] = []
+        missed = self.driver.counts.missed
+        times = [k * period for k in range(round(duration / period))]
+        for t in times:
+            told = self.feedback
+            state = State(told.position, told.velocity, None if sensor is None else sensor(self))
+            if not signals:
+                controller.reset(state, t)
+            command = controller.update(state, reference(t) if callable(reference) else reference, t)
+            values = getattr(command, controller.KIND)
+            parts = {name: part for name, part in command._asdict().items() if part is not None}
+            signals.append({name: np.array(part) for name, part in {**controller.signals(), **parts}.items()})
+            self.cycle(mode, values)
+            now = (told.position, told.velocity, told.effort, self.emulator.arm.q.copy())
+            for name, row in zip(rows, now, strict=True):
+                rows[name].append(row)
+        by_name = {name: np.array([row[name] for row in signals]) for name in signals[0]}
+        arrays = {name: np.array(row) for name, row in rows.items()}
+        return LockStepRun(np.array(times), **arrays, signals=by_name, missed=self.driver.counts.missed - missed)
+
+    def _wait(self) -> None:
+        """Until the next cycle is due."""
+        self._due = max(self._due + self.driver.period, self.clock.now())
+        self.clock.sleep(self._due - self.clock.now())

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between payloads of the packet C and what joints do in SI units: counts, gears, slots, switches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ada_hardware.driver import Alarm, Array, Feedback
+from ada_hardware.pa10.alarms import AxisStatus, alarms, switches
+from ada_hardware.pa10.arm import Arm
+from ada_hardware.pa10.cyclic import (
+    ANGLE_COUNT,
+    SPEED_COUNT,
+    AxisCommand,
+    CyclicCommand,
+    ModeBit,
+    decode_response,
+    encode_command,
+)
+from ada_hardware.pa10.plausible import Plausibility
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.variants import AXES, GEAR, variant
+
+_NOTHING = AxisCommand(mode=0)
+_LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
+_UNPOWERED = _LOCKED | int(AxisStatus.POWER_OFF)
+_WINDOW = 4  # cycles over which a speed is worked out that the arm does not tell
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What an arm told in one answer.
+
+    Attributes:
+        time: when it came [s].
+        position: of the joints [rad].
+        velocity: [rad/s].
+        effort: [N m].
+        axes: status words of the axes that there are.
+        controller: status word of the controller.
+        alarms: what is wrong.
+        values: switches, and ends of the axes' ways.
+    """
+
+    time: float
+    position: Array
+    velocity: Array
+    effort: Array
+    axes: tuple[int, ...]
+    controller: int
+    alarms: tuple[Alarm, ...]
+    values: Mapping[str, float]
+
+    @property
+    def is_powered(self) -> bool:
+        """Whether all servos are on, and follow."""
+        return not any(word & _UNPOWERED for word in self.axes)
+
+    def rests(self, slow: float) -> bool:
+        """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
+        return all(word & _UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
+
+    @property
+    def is_not_controllable(self) -> bool:
+        """Whether the controller waits for S."""
+        return all(word & _LOCKED for word in self.axes)
+
+    def feedback(self, *, is_driven: bool) -> Feedback:
+        """The same for the driver's users."""
+        return Feedback(
+            self.time, self.position, self.velocity, self.effort, True, is_driven, self.alarms, self.values
+        )  # fmt: skip
+
+
+class Translation:
+    """Makes payloads, and takes them apart."""
+
+    def __init__(self, settings: Pa10Settings, arm: Arm) -> None:
+        """Prepare for an arm."""
+        self._variant = variant(settings.variant)
+        self._arm = arm
+        self._slots = list(arm.slots)
+        per_count = [self._variant.motor_torque(settings.rated_torque[slot]) * GEAR for slot in self._slots]
+        self._torque_count = np.array(per_count)  # [N m] of the joint
+        extra = int(ModeBit.STOP_TOGETHER) if settings.stop_together else 0
+        dead_man = int(ModeBit.DEAD_MAN) if settings.dead_man else 0
+        self._extra = extra | (dead_man if self._variant.watches_dead_man == "mode" else 0)
+        self._controller = dead_man if self._variant.watches_dead_man == "end" else 0
+        self._plausibility = Plausibility(arm.limits)
+        self._past: deque[tuple[float, Array]] = deque(maxlen=_WINDOW + 1)
+
+    def forget(self) -> None:
+        """The next angles are believed, whatever they are."""
+        self._plausibility.forget()
+        self._past.clear()
+
+    def all_axes(self, mode: int) -> bytes:
+        """A command in which all axes have one mode, and stand still."""
+        zero = np.zeros(len(self._slots))
+        return self.command(mode, zero, zero)
+
+    def command(self, mode: int, torques: Array, speeds: Array) -> bytes:
+        """A command.
+
+        Args:
+            mode: of all axes.
+            torques: of the joints [N m].
+            speeds: of the joints [rad/s].
+
+        Raises:
+            Refused: a number that the packet cannot hold.
+        """
+        bits = mode | self._extra if mode else mode
+        in_torque = np.rint(torques / self._torque_count).astype(int).tolist()
+        in_speed = np.rint(speeds / SPEED_COUNT).astype(int).tolist()
+        axes = [_NOTHING] * AXES  # a slot without an axis is all zero, as mhipa10arc leaves it
+        for slot, torque, speed in zip(self._slots, in_torque, in_speed, strict=True):
+            axes[slot] = AxisCommand(bits, torque, speed)
+        return encode_command(CyclicCommand(tuple(axes), self._controller), self._variant)
+
+    def told(self, payload: bytes, time: float) -> Telling | None:
+        """What an answer says; None where the angles cannot be true.
+
+        Args:
+            payload: of the answer.
+            time: when it came [s].
+        """
+        response = decode_response(payload, self._variant)
+        axes = [response.axes[slot] for slot in self._slots]
+        position = np.array([axis.angle for axis in axes]) * ANGLE_COUNT
+        if not self._plausibility.believes(time, position):
+            return None
+        if self._variant.tells_speed:
+            velocity = np.array([axis.speed for axis in axes]) * SPEED_COUNT
+        else:
+            velocity = self._speed_of(position, time)
+        effort = np.array([axis.torque for axis in axes]) * self._torque_count
+        words = tuple(axis.status for axis in axes)
+        found = alarms(words, response.controller, self._arm.joints)
+        values = _values(words, response.controller, self._arm.joints)
+        return Telling(time, position, velocity, effort, words, response.controller, found, values)
+
+    def _speed_of(self, position: Array, time: float) -> Array:
+        """From the angles of the last cycles: an old 7C does not tell speeds."""
+        while self._past and time <= self._past[-1][0]:
+            self._past.pop()
+        self._past.append((time, position))
+        then, there = self._past[0]
+        return (position - there) / (time - then) if time > then else np.zeros_like(position)
+
+
+@lru_cache(maxsize=512)
+def _values(words: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> Mapping[str, float]:
+    found = dict(switches(controller))
+    for word, joint in zip(words, joints, strict=True):
+        if word & (AxisStatus.UPPER_LIMIT | AxisStatus.LOWER_LIMIT):
+            found[f"{joint} at its limit"] = 1.0 if word & AxisStatus.UPPER_LIMIT else -1.0
+    return found

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a robot is, as programs, diagnostics and people see it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ada_dynamics.timing.periods import PeriodSummary
+from ada_hardware.driver import Alarm, LinkCounts
+from ada_hardware.safety.phases import Phase
+
+
+@dataclass(frozen=True)
+class RobotStatus:
+    """How a robot is; at most a tenth of a second old.
+
+    Attributes:
+        phase: what it is doing.
+        reason: why it is in this phase, in words: "stop: a person fell", "deactivated: no command for 0.5 s".
+        alarms: what the device says is wrong.
+        accepted: commands that were accepted since it was opened.
+        refused: commands that were not, by reason.
+        last_refusal: words on the newest of them; "" where there is none.
+        counts: of the wire.
+        periods: of the cycle; None before its first.
+        missed_cycles: cycles in which the device did not answer.
+        late_cycles: cycles that came later than half the device's own watchdog, after which the robot was braked.
+        longest_gap: between two exchanges with the device, since it was opened [s].
+        command_age: since the last accepted command [s]; inf before the first.
+        feedback_age: since the device last told anything [s].
+        values: what else the device tells, such as "battery [V]".
+        flight_record: the newest file of the flight recorder; "" where there is none.
+        place: "process" or "thread".
+        notes: what to know about the cycle, such as that it has no real-time priority.
+    """
+
+    phase: Phase = Phase.CLOSED
+    reason: str = ""
+    alarms: tuple[Alarm, ...] = ()
+    accepted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    last_refusal: str = ""
+    counts: LinkCounts = field(default_factory=LinkCounts)
+    periods: PeriodSummary | None = None
+    missed_cycles: int = 0
+    late_cycles: int = 0
+    longest_gap: float = 0.0
+    command_age: float = float("inf")
+    feedback_age: float = float("inf")
+    values: Mapping[str, float] = field(default_factory=dict)
+    flight_record: str = ""
+    place: str = ""
+    notes: tuple[str, ...] = ()

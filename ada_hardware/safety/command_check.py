@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a command may be followed: taken as a whole or refused as a whole, never clamped, every refusal counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.commanding.rules import ROUNDING, Reason
+from ada_hardware.driver import Mode
+from ada_hardware.safety.joint_rules import JointRules
+
+Array = NDArray[np.float64]
+
+# reasons beside those of commanding.rules.Reason
+NOT_ACTIVE, NO_MODE, OVERTAKEN = "not active", "no such mode", "overtaken"
+AHEAD = 0.01  # [s] that a stamp may be in the future: both ends read the same clock
+
+
+class Command(NamedTuple):
+    """What a program asks for.
+
+    Attributes:
+        mode: what the numbers are.
+        values: one per joint.
+        stamp: when it was made, on the steady clock [s].
+    """
+
+    mode: Mode
+    values: Array
+    stamp: float
+
+
+class Refusal(NamedTuple):
+    """Why a command is not followed.
+
+    Attributes:
+        reason: in two words, for counters.
+        text: for people: joint, number, what is allowed, what to do.
+    """
+
+    reason: str
+    text: str
+
+
+class CommandCheck:
+    """Judges commands, and counts.
+
+    Attributes:
+        accepted: commands that were taken.
+        refused: those that were not, by reason.
+        last_refusal: words on the newest of them; "".
+    """
+
+    def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
+        """Prepare.
+
+        Args:
+            rules: limits.
+            modes: that the driver has.
+            max_age: of a command [s].
+        """
+        self._rules, self._modes, self._max_age = rules, frozenset(modes), max_age
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+        self.last_refusal = ""
+
+    def judge(self, command: Command, now: float, demanded: Array) -> Refusal | None:
+        """Judge a command, and count it.
+
+        Args:
+            command: as it came.
+            now: on the clock of its stamp [s].
+            demanded: where the joints are told to be, or are, at this moment; what position commands may jump from.
+
+        Returns:
+            None for one that may be followed; else why not.
+        """
+        refusal = self.refused_numbers(command) or self._bad_age(command.stamp, now) or self._jump(command, demanded)
+        if refusal is None:
+            self.accepted += 1
+        else:
+            self.count(refusal)
+        return refusal
+
+    def count(self, refusal: Refusal, times: int = 1) -> None:
+        """Count a refusal, or several of a kind."""
+        self.refused[refusal.reason] += times
+        self.last_refusal = refusal.text
+
+    def refused_numbers(self, command: Command) -> Refusal | None:
+        """What is wrong with a command wherever the robot is: length, mode, numbers; nothing is counted."""
+        rules, values = self._rules, command.values
+        if values.shape != (len(rules.names),):
+            return Refusal(
+                Reason.LENGTH.value,
+                f"the command has {values.size} numbers for {len(rules.names)} joints; give one for each: "
+                f"{', '.join(rules.names)}.",
+            )
+        if not np.isfinite(values).all():
+            i = int(np.flatnonzero(~np.isfinite(values))[0])
+            return Refusal(
+                Reason.NOT_FINITE.value,
+                f"joint {rules.names[i]!r}: the command is {values[i]}; it must be finite. A controller that computes "
+                f"such a number has failed: look there.",
+            )
+        if command.mode not in self._modes:
+            known = ", ".join(sorted(mode.value for mode in self._modes))
+            return Refusal(
+                NO_MODE,
+                f"the robot cannot be commanded by {getattr(command.mode, 'value', command.mode)}; it can by {known}.",
+            )
+        lower, upper = self._bounds(command.mode)
+        inside = (values >= lower) & (values <= upper)
+        if inside.all():
+            return None
+        i = int(np.flatnonzero(~inside)[0])
+        return Refusal(
+            Reason.OVER_LIMIT.value,
+            f"joint {rules.names[i]!r}: {command.mode.value} {values[i]:.9g} is outside of [{lower[i]:.9g}, "
+            f"{upper[i]:.9g}]; command a value inside. These are the device's limits and those of the safety settings.",
+        )
+
+    def _bounds(self, mode: Mode) -> tuple[Array, Array]:
+        rules = self._rules
+        if mode is Mode.POSITION:
+            return rules.lower - ROUNDING, rules.upper + ROUNDING
+        greatest = rules.velocity if mode is Mode.VELOCITY else rules.effort
+        return -greatest, greatest
+
+    def _bad_age(self, stamp: float, now: float) -> Refusal | None:
+        age = now - stamp
+        if age > self._max_age:
+            return Refusal(
+                Reason.OLD.value,
+                f"the command is {age:.4g} s old; at most {self._max_age:g} s are allowed (command_timeout). The "
+                f"commanding program, or the machine, stood still.",
+            )
+        if not age >= -AHEAD:  # NaN too
+            return Refusal(
+                Reason.FROM_THE_FUTURE.value,
+                f"the command's stamp is {-age:.4g} s ahead; take it from time.monotonic() of this machine.",
+            )
+        return None
+
+    def _jump(self, command: Command, demanded: Array) -> Refusal | None:
+        if command.mode is not Mode.POSITION:
+            return None
+        away = np.abs(command.values - demanded)
+        near = away <= self._rules.step + ROUNDING
+        if near.all():
+            return None
+        i = int(np.flatnonzero(~near)[0])
+        return Refusal(
+            Reason.JUMP.value,
+            f"joint {self._rules.names[i]!r}: position {command.values[i]:.9g} is {away[i]:.4g} away from where it is "
+            f"told to be, {demanded[i]:.9g}; at most {self._rules.step[i]:.4g} are allowed at once (max_step). Come "
+            f"nearer in small steps, slower, or by a trajectory.",
+        )

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users may set about safety: watchdogs, limits, ramps, the flight recorder. The defaults suit every robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import setting
+
+
+@dataclass(frozen=True)
+class SafetySettings:
+    """Rules that a robot is driven by. Lists have one number per joint of the robot, in its order; empty: the device's.
+
+    Limits may be narrower than the device's, never wider.
+    """
+
+    command_timeout: float = setting(
+        0.1,
+        "without an accepted command for so long the robot comes to rest and holds; an older command is refused",
+        unit="s",
+        lower=1e-3,
+        upper=10.0,
+    )
+    host_timeout: float = setting(
+        0.5,
+        "without an accepted command, or any sign of the program that commands, for so long the robot is deactivated",
+        unit="s",
+        lower=2e-3,
+        upper=60.0,
+    )
+    hold_without_commands: bool = setting(
+        False,
+        "stay active, and hold, as long as the commanding program lives, also where it sends no commands",
+    )
+    velocity_scale: float = setting(1.0, "share of the velocity limits that is used", lower=0.01, upper=1.0)
+    max_acceleration: float = setting(
+        0.0,
+        "greatest acceleration of demands, every joint; 0: the joint's velocity limit within 0.1 s",
+        unit="rad/s^2, m/s^2",
+        lower=0.0,
+    )
+    max_deceleration: float = setting(
+        0.0,
+        "deceleration of ramps to rest and before position limits, every joint; 0: from its velocity limit in 0.1 s",
+        unit="rad/s^2, m/s^2",
+        lower=0.0,
+    )
+    max_step: float = setting(
+        0.0,
+        "farthest that a commanded position may be from the demanded one; 0: the way at the joint's velocity limit in "
+        "command_timeout",
+        unit="rad, m",
+        lower=0.0,
+    )
+    max_following_error: float = setting(
+        0.0,
+        "farthest that the measured position may be from the demanded one; 0: the way at the joint's velocity limit "
+        "in 0.2 s",
+        unit="rad, m",
+        lower=0.0,
+    )
+    position_margin: float = setting(
+        0.02, "how far beyond a position limit the measured position may be", unit="rad, m", lower=0.0
+    )
+    velocity_margin: float = setting(
+        0.25, "share of a velocity limit by which the measured velocity may exceed it", lower=0.0
+    )
+    drive_lag: float = setting(
+        0.02,
+        "how long the robot's drives are behind velocity demands; joints brake so much sooner before their limits",
+        unit="s",
+        lower=0.0,
+        upper=1.0,
+    )
+    standstill: float = setting(
+        0.05, "speed of a joint up to which it counts as standing still", unit="rad/s, m/s", lower=1e-6
+    )
+    max_missed: int = setting(
+        10,
+        "answers of the device that may be missing in a row; one more, and the robot is stopped",
+        lower=1,
+        upper=1000,
+    )
+    position_lower: tuple[float, ...] = setting((), "least positions", unit="rad, m")
+    position_upper: tuple[float, ...] = setting((), "greatest positions", unit="rad, m")
+    velocity: tuple[float, ...] = setting((), "greatest speeds", unit="rad/s, m/s", lower=0.0)
+    effort: tuple[float, ...] = setting((), "greatest efforts", unit="N m, N", lower=0.0)
+    realtime_priority: int = setting(
+        50,
+        "real-time priority of the cycle's own process (SCHED_FIFO), where the system allows it; 0: as usual",
+        lower=0,
+        upper=98,
+        read_only=True,
+    )
+    record_seconds: float = setting(
+        120.0, "how much of the past the flight recorder keeps; 0: nothing", unit="s", lower=0.0, upper=3600.0
+    )
+    record_folder: str = setting(
+        "", "where flight records are written; empty: ada_dynamics/flights in the user's state folder (XDG_STATE_HOME)"
+    )
+    record_files: int = setting(20, "flight records that are kept there; older ones are deleted", lower=1, upper=10_000)
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself.
+
+        Raises:
+            InputError: host_timeout is shorter than command_timeout.
+        """
+        if self.host_timeout < self.command_timeout:
+            raise InputError(
+                f"host_timeout is {self.host_timeout:g} s, shorter than command_timeout, {self.command_timeout:g} s; "
+                f"the robot comes to rest first and is deactivated later: set it to {self.command_timeout:g} s or more."
+            )

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks one after another: each has a name, a verdict, words with figures; the first that must not fail ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ada_dynamics.errors import AdaError
+
+
+class Verdict(Enum):
+    """What came of a check."""
+
+    OK = "ok"
+    FAILED = "failed"
+    NOT_DONE = "not done"  # it does not apply, or was not asked for
+
+
+@dataclass(frozen=True)
+class Check:
+    """One of them, done.
+
+    Attributes:
+        name: what was checked.
+        verdict: what came of it.
+        text: what was found, with its figures, and what to do where it is not ok.
+        figures: the same as numbers and words, for programs; their names end with the unit.
+    """
+
+    name: str
+    verdict: Verdict
+    text: str
+    figures: Mapping[str, object] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {"check": self.name, "verdict": self.verdict.value, "text": self.text, **self.figures}
+
+
+class TestEnded(Exception):
+    """A check failed without which the others make no sense."""
+
+    __test__ = False  # pytest takes classes of such names for tests
+
+
+class Checks:
+    """All that were done.
+
+    Attributes:
+        done: in their order.
+    """
+
+    def __init__(self, tell: Callable[[Check], object] = lambda check: None) -> None:
+        """Begin.
+
+        Args:
+            tell: called with each as soon as it is done.
+        """
+        self.done: list[Check] = []
+        self._tell = tell
+
+    @property
+    def failed(self) -> list[Check]:
+        """Those that failed."""
+        return [one for one in self.done if one.verdict is Verdict.FAILED]
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether something was checked, and all of it was ok."""
+        return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
+
+    def ok(self, name: str, text: str, **figures: object) -> None:
+        """Note one that is ok."""
+        self._note(Check(name, Verdict.OK, text, figures))
+
+    def fail(self, name: str, text: str, **figures: object) -> None:
+        """Note one that failed, and go on."""
+        self._note(Check(name, Verdict.FAILED, text, figures))
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Note one that is not done."""
+        self._note(Check(name, Verdict.NOT_DONE, why))
+
+    def judge(self, name: str, problems: str, text: str, **figures: object) -> bool:
+        """Note one by what is wrong; whether it is ok.
+
+        Args:
+            name: of the check.
+            problems: what is wrong, and what to do; "": nothing.
+            text: what was found.
+            figures: as of `Check`.
+        """
+        if problems:
+            self.fail(name, f"{text}: {problems}" if text else problems, **figures)
+        else:
+            self.ok(name, text, **figures)
+        return not problems
+
+    def end(self, name: str, why: object) -> TestEnded:
+        """Note one that failed and after which nothing can be checked; raise what this returns."""
+        self.fail(name, str(why))
+        return TestEnded(name)
+
+    @contextmanager
+    def needed(self, name: str) -> Iterator[None]:
+        """What is done inside must not fail: where it does, the check of this name has failed, and all ends."""
+        try:
+            yield
+        except AdaError as problem:
+            raise self.end(name, problem) from None
+
+    def _note(self, check: Check) -> None:
+        self.done.append(check)
+        self._tell(check)

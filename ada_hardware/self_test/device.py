@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device that is looked at: a real one at its address, or an emulated one that is switched on for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import checked, fields_of
+from ada_hardware.emulation.emulated_wires import read_address
+from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.force_torque.rdt.calibration import PAGE
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.opening import EMULATOR, is_dry, is_emulated
+from ada_hardware.registry import ROBOT, DeviceKind, find
+from ada_hardware.safety.joint_rules import JointRules
+from ada_hardware.safety.settings import SafetySettings
+
+SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
+_PRIORITY = 49  # of an emulator: a device is never busy with something else; less than the robot's own cycle
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which device, where, and how it is set.
+
+    Attributes:
+        kind: of device.
+        url: address; "" where it is emulated for the purpose.
+        driver: settings of the driver, by name.
+        rules: settings of safety (robots) or of what is made of readings (sensors), by name.
+        emulator: settings of the emulator, by name.
+        faults: of the emulator and its wire, by name.
+    """
+
+    kind: DeviceKind
+    url: str = ""
+    driver: Mapping[str, object] = field(default_factory=dict)
+    rules: Mapping[str, object] = field(default_factory=dict)
+    emulator: Mapping[str, object] = field(default_factory=dict)
+    faults: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_robot(self) -> bool:
+        """Whether it has joints."""
+        return self.kind.kind == ROBOT
+
+    @property
+    def is_real(self) -> bool:
+        """Whether something real may move; an address that is not known for an emulator's counts as real."""
+        return bool(self.url) and not is_dry(self.url) and not is_emulated(self.url)
+
+    def with_defaults(self, rules: Mapping[str, object]) -> Target:
+        """With other defaults of the rules."""
+        return Target(self.kind, self.url, self.driver, {**rules, **self.rules}, self.emulator, self.faults)
+
+    def safety(self) -> SafetySettings:
+        """Rules of a robot. Raises InputError where they cannot be."""
+        return checked(SafetySettings, self.rules, prefix=SAFETY)
+
+    def sensing(self) -> ForceSensorSettings:
+        """What is made of a sensor's readings. Raises InputError where it cannot be."""
+        return checked(ForceSensorSettings, self.rules, prefix=SENSOR_PREFIX)
+
+
+def target(
+    device: str,
+    url: str = "",
+    *,
+    settings: Mapping[str, object] | None = None,
+    faults: Mapping[str, float] | None = None,
+) -> Target:
+    """A device by its name.
+
+    Args:
+        device: of the registry.
+        url: its address; "": emulated.
+        settings: of the driver by name; of others with a prefix: "safety." (robots), "sensor.", "emulator.".
+        faults: of an emulator.
+
+    Raises:
+        UnknownDevice: there is none.
+        InputError: settings or faults for what is not there; values that cannot be.
+    """
+    kind = find(device)
+    driver, rules, emulator = _sorted(kind, settings or {})
+    for what, given in (("faults", faults), (f"settings {EMULATOR_PREFIX}...", emulator)):
+        if given and url:
+            raise InputError(
+                f"{device}: {what} are of an emulated device; leave out its address, or write them into it: "
+                f"emulator:{','.join(f'{name}={value}' for name, value in given.items())}."
+            )
+    if "url" in driver:
+        raise InputError(f"{device}: give the address by itself (--url {driver['url']}), not as a setting.")
+    if not url:  # names of faults, before anything is started
+        read_address(device, f"{EMULATOR}{','.join(f'{name}={value}' for name, value in (faults or {}).items())}")
+    found = Target(kind, url, driver, rules, emulator, faults or {})
+    _check(found)
+    return found
+
+
+def _check(what: Target) -> None:
+    """Refuse what cannot be before anything is opened: values, angle maps, limits wider than the device's.
+
+    Raises:
+        InputError: which.
+    """
+    use = checked(what.kind.driver_class().SETTINGS, what.driver)
+    checked(what.kind.emulator_class().SETTINGS, what.emulator, prefix=EMULATOR_PREFIX)
+    if what.is_robot:
+        JointRules(what.kind.driver_class()(use).limits, what.safety())
+    else:
+        _ = what.sensing()
+
+
+def _sorted(
+    kind: DeviceKind, settings: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, object], dict[str, object]]:
+    """Settings of driver, rules and emulator."""
+    own = SAFETY if kind.kind == ROBOT else SENSOR_PREFIX
+    found: dict[str, dict[str, object]] = {"": {}, own: {}, EMULATOR_PREFIX: {}}
+    for name, value in settings.items():
+        prefix, dot, rest = name.rpartition(".")
+        if prefix + dot not in found:
+            raise InputError(
+                f"setting {name!r}: a {kind.kind} has settings of its driver (NAME), {own}NAME and "
+                f"{EMULATOR_PREFIX}NAME; see `ada hw settings {kind.name}`."
+            )
+        found[prefix + dot][rest] = value
+    return found[""], found[own], found[EMULATOR_PREFIX]
+
+
+class Plugged:
+    """A device that can be opened now.
+
+    Attributes:
+        target: which one.
+        settings: of its driver, with its address.
+        emulator: where one was switched on for it; None else.
+    """
+
+    def __init__(self, target: Target, settings: Any, emulator: EmulatorProcess | None) -> None:
+        """Take what `plugged` made."""
+        self.target, self.settings, self.emulator = target, settings, emulator
+
+    @property
+    def where(self) -> str:
+        """Its address, for people."""
+        url = str(self.settings.url)
+        return f"{url} (emulated)" if self.emulator is not None else url
+
+
+@contextmanager
+def plugged(what: Target) -> Iterator[Plugged]:
+    """Switch an emulated device on where there is no address, and off in the end.
+
+    Raises:
+        InputError: settings or faults that it does not have.
+        TransportError: the emulator does not start.
+    """
+    kinds = what.kind.driver_class().SETTINGS
+    if what.url:
+        yield Plugged(what, checked(kinds, {**what.driver, "url": what.url}), None)
+        return
+    shared = _shared(kinds, what.kind.emulator_class().SETTINGS)
+    same = {name: value for name, value in what.driver.items() if name in shared}
+    checked(what.kind.emulator_class().SETTINGS, {**same, **what.emulator}, prefix=EMULATOR_PREFIX)
+    with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults, priority=_PRIORITY) as emulator:
+        page = {}
+        if emulator.http_url and not what.driver.get("force_scale"):
+            page = {"calibration_url": f"{emulator.http_url}{PAGE}"}
+        yield Plugged(what, checked(kinds, {**page, **what.driver, "url": emulator.url}), emulator)
+
+
+def _shared(one: type[Any], other: type[Any]) -> set[str]:
+    """Settings in which a device and its driver must agree: those of one name."""
+    return _names(fields_of(one)) & _names(fields_of(other))
+
+
+def _names(settings: Iterable[Any]) -> set[str]:
+    return {one.name for one in settings}

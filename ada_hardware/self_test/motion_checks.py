@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a robot in which it moves: activation, each joint there and back, silence of the host, stop, reset."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_hardware.driver import Mode
+from ada_hardware.errors import HardwareError, NoAnswer, Refused
+from ada_hardware.robot import Robot
+from ada_hardware.safety.joint_rules import JointRules
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.self_test.checks import Checks
+from ada_hardware.self_test.robot_checks import bad_commands
+
+Array = NDArray[np.float64]
+_HOLD = 0.5  # [s] for which a robot that was just activated must stay where it is
+_DWELL = 0.15  # [s] at the far end of a motion, and after it
+_SETTLING = 1.0  # [s] that a joint may take to arrive after it
+_SHORTEST_WAY = 0.3  # [s] of a motion's way there
+_SHARE = 0.4  # of a joint's velocity limit, at most, in a motion
+_ALLOWANCE = 0.3  # [s] beside the watchdogs and ramps, for a machine and a device that take their time
+_BRAKES = 1.0  # [s] that a device may take to close its brakes
+
+
+class Motion(NamedTuple):
+    """What is tried with a robot's joints.
+
+    Attributes:
+        amplitude: of each joint's motion [rad].
+        tolerance: how far a joint may be from where it should be at rest [rad].
+        resolution: less than which a joint counts as not having moved: what it is told in, and its noise [rad].
+    """
+
+    amplitude: float
+    tolerance: float
+    resolution: float
+
+
+# Kondo's servos are told and tell whole degrees or so; the others follow to thousandths.
+MOTIONS: Mapping[str, Motion] = {
+    "pa10": Motion(0.05, 0.003, 2e-4),
+    "hexa": Motion(0.05, 0.01, 1e-3),
+    "khr1": Motion(math.radians(5.0), math.radians(2.0), math.radians(0.6)),
+    "khr3": Motion(math.radians(5.0), math.radians(2.0), math.radians(0.6)),
+}
+_ANY = Motion(0.05, 0.01, 1e-3)
+
+
+class MotionChecks:
+    """The checks of one robot, which is open."""
+
+    def __init__(
+        self, robot: Robot, checks: Checks, rules: JointRules, safety: SafetySettings, joints: Sequence[str] = ()
+    ) -> None:
+        """Prepare.
+
+        Args:
+            robot: open and inactive.
+            checks: where what is found is noted.
+            rules: limits of the robot.
+            safety: its rules.
+            joints: those that are moved; none: all.
+
+        Raises:
+            InputError: the robot takes no positions.
+        """
+        self._robot, self._checks, self._rules, self._safety = robot, checks, rules, safety
+        self._joints = tuple(joints) or robot.joints
+        self._motion = MOTIONS.get(robot.device, _ANY)
+        if Mode.POSITION not in robot.modes:
+            raise InputError(f"{robot.device} takes no positions; its motion cannot be checked.")
+
+    def run(self) -> None:
+        """All of them, one after another.
+
+        Raises:
+            TestEnded: one failed after which the robot should not be moved any more.
+        """
+        self._activate("activation")
+        self._check_refusals()
+        for name in self._joints:
+            self._check_joint(name)
+        self._check_silence()
+        self._check_stop()
+
+    # --- steps ----------------------------------------------------------------------------------------------------
+    def _activate(self, name: str) -> Array:
+        """Activate and hold; the pose."""
+        robot, checks = self._robot, self._checks
+        before = robot.feedback.position
+        begin = time.monotonic()
+        with checks.needed(name):
+            robot.activate()
+            took = time.monotonic() - begin
+            moved = self._hold(before, _HOLD)
+        text = f"active after {took:.2f} s, moved {moved:.2g} rad in {_HOLD:g} s"
+        if moved > self._motion.tolerance:
+            raise checks.end(name, f"{text}: at most {self._motion.tolerance:.2g} rad are allowed; it must not jump")
+        checks.ok(name, text, after_s=took, moved_rad=moved)
+        return before
+
+    def _check_refusals(self) -> None:
+        robot, checks = self._robot, self._checks
+        pose = robot.feedback.position
+        wrong, moved = [], 0.0
+        bad = bad_commands(robot, self._rules, pose)
+        for why, (mode, values) in bad.items():
+            before = robot.status().refused[why]
+            with suppress(Refused):
+                robot.command(mode, values.tolist())
+            with checks.needed("refusals while active"):
+                moved = max(moved, self._hold(pose, 1.0, until=self._counted(why, before)))
+            if robot.status().refused[why] <= before:
+                wrong.append(f"{why} was not refused")
+        if moved > self._motion.tolerance:
+            wrong.append(f"the robot moved {moved:.2g} rad")
+        text = f"{', '.join(bad)}: each refused, moved {moved:.2g} rad"
+        checks.judge("refusals while active", "; ".join(wrong), "" if wrong else text, moved_rad=moved)
+
+    def _counted(self, why: str, before: int) -> Callable[[], bool]:
+        return lambda: self._robot.status().refused[why] > before
+
+    def _check_joint(self, name: str) -> None:
+        """There and back; the others stay."""
+        robot, checks = self._robot, self._checks
+        i, check = robot.joints.index(name), f"motion of {name}"
+        tolerance, rules, start = self._motion.tolerance, self._rules, robot.feedback.position
+        above, below = rules.upper[i] - start[i], start[i] - rules.lower[i]
+        way = min(self._motion.amplitude, max(above, below) - tolerance) * (1.0 if above >= below else -1.0)
+        if abs(way) < 0.5 * self._motion.amplitude:
+            checks.leave_out(check, f"it has no room at {start[i]:.4g}; move it away from its limits")
+            return
+        duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * rules.velocity[i]))
+        with checks.needed(check):
+            reached = self._go(start, i, 0.0, way, duration)
+            others = np.abs(np.delete(reached - start, i)).max(initial=0.0)
+            back = self._go(start, i, way, 0.0, duration)
+        off, left = abs(reached[i] - start[i] - way), float(np.abs(back - start).max())
+        text = (
+            f"{math.degrees(way):+.2f} deg in {duration:.2g} s: {math.degrees(off):.2f} deg off there, "
+            f"{math.degrees(left):.2f} deg off back, others {math.degrees(others):.2f} deg"
+        )
+        most = max(off, left, float(others))
+        problem = f"at most {math.degrees(tolerance):.2f} deg are allowed" if most > tolerance else ""
+        checks.judge(check, problem, text, way_rad=way, off_there_rad=float(off), off_back_rad=left)
+        if problem:
+            raise checks.end("motion", f"{name} does not go where it is told; look at its sign, zero and load")
+
+    def _check_silence(self) -> None:
+        """Commands stop in a motion, as when the commanding program hangs."""
+        safety, name = self._safety, "silence of the host"
+        with self._checks.needed(name):
+            mode, values = self._push()
+            silent_since = time.monotonic()
+            rest, inactive, moved = self._watch_rest(Phase.INACTIVE, silent_since)
+        ramp = self._longest_ramp()
+        rest_by = safety.command_timeout + ramp + _ALLOWANCE
+        inactive_by = safety.host_timeout + ramp + _ALLOWANCE + _BRAKES
+        problems = [
+            f"{what} after {found:.2f} s, later than {by:.2f} s"
+            for what, found, by in (("at rest", rest, rest_by), ("inactive", inactive, inactive_by))
+            if not found <= by
+        ]
+        text = f"at rest {rest:.2f} s and inactive {inactive:.2f} s after the last command ({mode.value} of {values})"
+        self._checks.judge(name, "; ".join(problems), text, rest_s=rest, inactive_s=inactive, moved_rad=moved)
+
+    def _check_stop(self) -> None:
+        robot, checks = self._robot, self._checks
+        self._activate("activation again")
+        with checks.needed("stop"):
+            self._push()
+            begin = time.monotonic()
+            robot.stop("asked for by the self-test")
+            rest, stopped, _ = self._watch_rest(Phase.STOPPED, begin)
+        by = self._longest_ramp() + _ALLOWANCE
+        late = f"later than {by:.2f} s" if not rest <= by else ""
+        checks.judge("stop", late, f"at rest {rest:.2f} s and stopped {stopped:.2f} s after it", rest_s=rest)
+        pose = robot.feedback.position
+        tries = (("a command", self._command_pose), ("activation", robot.activate))
+        taken = [what for what, ask in tries if is_taken(ask)]
+        checks.judge(
+            "stop is latched", f"{' and '.join(taken)} was taken" if taken else "", "" if taken else "all is refused"
+        )
+        with checks.needed("reset"):
+            robot.reset()
+            robot.wait_feedback()
+            moved = float(np.abs(robot.feedback.position - pose).max())
+            if robot.phase is not Phase.INACTIVE or moved > self._motion.tolerance:
+                raise HardwareError(f"it is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
+        checks.ok("reset", f"inactive, moved {moved:.2g} rad", moved_rad=moved)
+
+    # --- motion ---------------------------------------------------------------------------------------------------
+    def _command_pose(self) -> None:
+        self._robot.command(Mode.POSITION, self._robot.feedback.position.tolist())
+
+    def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
+        """Command a pose for so long, or until something is so; the farthest that a joint was from it."""
+        robot, end, moved = self._robot, time.monotonic() + seconds, 0.0
+        while time.monotonic() < end:
+            robot.command(Mode.POSITION, pose.tolist())
+            moved = max(moved, float(np.abs(robot.wait_feedback().position - pose).max()))
+            if until():
+                break
+        return moved
+
+    def _go(self, start: Array, i: int, begin: float, end: float, duration: float) -> Array:
+        """Move one joint from one distance of `start` to another along half a cosine, and wait; where all are then."""
+        robot, since, share = self._robot, time.monotonic(), 0.0
+        pose = start.copy()
+        while share < 1.0:
+            share = min((time.monotonic() - since) / duration, 1.0)
+            pose[i] = start[i] + begin + (end - begin) * (0.5 - 0.5 * math.cos(math.pi * share))
+            robot.command(Mode.POSITION, pose.tolist())
+            robot.wait_feedback()
+        self._hold(pose, _DWELL)
+        self._hold(pose, _SETTLING, until=lambda: self._is_at(pose))
+        return robot.feedback.position
+
+    def _is_at(self, pose: Array) -> bool:
+        return bool(np.abs(self._robot.feedback.position - pose).max() <= self._motion.tolerance)
+
+    def _push(self) -> tuple[Mode, str]:
+        """Have the first joint in motion, away from its nearer limit; how, in words."""
+        robot, rules = self._robot, self._rules
+        i, start = robot.joints.index(self._joints[0]), robot.feedback.position
+        sign = 1.0 if rules.upper[i] - start[i] >= start[i] - rules.lower[i] else -1.0
+        speed = 0.5 * _SHARE * rules.velocity[i] * sign
+        duration, since = _SHORTEST_WAY, time.monotonic()
+        is_speed = Mode.VELOCITY in robot.modes
+        while (t := time.monotonic() - since) < duration:
+            values = np.zeros(len(start)) if is_speed else start.copy()
+            values[i] += speed if is_speed else speed * t
+            robot.command(Mode.VELOCITY if is_speed else Mode.POSITION, values.tolist())
+            robot.wait_feedback()
+        return Mode.VELOCITY if is_speed else Mode.POSITION, f"{speed:.2g} rad/s at {robot.joints[i]}"
+
+    def _watch_rest(self, phase: Phase, since: float) -> tuple[float, float, float]:
+        """Wait for a phase: when the pose was the last one, when the phase came [s], and the way until then [rad].
+
+        Raises:
+            NoAnswer: the phase does not come.
+        """
+        robot, told = self._robot, []
+        deadline = since + self._safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
+        reached = math.nan
+        while not math.isfinite(reached):
+            now = time.monotonic()
+            if now > deadline:
+                raise NoAnswer(
+                    f"{now - since:.2f} s later the robot is {robot.phase.value} ({robot.reason}), not {phase.value}. "
+                    "Use the emergency stop."
+                )
+            told.append((now, robot.feedback.position))
+            if robot.phase is phase:
+                reached = now - since
+            time.sleep(min(robot.period, 0.005))
+        last = told[-1][1]
+        moving = [when for when, pose in told if np.abs(pose - last).max() > self._motion.resolution]
+        way = float(np.abs(told[0][1] - last).max())
+        return (moving[-1] - since if moving else 0.0), reached, way
+
+    def _longest_ramp(self) -> float:
+        return float(np.max(_SHARE * self._rules.velocity / self._rules.deceleration))
+
+
+def is_taken(ask: Callable[[], object]) -> bool:
+    """Whether something is taken instead of refused."""
+    try:
+        ask()
+    except HardwareError:
+        return False
+    return True

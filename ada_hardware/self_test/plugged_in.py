@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is plugged into this machine: serial ports, ARCNET, a Net F/T in the network; and what each still needs.
+
+Nothing is opened but a web page, if its address is given: a byte on a serial line may be a command.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import socket
+import stat
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ada_hardware.errors import HardwareError
+from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page, parse_calibration
+from ada_hardware.self_test.usb_ids import converter
+from ada_hardware.transport.arcnet import arcnet_interfaces
+
+_SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 unless told otherwise
+_DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones
+_PAGE_TIME = 2.0  # [s]
+
+
+@dataclass(frozen=True)
+class PortFound:
+    """A serial port.
+
+    Attributes:
+        device: its file.
+        usb: "VID:PID"; "": none of USB.
+        converter: what it is.
+        description: as it says itself.
+        driver: of the kernel.
+        by_id: name that stays; "": none.
+        may_be: devices that may hang on it.
+        latency_ms: of a converter that has one; 0: not known.
+        users: programs that have it open, as far as this user may see.
+        problems: what is in the way, with what mends it.
+    """
+
+    device: str
+    usb: str
+    converter: str
+    description: str
+    driver: str
+    by_id: str
+    may_be: tuple[str, ...]
+    latency_ms: int
+    users: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ArcnetFound:
+    """ARCNET on this machine.
+
+    Attributes:
+        interfaces: by name, whether each is up.
+        may_send: whether this user may use raw frames.
+        problems: what is in the way, with what mends it.
+    """
+
+    interfaces: dict[str, bool]
+    may_send: bool
+    problems: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return asdict(self)
+
+
+# --- serial ports -------------------------------------------------------------------------------------------------
+def serial_ports(listed: Iterable[Any] | None = None, root: Path = Path("/")) -> list[PortFound]:
+    """The serial ports.
+
+    Args:
+        listed: as pyserial lists them; None: asked of it.
+        root: of the file system.
+    """
+    if listed is None:
+        try:
+            from serial.tools import list_ports
+        except ImportError:
+            return []
+        listed = list_ports.comports()
+    return [_port(one, root) for one in sorted(listed, key=lambda one: str(one.device))]
+
+
+def _port(one: Any, root: Path) -> PortFound:
+    path, name = root / str(one.device).lstrip("/"), Path(str(one.device)).name
+    kind = converter(one.vid, one.pid)
+    latency, users = _latency(name, root), users_of(path, root)
+    return PortFound(
+        str(one.device),
+        "" if one.vid is None else f"{one.vid:04X}:{one.pid:04X}",
+        kind.name,
+        " ".join(str(x) for x in (one.manufacturer, one.product) if x) or _without_na(one.description),
+        _driver(name, root),
+        _by_id(path, root),
+        kind.may_be,
+        latency,
+        users,
+        (*_permission(path, str(one.device), root), *_slow(latency, name), *_busy(users, str(one.device))),
+    )
+
+
+def _without_na(description: object) -> str:
+    return "" if description in (None, "n/a") else str(description)
+
+
+def _driver(name: str, root: Path) -> str:
+    try:
+        return (root / f"sys/class/tty/{name}/device/driver").resolve(strict=True).name
+    except OSError:
+        return ""
+
+
+def _latency(name: str, root: Path) -> int:
+    try:
+        return int((root / f"sys/class/tty/{name}/device/latency_timer").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _by_id(path: Path, root: Path) -> str:
+    folder = root / "dev/serial/by-id"
+    try:
+        target = path.resolve()
+        return next((f"/dev/serial/by-id/{one.name}" for one in folder.iterdir() if one.resolve() == target), "")
+    except OSError:
+        return ""
+
+
+def _permission(path: Path, device: str, root: Path) -> tuple[str, ...]:
+    if not path.exists() or os.access(path, os.R_OK | os.W_OK):
+        return ()
+    try:
+        about = path.stat()
+        group = grp.getgrgid(about.st_gid).gr_name
+    except (OSError, KeyError):
+        return (f"no permission for {device}: run as a user who has it",)
+    is_shared = about.st_mode & stat.S_IRGRP and about.st_mode & stat.S_IWGRP
+    if is_shared and group != "root":
+        return (f"no permission for {device}: sudo usermod -aG {group} $USER, then log out and in again",)
+    return (
+        f"no permission for {device}, which belongs to {group} alone: a udev rule, in /etc/udev/rules.d/99-ada.rules: "
+        f'KERNEL=="{Path(device).name}", GROUP="dialout", MODE="0660"; then: sudo udevadm control --reload; plug it in '
+        "again",
+    )
+
+
+def _slow(latency: int, name: str) -> tuple[str, ...]:
+    if latency <= _SLOW_LATENCY:
+        return ()
+    return (
+        f"answers wait {latency} ms in the converter: echo 1 | sudo tee "
+        f"/sys/bus/usb-serial/devices/{name}/latency_timer (for ever: see the udev rule on the robot's page)",
+    )
+
+
+def _busy(users: tuple[str, ...], device: str) -> tuple[str, ...]:
+    return (f"{device} is in use by {', '.join(users)}: end it there",) if users else ()
+
+
+def users_of(path: Path, root: Path = Path("/")) -> tuple[str, ...]:
+    """Programs that have a file open, as "name (number)"; only root sees those of others."""
+    found = []
+    try:
+        target = path.resolve()
+        numbers = [one for one in (root / "proc").iterdir() if one.name.isdigit()]
+    except OSError:
+        return ()
+    for process in numbers:
+        try:
+            if any(_leads_to(one, target) for one in (process / "fd").iterdir()):
+                found.append(f"{(process / 'comm').read_text().strip()} ({process.name})")
+        except OSError:  # it has ended, or is another user's
+            continue
+    return tuple(found)
+
+
+def _leads_to(link: Path, target: Path) -> bool:
+    try:
+        return link.readlink() == target
+    except OSError:
+        return False
+
+
+# --- ARCNET -------------------------------------------------------------------------------------------------------
+def arcnet(root: Path = Path("/")) -> ArcnetFound:
+    """ARCNET interfaces and what they need."""
+    interfaces = {name: _is_up(name, root) for name in arcnet_interfaces()}
+    may_send = _may_send_raw()
+    problems = [f"{name} is down: sudo ip link set {name} up" for name, is_up in interfaces.items() if not is_up]
+    if interfaces and not may_send:
+        problems.append(
+            "no right to raw frames: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f $(command -v python3))"
+        )
+    loaded = _modules(root)
+    problems += [
+        f"the module {one} takes frames away: sudo modprobe -r {one}"
+        for one in _DISTURBING
+        if interfaces and one in loaded
+    ]
+    return ArcnetFound(interfaces, may_send, tuple(problems))
+
+
+def _is_up(name: str, root: Path) -> bool:
+    try:
+        return bool(int((root / f"sys/class/net/{name}/flags").read_text(), 0) & 1)  # IFF_UP
+    except (OSError, ValueError):
+        return False
+
+
+def _may_send_raw() -> bool:
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def _modules(root: Path) -> set[str]:
+    try:
+        text = (root / "proc/modules").read_text()
+    except OSError:
+        return set()
+    return {line.split()[0].replace("-", "_") for line in text.splitlines() if line.strip()}
+
+
+# --- network ------------------------------------------------------------------------------------------------------
+def net_ft(host: str, timeout: float = _PAGE_TIME) -> dict[str, object]:
+    """What a Net F/T says on its web page.
+
+    Args:
+        host: name, number, or number:port.
+        timeout: [s].
+    """
+    url = f"http://{host}{PAGE}"
+    try:
+        found = parse_calibration(fetch_page(url, timeout), url)
+    except HardwareError as problem:
+        return {"host": host, "problem": str(problem)}
+    return {
+        "host": host,
+        "product": found.product,
+        "calibration": found.serial,
+        "rate_hz": found.rate,
+        "streams": found.is_streaming_allowed,
+        "url": f"udp://{host.rsplit(':', 1)[0] if host.count(':') == 1 else host}:49152",
+        "problem": "" if found.is_streaming_allowed else "RDT is switched off; switch it on in its web page",
+    }

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a robot in which nothing moves: address, answer, identity, wire, feedback, alarms, refusals."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_hardware.driver import Feedback, LinkCounts, Mode, RobotDriver
+from ada_hardware.errors import HardwareError, NoAnswer, Refused, TransportError
+from ada_hardware.robot import Robot
+from ada_hardware.safety.command_check import Command, CommandCheck
+from ada_hardware.safety.joint_rules import JointRules
+from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.self_test.checks import Checks
+from ada_hardware.self_test.device import Plugged
+from ada_hardware.self_test.identity import identity_of
+
+Array = NDArray[np.float64]
+LEAST_SHARE = 0.99  # of exchanges that must be answered
+JITTER = 1.5  # periods that 99 % of periods must not exceed
+_SLOW = 1.1  # periods that the median must not exceed
+_FEWEST = 5  # periods whose median says something
+_ENOUGH = 200  # periods of which the slowest hundredth says something
+_SETTLING = 0.5  # [s] in which a cycle's own start is over
+_WAIT = 5.0  # [s] for a first answer of a cycle
+
+
+def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
+    """Open and ask what it is, then close; the driver, closed.
+
+    Raises:
+        TestEnded: it cannot be opened.
+    """
+    driver: RobotDriver[object] = plug.target.kind.driver_class()(plug.settings)
+    try:
+        open_it(plug, checks, driver.open, lambda: driver.counts)
+        identity = identity_of(driver)
+        checks.judge("identity", identity.problems, identity.text, **identity.figures)
+    except HardwareError as problem:
+        raise checks.end("identity", problem) from None
+    finally:
+        driver.close()
+    return driver
+
+
+def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], counts: Callable[[], LinkCounts]) -> None:
+    """Open a device, and note whether its address opens and it answers.
+
+    Args:
+        plug: the device.
+        checks: where it is noted.
+        open_device: opens it.
+        counts: of its wire.
+
+    Raises:
+        TestEnded: it does not.
+    """
+    begin = time.monotonic()
+    try:
+        open_device()
+    except TransportError as problem:
+        raise checks.end("address opens", problem) from None
+    except HardwareError as problem:
+        checks.ok("address opens", plug.where)
+        raise checks.end("device answers", f"{problem}{_garbage(counts())}") from None
+    took = time.monotonic() - begin
+    checks.ok("address opens", plug.where)
+    checks.ok("device answers", f"found after {took:.2f} s", found_after_s=took)
+
+
+def _garbage(counts: LinkCounts) -> str:
+    """What to say where something talks, but not this device's language."""
+    if not counts.refused or counts.received:
+        return ""
+    return " Something comes, and none of it is of this device: is the rate right, and is it this device?"
+
+
+def check_wire(robot: Robot, checks: Checks, seconds: float) -> None:
+    """Exchanges answered, and how even the cycle is."""
+    try:
+        robot.wait_feedback(_WAIT)
+    except NoAnswer as problem:
+        raise checks.end("wire", problem) from None
+    time.sleep(_SETTLING)
+    sent, received, refused, again = *_watch(robot, seconds), ""
+    if received < LEAST_SHARE * sent:  # a machine that was busy for a moment is no bad wire
+        sent, received, refused = _watch(robot, seconds)
+        again = " the second time"
+    status, share = robot.status(), received / sent if sent else 0.0
+    text = f"{received} of {sent} frames answered in {seconds:g} s{again} ({100.0 * share:.1f} %)"
+    text += f", {refused} damaged or late"
+    few = f"less than {100.0 * LEAST_SHARE:g} %. {status.counts.last_problem}" if share < LEAST_SHARE else ""
+    checks.judge("wire", few, text, answered_share=share, sent=sent, received=received, damaged_or_late=refused)
+    _check_period(robot, checks)
+
+
+def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
+    """Frames that were sent, answered, and damaged or late within so long."""
+    before = robot.status().counts
+    time.sleep(seconds)
+    after = robot.status().counts
+    return after.sent - before.sent, after.received - before.received, after.refused - before.refused
+
+
+def _check_period(robot: Robot, checks: Checks) -> None:
+    end, status = time.monotonic() + _WAIT, robot.status()
+    while (status.periods is None or status.periods.count < _FEWEST) and time.monotonic() < end:
+        time.sleep(robot.period)  # figures are told once a second
+        status = robot.status()
+    periods = status.periods
+    if periods is None or periods.count < _FEWEST:
+        checks.fail("period", f"the cycle told nothing about its periods within {_WAIT:g} s")
+        return
+    p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
+    text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
+    notes = "; ".join(status.notes)
+    problem = ""
+    busy = "the machine is busy, or its cycle has no priority"
+    if p50 > _SLOW * robot.period:
+        problem = f"the median is more than {_SLOW:g} periods: {busy}"
+    elif p99 > JITTER * robot.period and periods.count >= _ENOUGH:
+        problem = f"more than {JITTER:g} periods: {busy}"
+    text += f" ({notes})" if notes else ""
+    checks.judge(
+        "period", problem, text, period_s=robot.period, median_s=p50, p99_s=p99, longest_s=longest, notes=notes
+    )
+
+
+def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feedback:
+    """Finite, fresh, within limits; returns it."""
+    try:
+        feedback = robot.wait_feedback(_WAIT)
+    except NoAnswer as problem:
+        raise checks.end("feedback", problem) from None
+    problems = []
+    for limit, position in zip(robot.limits, feedback.position.tolist(), strict=True):
+        margin = safety.position_margin
+        if not math.isfinite(position):
+            problems.append(f"{limit.name} is not told")
+        elif not limit.lower - margin <= position <= limit.upper + margin:
+            problems.append(
+                f"{limit.name} is at {position:.4g}, outside of [{limit.lower:.4g}, {limit.upper:.4g}]: bring it inside"
+            )
+    values = "".join(f", {name} {value:.4g}" for name, value in feedback.values.items())
+    checks.judge(
+        "feedback",
+        "; ".join(problems),
+        f"{len(feedback.position)} joints told, within limits{values}" if not problems else "",
+        position=dict(zip(robot.joints, feedback.position.tolist(), strict=True)),
+        values=dict(feedback.values),
+    )
+    return feedback
+
+
+def check_alarms(robot: Robot, checks: Checks) -> bool:
+    """What the device says is wrong; whether nothing is."""
+    alarms = robot.status().alarms
+    texts = [f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms]
+    return checks.judge("alarms", "; ".join(texts), "" if texts else "none", codes=[one.code for one in alarms])
+
+
+def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_timeout: float) -> None:
+    """What must never be sent is refused, each for its own reason, and nothing goes out while it is inactive."""
+    before, pose = robot.status(), robot.feedback.position
+    wrong = []
+    judge = CommandCheck(rules, robot.modes, command_timeout)
+    for why, (mode, values) in bad_commands(robot, rules, pose).items():
+        refusal = judge.judge(Command(mode, values, 0.0), 0.0, pose)
+        if refusal is None or refusal.reason != why:
+            wrong.append(f"{why}: {'taken' if refusal is None else refusal.reason}")
+        try:
+            robot.command(mode, values.tolist())
+        except Refused:
+            continue
+        wrong.append(f"{why}: taken while {robot.phase.value}")
+    time.sleep(5.0 * robot.period)
+    if robot.status().accepted != before.accepted or robot.demand is not None:
+        wrong.append("a command was followed while the robot is inactive")
+    names = ", ".join(bad_commands(robot, rules, pose))
+    checks.judge("refusals", "; ".join(wrong), f"{names}: each refused, nothing that moves was sent")
+
+
+def bad_commands(robot: Robot, rules: JointRules, pose: Array) -> dict[str, tuple[Mode, Array]]:
+    """Commands that break a rule, by the reason for which they are refused."""
+    still = pose if Mode.POSITION in robot.modes else np.zeros(len(pose))
+    mode = Mode.POSITION if Mode.POSITION in robot.modes else min(robot.modes, key=lambda one: one.value)
+    not_finite = still.copy()
+    not_finite[-1] = math.nan
+    found = {"not finite": (mode, not_finite), "wrong length": (mode, still[:-1])}
+    over, too_much = (Mode.VELOCITY, 1.01 * rules.velocity) if Mode.VELOCITY in robot.modes else (mode, rules.upper + 1)
+    found["over a limit"] = (over, np.where(np.arange(len(pose)) == 0, too_much, pose if over is mode else 0.0))
+    if mode is Mode.POSITION:
+        room = np.maximum(rules.upper - pose, pose - rules.lower)
+        away = 1.5 * rules.step
+        i = int(np.argmax(room - away))
+        if room[i] > away[i]:
+            jump = pose.copy()
+            jump[i] += away[i] if rules.upper[i] - pose[i] >= room[i] else -away[i]
+            found["jump"] = (mode, jump)
+    return found
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole test of a device, in order; what `ada hw test` does.
+
+checks = test_device(target("pa10", settings={"variant": "7c"}), moves=True)
+assert checks.is_ok, [check.text for check in checks.failed]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.settings import checked
+from ada_hardware.errors import HardwareError
+from ada_hardware.robot import Robot
+from ada_hardware.safety.joint_rules import JointRules
+from ada_hardware.self_test.checks import Check, Checks, TestEnded
+from ada_hardware.self_test.device import Plugged, Target, plugged
+from ada_hardware.self_test.motion_checks import MotionChecks
+from ada_hardware.self_test.robot_checks import (
+    check_alarms,
+    check_feedback,
+    check_refusals,
+    check_wire,
+    find_robot,
+)
+from ada_hardware.self_test.sensor_checks import check_sensor
+
+REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # of velocity limits in motions
+_SHOWN = 3  # violations in words
+_LONGEST_START = 90.0  # [s] of the cycle's process: a first start compiles, and a machine may be busy
+
+
+def test_device(
+    what: Target,
+    *,
+    moves: bool = False,
+    seconds: float = 2.0,
+    joints: Sequence[str] = (),
+    place: Literal["process", "thread"] = "process",
+    tell: Callable[[Check], object] = lambda check: None,
+) -> Checks:
+    """Test a device.
+
+    Args:
+        what: which one.
+        moves: whether a robot may move: each joint by some degrees, there and back.
+        seconds: for which wire and period, or samples, are watched.
+        joints: that move; none: all.
+        place: of the robot's cycle.
+        tell: called with each check as soon as it is done.
+
+    Raises:
+        InputError: settings, faults or joints that there are not.
+    """
+    checks = Checks(tell)
+    if what.is_robot:
+        scale = REAL_SCALE if what.is_real else EMULATED_SCALE
+        record = {} if what.is_real else {"record_seconds": 0.0}
+        what = what.with_defaults({"velocity_scale": scale, **record})
+        check_joints(what, joints)
+    elif joints or moves:
+        raise InputError(f"{what.kind.name} is a {what.kind.kind}; it has no joints to move.")
+    with plugged(what) as plug:
+        try:
+            if what.is_robot:
+                _test_robot(plug, checks, moves, seconds, joints, place)
+            else:
+                check_sensor(plug, checks, seconds)
+        except TestEnded:
+            pass
+        except HardwareError as problem:
+            checks.fail("end", f"the test was ended by: {problem}")
+        _check_violations(plug, checks)
+    return checks
+
+
+test_device.__test__ = False  # type: ignore[attr-defined]  # it is no test of pytest's
+
+
+def check_joints(what: Target, joints: Sequence[str]) -> None:
+    """Refuse joints that a robot has not; nothing is opened.
+
+    Raises:
+        InputError: which.
+    """
+    cls = what.kind.driver_class()
+    known = cls(checked(cls.SETTINGS, what.driver)).joints
+    for name in joints:
+        if name not in known:
+            raise unknown_name("joint", name, known)
+
+
+def _test_robot(
+    plug: Plugged,
+    checks: Checks,
+    moves: bool,
+    seconds: float,
+    joints: Sequence[str],
+    place: Literal["process", "thread"],
+) -> None:
+    driver, safety = find_robot(plug, checks), plug.target.safety()
+    rules = JointRules(driver.limits, safety)
+    robot = Robot(plug.target.kind.name, plug.settings, safety, place=place)
+    try:
+        with checks.needed("cycle"):
+            robot.open(_LONGEST_START)
+        check_wire(robot, checks, seconds)
+        check_feedback(robot, checks, safety)
+        is_well = check_alarms(robot, checks)
+        check_refusals(robot, checks, rules, safety.command_timeout)
+        if not moves:
+            checks.leave_out("motion", "not asked for (--move)")
+        elif not is_well or checks.failed:
+            checks.leave_out("motion", "not with what failed above")
+        else:
+            MotionChecks(robot, checks, rules, safety, joints).run()
+    finally:
+        _close(robot, checks)
+    with checks.needed("free again"):
+        driver.open()
+    driver.close()
+    checks.ok("free again", "it was closed, and can be opened again")
+
+
+def _close(robot: Robot, checks: Checks) -> None:
+    try:
+        robot.close()
+    except HardwareError as problem:
+        checks.fail("close", str(problem))
+
+
+def _check_violations(plug: Plugged, checks: Checks) -> None:
+    """An emulator knows what must never come to a real device."""
+    if plug.emulator is None:
+        return
+    try:
+        found = plug.emulator.violations()
+    except HardwareError as problem:
+        checks.fail("the emulator's judgement", str(problem))
+        return
+    texts = "; ".join(one.text for one in found[:_SHOWN]) + ("; ..." if len(found) > _SHOWN else "")
+    checks.judge(
+        "the emulator's judgement",
+        texts,
+        f"{len(found)} things came that must never come" if found else "nothing came that must never come",
+        violations=len(found),
+    )

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets over ARCNET, by an address such as arcnet:arc0: a raw packet socket of Linux on that interface.
+
+A packet here is what the kernel exchanges with such a socket: the head of 4 bytes {sender, receiver, pointer, one},
+then the data, such as {sequence, type, payload} of a PA-10. The same bytes go over UDP where an emulator stands in.
+
+What the kernel (drivers/net/arcnet, read; no ARCNET hardware was at hand) does to the head:
+
+- Sending: it writes the pointer itself, 256 minus the number of data bytes, and the card its own number as sender
+  (255 for the PC of a PA-10: the card must be set to it); what stands there counts for nothing, but has to be there.
+- Receiving: sender, receiver and pointer are those of the wire. The byte behind is whatever the card's memory holds.
+- Which encapsulation takes a frame hangs on its first data byte. With the module arc-rawmode alone all are raw;
+  capmode takes 1 to 8, rfc1201 some from 0xC4 on: where these are loaded, frames with such sequence numbers get lost.
+- A frame shorter than the kernel's largest head of ARCNET, 19 bytes or so, needs the right CAP_SYS_RAWIO beside
+  CAP_NET_RAW.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+from pathlib import Path
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.waiting import is_readable
+from ada_hardware.transport.wires import PacketPort
+
+ARPHRD_ARCNET = 7  # linux/if_arp.h
+LARGEST = 512  # [bytes] of an ARCNET frame with its head
+_ETH_P_ALL = 0x0003
+_OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, the copy of what this machine sends
+_INTERFACES = Path("/sys/class/net")
+_LOST = (errno.ENOBUFS, errno.EAGAIN)
+_RIGHTS = (
+    "Raw frames need rights: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
+    "$(command -v python3)); for a service: AmbientCapabilities=CAP_NET_RAW CAP_SYS_RAWIO."
+)
+_SET_UP = (
+    "Set one up: sudo modprobe arc-rawmode; sudo modprobe com20020_pci node=255 (COM20022 cards; com20020_isa for "
+    "ISA, com20020_cs for PC cards); sudo ip link set arc0 up. Do not load capmode or rfc1201."
+)
+
+
+class ArcnetPort(PacketPort):
+    """Raw frames on an interface; packets as the module's text says."""
+
+    def __init__(self, interface: str, raw: socket.socket) -> None:
+        """Take a bound packet socket; `open_arcnet` makes one."""
+        self.url = f"arcnet:{interface}"
+        self._socket, self._interface = raw, interface
+        raw.setblocking(False)
+
+    def send(self, packet: bytes) -> None:  # noqa: D102
+        try:
+            self._socket.send(packet)
+        except OSError as problem:
+            if problem.errno not in _LOST:
+                raise self._gone(problem, len(packet)) from None
+
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
+        if self._socket.fileno() < 0:
+            raise TransportError(f"{self.url}: is closed.")
+        if not is_readable(self._socket.fileno(), timeout):
+            return None
+        return self._next()
+
+    def discard_input(self) -> None:  # noqa: D102
+        for _ in range(100_000):  # what never ends must not hold us here
+            try:
+                self._socket.recv(LARGEST)
+            except OSError:
+                return
+
+    def close(self) -> None:  # noqa: D102
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def _next(self) -> bytes | None:
+        while True:
+            try:
+                frame, origin = self._socket.recvfrom(LARGEST)
+            except OSError as problem:
+                if problem.errno in _LOST:
+                    return None
+                raise self._gone(problem, 0) from None
+            if origin[2] != _OUTGOING:
+                return frame
+
+    def _gone(self, problem: OSError, length: int) -> TransportError:
+        if problem.errno == errno.ENETDOWN:
+            return TransportError(
+                f"{self.url}: the interface is down: sudo ip link set {self._interface} up; if it goes down again, "
+                "see dmesg, and whether the fibre is plugged in at both ends."
+            )
+        if problem.errno == errno.EINVAL and length:
+            return TransportError(f"{self.url}: the kernel refused a frame of {length} bytes as too short. {_RIGHTS}")
+        return TransportError(f"{self.url}: frames can go no more: {problem.strerror}. Is the card still there?")
+
+
+def open_arcnet(interface: str, *, any_kind: bool = False) -> ArcnetPort:
+    """Open a raw packet socket on an interface.
+
+    Args:
+        interface: name, such as arc0.
+        any_kind: take interfaces of other networks, too; for tests on a pair of virtual Ethernets.
+
+    Raises:
+        TransportError: no such interface, not of ARCNET, down, no rights, or a system other than Linux.
+    """
+    url = f"arcnet:{interface}"
+    if not hasattr(socket, "AF_PACKET"):
+        raise TransportError(f"{url}: this system has no packet sockets; ARCNET needs Linux.")
+    kind = _kind_of(interface)
+    if kind is None or (kind != ARPHRD_ARCNET and not any_kind):
+        what = "there is no such interface" if kind is None else "this interface is not one of ARCNET"
+        there = ", ".join(arcnet_interfaces()) or "none"
+        raise TransportError(f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}")
+    raw = _raw_socket(url)
+    try:
+        # Without a protocol until here: else frames of all interfaces would be waiting in it.
+        raw.bind((interface, _ETH_P_ALL))
+    except OSError as problem:
+        raw.close()
+        raise TransportError(f"{url}: {problem.strerror}: sudo ip link set {interface} up.") from None
+    if not _is_up(interface):
+        raw.close()
+        raise TransportError(f"{url}: the interface is down: sudo ip link set {interface} up.")
+    return ArcnetPort(interface, raw)
+
+
+def arcnet_interfaces() -> list[str]:
+    """The interfaces of this machine that are of ARCNET."""
+    if not _INTERFACES.is_dir():
+        return []
+    return sorted(one.name for one in _INTERFACES.iterdir() if _kind_of(one.name) == ARPHRD_ARCNET)
+
+
+def _raw_socket(url: str) -> socket.socket:
+    try:
+        return socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    except PermissionError:
+        raise TransportError(f"{url}: no permission for packet sockets as user {os.getuid()}. {_RIGHTS}") from None
+    except OSError as problem:
+        raise TransportError(f"{url}: no packet sockets here: {problem.strerror}.") from None
+
+
+def _kind_of(interface: str) -> int | None:
+    """Its type of hardware as of linux/if_arp.h; None: there is no such interface."""
+    if not interface or "/" in interface or interface in (".", ".."):
+        return None
+    try:
+        return int((_INTERFACES / interface / "type").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _is_up(interface: str) -> bool:
+    try:
+        return bool(int((_INTERFACES / interface / "flags").read_text(), 0) & 1)  # IFF_UP
+    except (OSError, ValueError):
+        return True

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serial lines and pseudo-terminals: pyserial sets them up; bytes are moved here, with waits exact to 0.1 ms.
+
+pyserial itself moves the bytes of its URLs (socket://, rfc2217://, loop://).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import termios
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.waiting import is_readable, is_writable
+from ada_hardware.transport.wires import ByteStream, Serial
+
+BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
+WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none
+_POLL = 1e-3  # [s] between looks at a line that is somewhere else
+_LATENCY_FILE = "/sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms unless told otherwise
+
+
+class SerialPort(ByteStream):
+    """A serial port or pseudo-terminal of this machine."""
+
+    def __init__(self, url: str, port: Any, serial: Serial) -> None:
+        """Take an open port; `open_port` makes one.
+
+        Args:
+            url: file of the port.
+            port: open `serial.Serial`.
+            serial: how it is set.
+        """
+        self.url, self._port, self._serial = url, port, serial
+        self._descriptor: int = port.fileno()
+        os.set_blocking(self._descriptor, False)
+
+    def write(self, data: bytes) -> None:  # noqa: D102
+        rest = memoryview(data)
+        deadline = time.monotonic() + WRITE_MARGIN + BITS_PER_BYTE * len(rest) / self._serial.baud
+        while rest:
+            try:
+                rest = rest[os.write(self._checked(), rest) :]
+            except BlockingIOError:
+                if not is_writable(self._descriptor, deadline - time.monotonic()):
+                    raise TransportError(
+                        f"{self.url}: the line takes no more bytes ({len(rest)} of {len(data)} are left): the device "
+                        "behind it hangs, or holds the line by flow control."
+                    ) from None
+            except OSError as problem:
+                raise self._gone(problem.strerror) from None
+
+    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
+        if not is_readable(self._checked(), timeout):
+            return b""
+        try:
+            data = os.read(self._descriptor, limit)
+        except BlockingIOError:
+            return b""
+        except OSError as problem:
+            raise self._gone(problem.strerror) from None
+        if not data and limit > 0:  # ready, but nothing to read: that is how a port says that it is gone
+            raise self._gone("end of file")
+        return data
+
+    def discard_input(self) -> None:  # noqa: D102
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError, termios.error):  # where it is gone, the next read says so
+                termios.tcflush(self._descriptor, termios.TCIFLUSH)
+
+    def close(self) -> None:  # noqa: D102
+        self._descriptor = -1
+        with contextlib.suppress(OSError, termios.error):
+            self._port.close()
+
+    def _checked(self) -> int:
+        if self._descriptor < 0:
+            raise TransportError(f"{self.url}: is closed.")
+        return self._descriptor
+
+    def _gone(self, why: str | None) -> TransportError:
+        return TransportError(
+            f"{self.url}: the line is gone ({why}): unplugged, or the program at its other end has ended. Plug it in "
+            "again and reset; a converter may come back as another port."
+        )
+
+
+class UrlPort(ByteStream):
+    """A serial line somewhere else, by a URL of pyserial."""
+
+    def __init__(self, url: str, port: Any) -> None:
+        """Take an open port of `serial.serial_for_url`."""
+        self.url, self._port = url, port
+
+    def write(self, data: bytes) -> None:  # noqa: D102
+        try:
+            self._port.write(data)
+        except OSError as problem:
+            raise self._gone(problem) from None
+
+    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
+        # Asked again and again: a new timeout would have rfc2217:// negotiate the whole line anew.
+        deadline = time.monotonic() + timeout
+        try:
+            while not self._port.in_waiting:
+                left = deadline - time.monotonic()
+                if left <= 0.0:
+                    return b""
+                time.sleep(min(left, _POLL))
+            data: bytes = self._port.read(limit)
+        except OSError as problem:  # SerialException is one
+            raise self._gone(problem) from None
+        return data
+
+    def discard_input(self) -> None:  # noqa: D102
+        with contextlib.suppress(OSError):
+            self._port.reset_input_buffer()
+
+    def close(self) -> None:  # noqa: D102
+        with contextlib.suppress(OSError):
+            self._port.close()
+
+    def _gone(self, problem: OSError) -> TransportError:
+        return TransportError(f"{self.url}: the line is gone ({problem}).")
+
+
+def open_port(path: str, serial: Serial) -> SerialPort:
+    """Open a serial port or pseudo-terminal of this machine, for this program alone.
+
+    DTR has its level before anything is sent. Linux itself raises it for the moment in which a port is opened.
+
+    Raises:
+        TransportError: see `open_stream`.
+    """
+    module = _pyserial()
+    port = module.Serial()
+    # Linux keeps parity off on pseudo-terminals, and glibc calls asking for nothing but that an invalid argument.
+    is_without = serial.parity in ("E", "O") and _is_pseudo_terminal(path)
+    _set(port, path, serial._replace(parity="N") if is_without else serial, path)
+    port.exclusive = True
+    try:
+        port.open()
+    except (OSError, ValueError, termios.error) as problem:  # SerialException is an OSError
+        raise _explained(path, serial, problem) from None
+    _quicken(port, path)
+    return SerialPort(path, port, serial)
+
+
+def open_url(url: str, serial: Serial) -> UrlPort:
+    """Open a URL of pyserial.
+
+    Raises:
+        TransportError: an unknown kind of URL, or nothing is there.
+    """
+    module = _pyserial()
+    try:
+        port = module.serial_for_url(url, do_not_open=True)
+        _set(port, None, serial, url)
+        port.open()
+    except (OSError, ValueError) as problem:
+        raise TransportError(f"{url}: cannot be opened: {problem}.") from None
+    return UrlPort(url, port)
+
+
+def ports() -> list[str]:
+    """The serial ports of this machine."""
+    try:
+        from serial.tools import list_ports
+    except ImportError:
+        return sorted(str(path) for kind in ("ttyUSB*", "ttyACM*") for path in Path("/dev").glob(kind))
+    return sorted(str(one.device) for one in list_ports.comports())
+
+
+def _is_pseudo_terminal(path: str) -> bool:
+    return str(Path(path).resolve()).startswith("/dev/pts/")
+
+
+def _pyserial() -> ModuleType:
+    try:
+        import serial
+    except ImportError:
+        raise TransportError(
+            "serial lines need pyserial, which is not installed: pip install 'ada_dynamics[hardware]'."
+        ) from None
+    module: ModuleType = serial
+    return module
+
+
+def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
+    try:
+        if serial.baud <= 0:
+            raise ValueError("a rate of 0 or less hangs up")
+        if path is not None:
+            port.port = path
+        port.baudrate, port.parity, port.timeout = serial.baud, serial.parity, 0.0
+        port.dtr = serial.dtr
+    except (TypeError, ValueError, OSError) as problem:
+        raise TransportError(
+            f"{where}: {serial.baud!r} baud, parity {serial.parity!r} cannot be set: {problem}; a rate is a number of "
+            "bits per second, a parity N, E or O."
+        ) from None
+
+
+def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
+    number = getattr(problem, "errno", None)
+    if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
+        there = ", ".join(ports()) or "none; is the cable plugged in?"
+        return TransportError(f"{path}: there is no such port. Serial ports here: {there}.")
+    if number in (errno.EACCES, errno.EPERM):
+        return TransportError(
+            f"{path}: no permission. Serial ports belong to the group dialout: sudo usermod -aG dialout $USER, then "
+            "log out and in again."
+        )
+    if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in str(problem):
+        return TransportError(
+            f"{path}: in use by another program. Find it with: fuser -v {path}; close it there (also ModemManager)."
+        )
+    if isinstance(problem, ValueError) or number == errno.EINVAL or "baud" in str(problem).lower():
+        return TransportError(
+            f"{path}: this port cannot do {serial.baud} baud, parity {serial.parity}: {problem}. Take the rate that "
+            "the device is set to and another converter, if this one cannot do it."
+        )
+    return TransportError(f"{path}: cannot be opened as a serial port: {problem}.")
+
+
+def _quicken(port: Any, path: str) -> None:
+    """Let the port hand bytes on at once where it can; a port that cannot is slower, nothing else."""
+    with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
+        port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
+    with contextlib.suppress(OSError, ValueError):
+        latency = Path(_LATENCY_FILE.format(name=Path(path).resolve().name))
+        if latency.exists() and int(latency.read_text() or "1") > 1:
+            latency.write_text("1")

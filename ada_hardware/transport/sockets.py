@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets over a connected socket: UDP, or a pair of sockets inside this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.waiting import is_readable
+from ada_hardware.transport.wires import PacketPort
+
+LARGEST = 65_536  # [bytes]
+# A peer that is switched off, or a queue that is full: nothing comes, or a packet is lost.
+_SILENT = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENOBUFS, errno.EAGAIN, errno.EMSGSIZE)
+
+
+class SocketPort(PacketPort):
+    """Packets over a socket that is connected to its one peer; the socket belongs to it."""
+
+    def __init__(self, url: str, connected: socket.socket) -> None:
+        """Args: address, as messages name it; and the socket."""
+        self.url = url
+        self._socket = connected
+        connected.setblocking(False)
+
+    def send(self, packet: bytes) -> None:  # noqa: D102
+        for _ in range(2):
+            try:
+                self._socket.send(packet)
+            except OSError as problem:
+                # "Refused" tells of an earlier packet, and this one was not sent: once more.
+                if problem.errno == errno.ECONNREFUSED:
+                    continue
+                if problem.errno not in _SILENT:
+                    raise self._gone(problem) from None
+            return
+
+    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
+        if self._socket.fileno() < 0:
+            raise TransportError(f"{self.url}: is closed.")
+        if not is_readable(self._socket.fileno(), timeout):
+            return None
+        try:
+            return self._socket.recv(LARGEST)
+        except OSError as problem:
+            if problem.errno in _SILENT:
+                return None
+            raise self._gone(problem) from None
+
+    def discard_input(self) -> None:  # noqa: D102
+        for _ in range(100_000):  # a peer that never stops sending must not hold us here
+            try:
+                self._socket.recv(LARGEST)
+            except BlockingIOError:
+                return
+            except OSError as problem:
+                if problem.errno not in _SILENT:
+                    return  # the next exchange says what is wrong
+
+    def close(self) -> None:  # noqa: D102
+        with contextlib.suppress(OSError):
+            self._socket.close()
+
+    def _gone(self, problem: OSError) -> TransportError:
+        return TransportError(f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.")
+
+
+def packet_pair() -> tuple[SocketPort, SocketPort]:
+    """Two ports that are connected to each other, without addresses: for processes of one machine, and for tests."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    return SocketPort("socketpair", one), SocketPort("socketpair", other)

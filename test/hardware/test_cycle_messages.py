@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages between a program and a robot's cycle: what goes in comes out."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.timing.periods import PeriodStatistics
+from ada_hardware.cycle import messages
+from ada_hardware.cycle.messages import Report, Told
+from ada_hardware.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import Phase
+
+doubles = st.floats(width=64, allow_nan=True)
+vectors = st.lists(doubles, min_size=0, max_size=20).map(np.array)
+
+
+@given(st.sampled_from(list(Mode)), vectors, doubles)
+def test_commands_come_out_as_they_went_in(mode, values, stamp):
+    values = values.astype(np.float64)
+    found = messages.decode_command(messages.encode_command(Command(mode, values, stamp)))
+    assert found.mode is mode
+    assert np.array([found.stamp]).tobytes() == np.array([stamp]).tobytes()
+    assert found.values.tobytes() == values.tobytes()
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_command_is_none_and_never_an_error(data):
+    found = messages.decode_command(data)
+    assert found is None or isinstance(found, Command)
+
+
+def test_a_heartbeat_is_no_command():
+    assert messages.decode_command(messages.HEARTBEAT) is None
+
+
+@given(
+    st.sampled_from(list(Phase)),
+    st.lists(doubles, min_size=4, max_size=4),
+    st.booleans(),
+    st.booleans(),
+    st.none() | st.sampled_from(list(Mode)),
+)
+def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven, mode):
+    position, velocity, effort, demanded = (np.full(3, number) for number in row)
+    demand = None if mode is None else Demand(mode, demanded)
+    told = Told(phase, Feedback(1.5, position, velocity, effort, fresh, driven), demand, -math.inf, 2.5)
+    found = messages.decode_told(messages.encode_told(told))
+    assert (found.phase, found.commanded_at, found.sent_at) == (phase, -math.inf, 2.5)
+    feedback = found.feedback
+    assert (feedback.time, feedback.is_fresh, feedback.is_driven) == (1.5, fresh, driven)
+    np.testing.assert_array_equal([feedback.position, feedback.velocity, feedback.effort], [position, velocity, effort])
+    assert (found.demand is None) == (mode is None)
+    if found.demand is not None:
+        assert found.demand.mode is mode
+        np.testing.assert_array_equal(found.demand.values, demanded)
+
+
+def test_reports_come_out_as_they_went_in():
+    report = Report(
+        phase=Phase.STOPPED,
+        reason="alarm: Überstrom",
+        alarms=(Alarm(0x60, "deviation", "s1"), Alarm(0x110, "stop", is_stop=True)),
+        accepted=7,
+        refused=Counter({"not finite": 3}),
+        last_refusal="joint 's1': ...",
+        counts=LinkCounts(1, 2, 3, 4, 5, "lost"),
+        periods=PeriodStatistics().summary(),
+        missed_cycles=9,
+        late_cycles=2,
+        longest_gap=0.004,
+        values={"battery [V]": 11.1, "unknown": math.nan},
+        flight_record="/x/y.mcap",
+        notes=("no priority",),
+    )
+    found = messages.decode_report(messages.decode_json(messages.encode_report(report))["report"])
+    assert math.isnan(found.values.pop("unknown"))
+    report.values.pop("unknown")
+    assert found == report
+
+
+@pytest.mark.parametrize(
+    "error", [Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError]
+)
+def test_errors_are_raised_here_as_they_were_there(error):
+    reply = messages.decode_json(messages.encode_reply(5, error("joint 's1': ...")))
+    assert reply["reply"] == 5
+    problem = messages.problem_of(reply)
+    assert type(problem) is error
+    assert str(problem) == "joint 's1': ..."
+
+
+def test_an_error_of_another_kind_is_named():
+    problem = messages.problem_of(messages.decode_json(messages.encode_reply(5, KeyError("x"))))
+    assert type(problem) is HardwareError
+    assert str(problem) == "KeyError: 'x'"
+    assert messages.problem_of(messages.decode_json(messages.encode_reply(5, None))) is None

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wires to an emulator in the same process: exact times on a fake clock, dry runs, and how a device lives on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+import pytest
+from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_hardware import opening, registry
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
+from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
+from ada_hardware.errors import TransportError, UnknownDevice
+from ada_hardware.registry import DeviceKind
+from ada_hardware.transport import Serial
+
+
+class Bench(NamedTuple):
+    clock: FakeClock
+    echo: EchoStream
+    wire: Any
+
+
+def stream(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
+    clock, echo = FakeClock(), EchoStream(EchoDeviceSettings(**settings))
+    return Bench(clock, echo, InProcessStream(echo, clock=clock.now, sleep=clock.sleep, faults=faults))
+
+
+def packets(faults: dict[str, float] | None = None, **settings: Any) -> Bench:
+    clock, echo = FakeClock(), EchoPackets(EchoDeviceSettings(**settings))
+    return Bench(clock, echo, InProcessPackets(echo, clock=clock, sleep=clock.sleep, faults=faults))
+
+
+def test_an_answer_comes_exactly_when_the_device_sends_it() -> None:
+    clock, _, wire = stream(delay=0.030)
+    wire.write(frame(b"a"))
+    assert wire.read(10, 0.029) == b"" and clock.now() == 0.029
+    assert wire.read(10, 1.0) == frame(b"a") and clock.now() == pytest.approx(0.030, abs=1e-12)
+
+
+def test_a_read_takes_no_longer_than_its_timeout_and_no_time_for_what_is_there() -> None:
+    clock, _, wire = stream()
+    wire.write(frame(b"abc"))
+    assert wire.read(2, 1.0) + wire.read(10, 1.0) == frame(b"abc")
+    assert clock.now() == 0.0
+    assert wire.read(10, 0.5) == b"" and clock.now() == 0.5
+    assert wire.read(10, 0.0) == b"" and clock.now() == 0.5
+
+
+@given(st.lists(st.binary(min_size=1, max_size=20), max_size=20), st.integers(1, 7))
+def test_pieces_of_any_size_make_the_same_answers(contents: list[bytes], piece: int) -> None:
+    _, echo, wire = stream()
+    sent = b"".join(frame(content) for content in contents)
+    for begin in range(0, len(sent), piece):
+        wire.write(sent[begin : begin + piece])
+    assert [one for _, one in echo.heard] == [frame(content) for content in contents]
+    assert wire.read(10_000, 0.1) == sent
+
+
+def test_packets_come_one_by_one() -> None:
+    clock, _, wire = packets(delay=0.001)
+    wire.send(frame(b"one"))
+    wire.send(frame(b"two"))
+    assert wire.receive(1.0) == frame(b"one") and wire.receive(1.0) == frame(b"two")
+    assert wire.receive(0.1) is None
+    assert clock.now() == pytest.approx(0.101, abs=1e-12)
+
+
+def test_the_device_lives_between_calls_tick_by_tick() -> None:
+    clock, echo, wire = stream(pulse=0.1)
+    clock.sleep(1.05)
+    assert wire.read(1000, 0.0) == frame(b"hello") * 10
+    assert echo.advances == pytest.approx([0.1 * number for number in range(1, 11)])
+
+
+def test_ticks_and_commands_reach_the_device_in_the_order_of_their_times() -> None:
+    clock, echo, wire = stream({"delay_commands": 0.025}, pulse=0.01)
+    wire.write(frame(b"late"))
+    clock.sleep(0.04)
+    wire.run()
+    times = [*echo.advances[:2], echo.heard[0][0], *echo.advances[2:]]
+    assert times == sorted(times) == pytest.approx([0.01, 0.02, 0.025, 0.03, 0.04])
+
+
+def test_after_a_very_long_pause_a_device_jumps() -> None:
+    echo = EchoStream(EchoDeviceSettings(pulse=1.0))
+    line = EmulatedLine(echo, 0.0)
+    line.run(1e6)
+    assert echo.advances[0] >= 1e6 - LONGEST_CATCH_UP and len(echo.advances) <= LONGEST_CATCH_UP + 1
+
+
+def test_an_emulator_that_asks_for_no_time_between_ticks_does_not_hold_the_wire_up() -> None:
+    class Hasty(EchoStream):
+        tick = 0.0  # type: ignore[assignment]
+
+    echo = Hasty(EchoDeviceSettings())
+    EmulatedLine(echo, 0.0).run(0.01)
+    assert 0 < len(echo.advances) <= 1001
+
+
+def test_time_that_goes_back_does_not_take_the_device_along() -> None:
+    echo = EchoStream(EchoDeviceSettings(pulse=0.1))
+    line = EmulatedLine(echo, 0.0)
+    line.run(1.0)
+    line.put(frame(b"a"), 0.5)
+    assert echo.heard[0][0] == 1.0
+    assert echo.advances == sorted(echo.advances)
+
+
+def test_faults_are_switched_on_and_off_while_it_runs() -> None:
+    _, echo, wire = stream()
+    for name in ("silence", "drop", "drop_answers"):
+        wire.fault(name, 1.0)
+        wire.write(frame(b"a"))
+        assert wire.read(10, 0.1) == b""
+        wire.fault(name, 0.0)
+        wire.write(frame(b"a"))
+        assert wire.read(10, 0.1) == frame(b"a")
+    assert len(echo.heard) == 5  # only of "drop" it heard nothing
+
+
+def test_a_device_has_faults_of_its_own() -> None:
+    _, echo, wire = stream({"deaf": 1.0})
+    wire.write(frame(b"a"))
+    assert wire.read(10, 0.1) == b"" and not echo.heard
+    wire.fault("deaf", 0.0)
+    wire.write(frame(b"b"))
+    assert wire.read(10, 0.1) == frame(b"b")
+
+
+def test_an_unknown_fault_is_refused_with_those_of_device_and_wire() -> None:
+    _, _, wire = stream()
+    with pytest.raises(InputError, match=r"no fault is named 'blind'.*deaf.*drop"):
+        wire.fault("blind", 1.0)
+
+
+def test_a_pulled_cable_is_an_error_until_it_is_back() -> None:
+    clock, echo, wire = stream(pulse=0.1)
+    wire.fault("disconnect", 1)
+    for action in (lambda: wire.write(b"a"), lambda: wire.read(1, 1.0)):
+        with pytest.raises(TransportError, match="the line is gone"):
+            action()
+    clock.sleep(1.0)
+    wire.fault("disconnect", 0)
+    assert wire.read(1000, 0.0) == b""  # what it said meanwhile is lost
+    assert len(echo.advances) == 10  # it lived on
+    wire.write(frame(b"a"))
+    assert wire.read(1000, 0.05) == frame(b"a")
+
+
+def test_a_cable_that_is_pulled_wakes_who_waits() -> None:
+    wire = InProcessStream(EchoStream(EchoDeviceSettings()))
+    problems: list[Exception] = []
+
+    def read() -> None:
+        try:
+            wire.read(1, 20.0)
+        except TransportError as problem:
+            problems.append(problem)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    wire.fault("disconnect", 1)
+    reader.join(10.0)
+    assert problems
+
+
+def test_a_closed_wire_can_be_used_again_and_has_forgotten_its_input() -> None:
+    for bench in (stream(), packets()):
+        write, read = (
+            (bench.wire.write, lambda wire=bench.wire: wire.read(100, 0.1))
+            if isinstance(bench.wire, InProcessStream)
+            else (bench.wire.send, lambda wire=bench.wire: wire.receive(0.1))
+        )
+        write(frame(b"old"))
+        bench.wire.close()
+        bench.wire.close()
+        write(frame(b"new"))
+        assert read() == frame(b"new")
+
+
+def test_in_real_time_answers_come_no_earlier_than_they_are_sent() -> None:
+    wire = InProcessStream(EchoStream(EchoDeviceSettings(delay=0.02)))
+    begin = time.monotonic()
+    wire.write(frame(b"a"))
+    assert wire.read(10, 10.0) == frame(b"a")
+    assert 0.02 <= time.monotonic() - begin < 9.0
+
+
+def test_a_device_hangs_on_its_own_kind_of_wire() -> None:
+    with pytest.raises(InputError, match="echo hangs on a wire of packets, not of stream"):
+        InProcessStream(EchoPackets(EchoDeviceSettings()))
+
+
+def test_runs_on_a_fake_clock_are_alike_to_the_last_bit() -> None:
+    def run() -> list[object]:
+        bench = stream({"drop": 0.1, "jitter": 0.01, "corrupt": 0.01, "noise": 100.0, "reorder": 0.1}, pulse=0.007)
+        seen: list[object] = []
+        for number in range(300):
+            bench.wire.write(frame(number.to_bytes(2, "big")))
+            seen += [bench.wire.read(100, 0.003), bench.clock.now()]
+        return [*seen, bench.echo.heard]
+
+    assert run() == run()
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def echoes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EchoStream", "EchoPackets"):
+        kind = DeviceKind(name, "sensor", "echo", "echo_device:None", f"echo_device:{name}")
+        monkeypatch.setitem(registry.DEVICES, name, kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("echoes")
+def test_a_dry_run_speaks_to_an_emulator_with_the_settings_asked_for() -> None:
+    wire = opening.open_device_stream("EchoStream", "dry:", Serial(), emulator_settings={"greeting": "dry"})
+    wire.write(frame(b"a"))
+    assert wire.read(10, 1.0) == frame(b"a")
+    assert isinstance(wire, InProcessStream) and wire.emulator.state()["greeting"] == "dry"
+    assert wire.url == "dry:EchoStream"
+    port = opening.open_device_packets("EchoPackets", "dry:")
+    port.send(frame(b"b"))
+    assert port.receive(1.0) == frame(b"b")
+
+
+@pytest.mark.usefixtures("echoes")
+def test_each_dry_run_has_a_device_of_its_own() -> None:
+    one, other = (opening.open_device_packets("EchoPackets", "dry:") for _ in range(2))
+    assert isinstance(one, InProcessPackets) and isinstance(other, InProcessPackets)
+    one.send(frame(b"a"))
+    assert len(one.emulator.heard) == 1 and not other.emulator.heard  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("device", list(registry.DEVICES))
+def test_an_address_that_is_not_set_is_refused_with_examples(device: str) -> None:
+    with pytest.raises(TransportError, match=rf"{device}: url is not set; where is the device\? Such as .*dry:"):
+        opening.open_device_stream(device, "", Serial())
+    with pytest.raises(TransportError, match=rf"{device}: url is not set"):
+        opening.open_device_packets(device, "")
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(UnknownDevice, match=r"no device 'pa11'.*pa10"):
+        opening.open_device_packets("pa11", "dry:")
+    with pytest.raises(UnknownDevice, match="no device 'pa11'"):
+        opening.open_device_stream("pa11", "", Serial())
+
+
+@pytest.mark.usefixtures("echoes")
+def test_settings_that_an_emulator_does_not_have_are_refused() -> None:
+    with pytest.raises(InputError, match="no parameter is named 'colour'"):
+        opening.open_device_packets("EchoPackets", "dry:", emulator_settings={"colour": "red"})
+
+
+def test_other_addresses_are_opened_for_real() -> None:
+    with pytest.raises(TransportError, match="no such port"):
+        opening.open_device_stream("khr1", "/dev/ttyNOPE", Serial())
+    port = opening.open_device_packets("netft", "udp://127.0.0.1:9")
+    assert port.url == "udp://127.0.0.1:9"
+    port.close()

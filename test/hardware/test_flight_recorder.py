@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder: bounded memory, exact rows, files that viewers open, and not too many of them."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from lock_step import LockStep
+
+from ada_dynamics.errors import RecordingError
+from ada_dynamics.simulation import Log
+from ada_hardware.driver import Alarm, Demand, Feedback, Mode
+from ada_hardware.safety import flight_file
+from ada_hardware.safety.flight_file import FlightRecord, columns_of
+from ada_hardware.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
+from ada_hardware.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.settings import SafetySettings
+
+JOINTS = ("a", "b")
+
+
+@pytest.fixture
+def descriptor():
+    made = new_memory(Flight("arm", "", JOINTS, 0.002, 50))
+    yield made
+    os.close(made)
+
+
+def fed(recorder, count, first=0):
+    for i in range(first, first + count):
+        numbers = np.array([i, -i], dtype=float)
+        feedback = Feedback(1.0 + i, numbers, 2 * numbers, 3 * numbers, is_fresh=i % 2 == 0, is_driven=True)
+        demand = Demand(Mode.VELOCITY, 4 * numbers) if i % 3 else None
+        recorder.cycle(2.0 + 0.002 * i, Phase.ACTIVE, demand, feedback)
+
+
+def test_rows_are_kept_bit_for_bit(descriptor, tmp_path):
+    recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor)
+    fed(recorder, 5)
+    rows = memory.rows()
+    assert rows.shape == (5, len(columns_of(memory.flight)))
+    np.testing.assert_array_equal(rows[:, 0], 2.0 + 0.002 * np.arange(5))
+    np.testing.assert_array_equal(rows[4, 6:], [16.0, -16.0, 4.0, -4.0, 8.0, -8.0, 12.0, -12.0])
+    assert np.isnan(rows[3, 6:8]).all()
+    assert rows[:, 2].tolist() == [-1, 1, 1, -1, 1]
+    assert rows[:, 3].tolist() == [3, 2, 3, 2, 3]
+
+
+def test_the_oldest_rows_are_overwritten(descriptor, tmp_path):
+    recorder, memory = FlightRecorder(descriptor, tmp_path, 5), FlightMemory(descriptor)
+    fed(recorder, 123)
+    rows = memory.rows()
+    # the row that would be written next is not trusted: its writer may be at it
+    np.testing.assert_array_equal(rows[:, 8], np.arange(74.0, 123.0))
+
+
+def test_the_oldest_events_are_overwritten_and_long_ones_cut(descriptor):
+    memory = FlightMemory(descriptor)
+    for i in range(EVENTS + 10):
+        memory.event(float(i), f"{i}: " + "ü" * EVENT_SIZE)
+    events = FlightMemory(descriptor).events()
+    assert [event.time for event in events] == list(range(10, EVENTS + 10))
+    assert events[0].text.startswith("10: üüü")
+
+
+def test_the_memory_is_bounded():
+    flight = Flight("pa10", "pa10", tuple("abcdefg"), 0.002, 60_000)
+    assert flight.size < 20e6
+
+
+def test_an_alarm_is_in_its_row(descriptor, tmp_path):
+    recorder = FlightRecorder(descriptor, tmp_path, 5)
+    none = np.full(2, math.nan)
+    recorder.cycle(1.0, Phase.STOPPED, None, Feedback(1.0, none, none, none, alarms=(Alarm(0x60, "x"),)))
+    assert FlightMemory(descriptor).rows()[0, 4] == 0x60
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+def record(rows=2000, robot="", joints=JOINTS):
+    flight = Flight("arm", robot, joints, 0.002, rows)
+    table = np.random.default_rng(1).normal(size=(rows, flight.columns))
+    table[:, 0] = 1000.0 + 0.002 * np.arange(rows)
+    table[:, 1:3] = 1.0
+    events = [Event(1000.5, "active: activated"), Event(1001.0, "stopped: alarm")]
+    return FlightRecord(flight, "alarm: é", table, events, 1_700_000_000_000_000_000)
+
+
+def test_a_file_holds_every_row_and_event(tmp_path):
+    wanted = record(5000)
+    found = flight_file.read(flight_file.write(wanted, tmp_path / "flight_arm.mcap"))
+    np.testing.assert_array_equal(found.rows, wanted.rows)
+    assert found.why == wanted.why
+    assert found.flight == wanted.flight
+    assert [event.text for event in found.events] == [event.text for event in wanted.events]
+    np.testing.assert_allclose([event.time for event in found.events], [1000.5, 1001.0], atol=1e-6)
+    assert list(tmp_path.iterdir()) == [tmp_path / "flight_arm.mcap"], "nothing unfinished is left"
+
+
+def test_without_the_package_mcap_nothing_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(flight_file, "find_spec", lambda name: None)
+    path = flight_file.write(record(), tmp_path / "flight_arm.mcap")
+    assert path.suffix == ".npz"
+    found = flight_file.read(path)
+    np.testing.assert_array_equal(found.rows, record().rows)
+    assert found.events == record().events
+
+
+def test_viewers_get_joint_states_and_commands(tmp_path):
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder")
+    path = flight_file.write(record(10_000), tmp_path / "flight_arm.mcap")
+    with path.open("rb") as file:
+        made = reader.make_reader(file, decoder_factories=[decoder.DecoderFactory()])
+        messages = {}
+        for _, channel, _, message in made.iter_decoded_messages():
+            messages.setdefault(channel.topic, []).append(message)
+    assert set(messages) == {"/flight/rows", "/flight/events", "/joint_states", "/commanded"}
+    # 20 s of 500 Hz: the last ten all, the others 100 per second
+    assert len(messages["/joint_states"]) == pytest.approx(5000 + 1000, abs=3)
+    last = messages["/joint_states"][-1]
+    rows = record(10_000).rows
+    assert list(last.name) == ["a", "b"]
+    np.testing.assert_array_equal(last.position, rows[-1, 8:10])
+    np.testing.assert_array_equal(last.effort, rows[-1, 12:14])
+    commanded = messages["/commanded"][-1]
+    np.testing.assert_array_equal(commanded.velocity, rows[-1, 6:8])
+    assert np.isnan(commanded.position).all()
+    stamp = last.header.stamp
+    assert stamp.sec + 1e-9 * stamp.nanosec == pytest.approx(1_700_000_000 + rows[-1, 0], abs=1e-6)
+
+
+def test_the_record_of_a_robot_of_the_catalogue_is_a_log_too(tmp_path):
+    from ada_dynamics.model.load import load
+
+    joints = tuple(load("pa10").joint_names)[-7:]
+    wanted = record(800, "pa10", joints)
+    wanted.rows[5, 6 + 7] = math.nan  # a position that was not told
+    path = flight_file.write(wanted, tmp_path / "flight_pa10.mcap")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = Log.load(path)
+    assert len(log) == 800
+    np.testing.assert_array_equal(log.q[10], wanted.vector(1)[10])
+    np.testing.assert_array_equal(log.v[10], wanted.vector(2)[10])
+    assert log.q[5, 0] == 0.0
+
+
+def test_what_is_no_record_is_refused(tmp_path):
+    path = tmp_path / "flight.mcap"
+    path.write_bytes(b"\x89MCAP0\r\nnonsense")
+    with pytest.raises(RecordingError, match=r"flight\.mcap cannot be read"):
+        flight_file.read(path)
+    with pytest.raises(RecordingError, match=r"missing\.mcap"):
+        flight_file.read(tmp_path / "missing.mcap")
+
+
+def test_only_so_many_records_are_kept(tmp_path):
+    for i in range(6):
+        path = tmp_path / f"flight_arm_{i}.mcap"
+        path.write_bytes(b"")
+        os.utime(path, (i, i))
+    (tmp_path / "mine.txt").write_text("stays")
+    flight_file.prune(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["flight_arm_4.mcap", "flight_arm_5.mcap", "mine.txt"]
+
+
+def test_the_folder_is_the_users_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert record_folder("") == tmp_path / "ada_dynamics" / "flights"
+    assert record_folder("/data") == flight_file.Path("/data")
+
+
+# --- the whole ----------------------------------------------------------------------------------------------------
+def test_a_process_of_its_own_writes_what_the_ring_has(descriptor, tmp_path):
+    recorder = FlightRecorder(descriptor, tmp_path, 5)
+    fed(recorder, 70)
+    recorder.event(2.1, "stopped: alarm")
+    assert recorder.save("alarm").wait(60.0) == 0
+    found = flight_file.read(flight_file.Path(recorder.newest))
+    assert found.why == "alarm"
+    assert found.rows[-1, 8] == 69.0
+    assert [event.text for event in found.events] == ["stopped: alarm"]
+
+
+def test_a_folder_that_cannot_be_written_is_told(descriptor, tmp_path, capfd):
+    (tmp_path / "file").write_text("in the way")
+    recorder = FlightRecorder(descriptor, tmp_path / "file" / "flights", 5)
+    assert recorder.save("alarm").wait(60.0) == 1
+    assert "cannot be written: Not a directory" in capfd.readouterr().err
+
+
+def test_the_record_survives_the_death_of_the_process_that_filled_it(descriptor, tmp_path):
+    program = (
+        "import os, sys, signal\n"
+        "import numpy as np\n"
+        "from ada_hardware.driver import Feedback\n"
+        "from ada_hardware.safety.flight_recorder import FlightRecorder\n"
+        "from ada_hardware.safety.phases import Phase\n"
+        f"recorder = FlightRecorder({descriptor}, None, 1)\n"
+        "x = np.ones(2)\n"
+        "for i in range(30): recorder.cycle(float(i), Phase.ACTIVE, None, Feedback(float(i), x, x, x))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], pass_fds=[descriptor], env=sibling_environment(), timeout=60)
+    assert done.returncode == -9
+    recorder = FlightRecorder(descriptor, tmp_path, 5)
+    assert recorder.save("killed").wait(60.0) == 0
+    assert flight_file.read(flight_file.Path(recorder.newest)).rows[-1, 0] == 29.0
+
+
+def test_a_flight_holds_what_was_demanded_and_what_happened(tmp_path):
+    world = LockStep(SafetySettings())
+    descriptor = new_memory(Flight("arm", "", tuple(world.arm.joints), 0.002, 1000))
+    try:
+        world.cycle._recorder = recorder = FlightRecorder(descriptor, tmp_path, 5)
+        world.active()
+        world.seconds(0.2, Mode.VELOCITY, 0.5)
+        world.arm.alarms = (Alarm(0x60, "velocity deviation", "j2"),)
+        world.step()
+        assert recorder.save(world.cycle.latched).wait(60.0) == 0
+    finally:
+        os.close(descriptor)
+    found = flight_file.read(flight_file.Path(recorder.newest))
+    told = np.array([demand.values for demand in world.arm.demands])
+    driven = np.isfinite(found.vector(0)[:, 0])
+    np.testing.assert_array_equal(found.vector(0)[driven], told[: driven.sum()])
+    assert found.phases[-1] == "stopped"
+    assert found.events[-1].text == "stopped: alarm: j2: velocity deviation (0x60)"
+    assert json.loads(json.dumps(found.why)) == world.cycle.latched

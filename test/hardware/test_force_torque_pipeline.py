@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filter, zero, frames and limits against closed forms and figures worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import checked, fields_of
+from ada_hardware.errors import Refused
+from ada_hardware.force_torque.limits import ForceLimits
+from ada_hardware.force_torque.low_pass import LowPass
+from ada_hardware.force_torque.pipeline import Pipeline
+from ada_hardware.force_torque.sensor_driver import Sample
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.force_torque.tool_motion import ToolMotion
+from ada_hardware.force_torque.zero import ZeroTaking
+
+UP = np.eye(3)
+
+
+def sample(wrench: Any, time: float = 0.0, **more: Any) -> Sample:
+    return Sample(time, np.array(wrench, dtype=np.float64), **more)
+
+
+# --- filter -----------------------------------------------------------------------------------------------------------
+def response(cutoff: float, period: float, frequency: float) -> complex:
+    """Gain and phase at a frequency, measured on a sine after its transient."""
+    low_pass = LowPass(cutoff, period)
+    n = 4000
+    phase = 2.0 * math.pi * frequency * period * np.arange(3 * n)
+    out = np.array([low_pass.step(np.full(6, math.sin(one)))[0] for one in phase])[-n:]
+    sines = np.column_stack([np.sin(phase[-n:]), np.cos(phase[-n:])])
+    a, b = np.linalg.lstsq(sines, out, rcond=None)[0]
+    return complex(a, b)
+
+
+@pytest.mark.parametrize("cutoff", [5.0, 50.0, 300.0])
+@pytest.mark.parametrize("frequency", [1.0, 5.0, 20.0, 50.0, 120.0, 300.0, 450.0])
+def test_the_filter_has_the_closed_form_of_butterworth(cutoff: float, frequency: float) -> None:
+    found = response(cutoff, 1e-3, frequency)
+    w = math.tan(math.pi * frequency * 1e-3) / math.tan(math.pi * cutoff * 1e-3)
+    expected = 1.0 / complex(1.0 - w * w, math.sqrt(2.0) * w)  # of the analogue filter at the warped frequency
+    # the transient has died out to e^{-0.7 2π f_c t}, t = 8 s; what is left is the fit's rounding
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_at_the_cutoff_one_over_root_two_is_left() -> None:
+    assert abs(response(37.0, 1e-3, 37.0)) == pytest.approx(math.sqrt(0.5), abs=1e-9)
+
+
+def test_the_filter_agrees_with_another_implementation() -> None:
+    signal = pytest.importorskip("scipy.signal")
+    noise = np.random.default_rng(0).normal(size=(500, 6))
+    b, a = signal.butter(2, 40.0, fs=1000.0)
+    start = signal.lfilter_zi(b, a)[:, None] * noise[0]
+    expected = signal.lfilter(b, a, noise, axis=0, zi=start)[0]
+    low_pass = LowPass(40.0, 1e-3)
+    # both are sums of the same twelve products in another order
+    np.testing.assert_allclose([low_pass.step(one) for one in noise], expected, rtol=0.0, atol=1e-12)
+
+
+@given(st.floats(0.01, 499.0), st.lists(st.floats(-1e4, 1e4), min_size=6, max_size=6))
+def test_what_is_constant_comes_through_from_the_first_sample_on(cutoff: float, values: list[float]) -> None:
+    low_pass = LowPass(cutoff, 1e-3)
+    for _ in range(5):
+        np.testing.assert_allclose(low_pass.step(np.array(values)), values, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cutoff", [0.0, -1.0, 500.0, 1e9, math.nan])
+def test_a_cutoff_beyond_half_the_rate_is_refused(cutoff: float) -> None:
+    with pytest.raises(InputError, match=r"filter_cutoff.*below 500 Hz"):
+        LowPass(cutoff, 1e-3)
+
+
+def test_after_a_gap_the_old_force_does_not_leak_into_the_new_one() -> None:
+    pipeline = Pipeline(ForceSensorSettings(filter_cutoff=5.0), 1e-3)
+    for i in range(100):
+        pipeline.process(sample([100, 0, 0, 0, 0, 0], 1e-3 * i))
+    assert pipeline.process(sample(np.zeros(6), 0.1)).wrench[0] > 99.0
+    assert pipeline.process(sample(np.zeros(6), 0.2)).wrench[0] == 0.0
+
+
+# --- zero -------------------------------------------------------------------------------------------------------------
+def test_the_zero_is_the_mean() -> None:
+    taking = ZeroTaking(4, 10.0, 10.0)
+    done = [taking.add(np.full(6, one)) for one in (1.0, 2.0, 3.0, 6.0)]
+    assert done == [False, False, False, True]
+    np.testing.assert_allclose(taking.mean(), np.full(6, 3.0), rtol=1e-15)
+
+
+@pytest.mark.parametrize("axis, name", enumerate(["fx", "fy", "fz", "nx", "ny", "nz"]))
+def test_a_zero_of_an_unsteady_axis_is_refused_by_its_name(axis: int, name: str) -> None:
+    taking = ZeroTaking(100, 0.5, 0.02)
+    for i in range(100):
+        wrench = np.zeros(6)
+        wrench[axis] = (0.6 if axis < 3 else 0.03) * (-1) ** i  # its standard deviation is its size
+        taking.add(wrench)
+    with pytest.raises(Refused, match=rf"{name} .*{'steady_force' if axis < 3 else 'steady_moment'}.*still"):
+        taking.mean()
+
+
+def test_a_zero_of_a_force_that_slowly_grows_is_refused() -> None:
+    taking = ZeroTaking(100, 0.5, 0.02)
+    for i in range(100):
+        taking.add(np.array([0.02 * i, 0, 0, 0, 0, 0]))  # 2 N on the way: a standard deviation of 2/√12 N
+    with pytest.raises(Refused, match="fx"):
+        taking.mean()
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+def test_a_wrench_is_brought_to_the_hand_as_worked_out_by_hand() -> None:
+    # the sensor is 0.1 m behind the hand along z and turned by a quarter about it: its x is the hand's y
+    use = ForceSensorSettings(xyz=(0.0, 0.0, -0.1), rpy=(0.0, 0.0, math.pi / 2))
+    found = Pipeline(use, 1e-3).process(sample([2.0, 3.0, 5.0, 0.1, 0.2, 0.3])).wrench
+    # f = (-3, 2, 5); n = (-0.2, 0.1, 0.3) + (0, 0, -0.1) x f = (-0.2, 0.1, 0.3) + (0.2, 0.3, 0)
+    np.testing.assert_allclose(found, [-3.0, 2.0, 5.0, 0.0, 0.4, 0.3], rtol=0.0, atol=1e-15)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=18, max_size=18))
+def test_the_power_of_a_wrench_is_the_same_in_every_frame(values: list[float]) -> None:
+    """w_hᵀ V_h = w_fsᵀ V_fs for every rigid motion, with the velocity transformed by its definition."""
+    w, twist, place = np.split(np.array(values), 3)
+    use = ForceSensorSettings(xyz=tuple(place[:3]), rpy=tuple(place[3:]))
+    at_hand = Pipeline(use, 1e-3).process(sample(w)).wrench
+    roll, pitch, yaw = place[3:]
+    turn = lambda c, s, i: np.insert(np.insert(np.array([[c, -s], [s, c]]), i, 0.0, 0), i, 0.0, 1)  # noqa: E731
+    R = [turn(math.cos(a), math.sin(a) * (-1 if i == 1 else 1), i) for i, a in enumerate((roll, pitch, yaw))]
+    for i in range(3):
+        R[i][i, i] = 1.0
+    R_hs = R[2] @ R[1] @ R[0]
+    v_sensor = R_hs.T @ (twist[:3] + np.cross(twist[3:], place[:3]))
+    power = w[:3] @ v_sensor + w[3:] @ (R_hs.T @ twist[3:])
+    assert at_hand @ twist == pytest.approx(power, abs=1e-12)
+
+
+# --- tool and zero in their order -------------------------------------------------------------------------------------
+TOOL = ForceSensorSettings(tool_mass=2.0, tool_com=(0.0, 0.0, 0.1))
+
+
+def test_the_weight_of_the_tool_is_taken_off() -> None:
+    # gravity along the sensor's -x: the tool pulls with 19.62 N along -x, and turns about y with -0.1 m of that
+    R = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]).T  # the sensor's x is the world's z
+    motion = ToolMotion.at_rest(R)
+    np.testing.assert_allclose(motion.acceleration, [9.81, 0.0, 0.0], rtol=0.0, atol=1e-15)
+    seen = sample([-19.62 + 1.0, 2.0, 3.0, 0.0, -1.962, 0.0])
+    reading = Pipeline(TOOL, 1e-3).process(seen, motion)
+    np.testing.assert_allclose(reading.wrench, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0], rtol=0.0, atol=1e-14)
+    assert reading.is_compensated and reading.is_valid
+
+
+def test_without_a_motion_the_tool_stays_on_and_the_reading_says_so() -> None:
+    reading = Pipeline(TOOL, 1e-3).process(sample([0, 0, -19.62, 0, 0, 0]), None)
+    assert not reading.is_compensated and not reading.is_valid
+    assert reading.wrench[2] == -19.62
+
+
+@pytest.mark.parametrize("age, is_compensated", [(0.0, True), (0.099, True), (0.101, False), (-0.101, False)])
+def test_an_old_motion_is_not_used(age: float, is_compensated: bool) -> None:
+    motion = ToolMotion.at_rest(UP, time=10.0 - age)
+    assert Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), motion).is_compensated is is_compensated
+
+
+def test_a_motion_with_a_time_that_is_no_number_is_not_used() -> None:
+    motion = ToolMotion.at_rest(UP, time=math.nan)
+    assert not Pipeline(TOOL, 1e-3).process(sample(np.zeros(6), 10.0), motion).is_compensated
+
+
+def test_the_zero_is_taken_off_in_the_axes_of_the_sensor() -> None:
+    pipeline = Pipeline(ForceSensorSettings(rpy=(0.0, 0.0, math.pi / 2)), 1e-3)
+    pipeline.bias = np.array([1.0, 0, 0, 0, 0, 0])
+    np.testing.assert_allclose(
+        pipeline.process(sample([3.0, 0, 0, 0, 0, 0])).wrench, [0, 2, 0, 0, 0, 0], rtol=0.0, atol=1e-15
+    )
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+def test_a_limit_counts_after_some_samples_in_a_row_and_stays() -> None:
+    limits = ForceLimits(5.0, 0.0, samples=2)
+    above, below = np.array([3.0, 4.1, 0, 9, 9, 9]), np.array([3.0, 4.0, 0, 0, 0, 0])
+    assert [limits.watch(one) for one in (above, below, above, below)] == [False] * 4
+    assert [limits.watch(one) for one in (above, above, above, below)] == [False, True, False, False]
+    assert limits.passed == "force of 5.08 N, above max_force 5 N"
+    limits.reset()
+    assert not limits.passed and [limits.watch(above) for _ in range(2)] == [False, True]
+
+
+def test_a_moment_has_a_limit_of_its_own() -> None:
+    limits = ForceLimits(0.0, 0.5)
+    assert not limits.watch(np.array([1e9, 0, 0, 0.3, 0.4, 0.0]))
+    assert limits.watch(np.array([0, 0, 0, 0.3, 0.4, 0.01])) and "moment" in limits.passed
+
+
+def test_a_wrench_that_is_no_number_is_above_every_limit() -> None:
+    assert ForceLimits(5.0, 0.0).watch(np.full(6, np.nan))
+
+
+def test_without_limits_nothing_is_passed() -> None:
+    limits = ForceLimits(0.0, 0.0)
+    assert not limits.is_watching and not limits.watch(np.full(6, 1e12))
+
+
+@pytest.mark.parametrize("trouble", [{"is_saturated": True}, {"error": "burnt"}])
+@pytest.mark.parametrize("stop_on_fault", [True, False])
+def test_a_wrench_that_cannot_be_trusted_counts_as_a_passed_limit(trouble: dict[str, Any], stop_on_fault: bool) -> None:
+    pipeline = Pipeline(ForceSensorSettings(max_force=5.0, stop_on_fault=stop_on_fault), 1e-3)
+    assert pipeline.passes_limit(pipeline.process(sample(np.zeros(6), **trouble))) is stop_on_fault
+    no_limit = Pipeline(ForceSensorSettings(stop_on_fault=stop_on_fault), 1e-3)
+    assert not no_limit.passes_limit(no_limit.process(sample(np.zeros(6), **trouble)))
+
+
+def test_limits_see_the_wrench_before_the_filter() -> None:
+    pipeline = Pipeline(ForceSensorSettings(max_force=5.0, limit_samples=1, filter_cutoff=1.0), 1e-3)
+    pipeline.process(sample(np.zeros(6)))
+    reading = pipeline.process(sample([6.0, 0, 0, 0, 0, 0], 1e-3))
+    assert reading.wrench[0] < 0.01 and pipeline.passes_limit(reading)
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+def test_every_setting_is_described() -> None:
+    assert all(one.description for one in fields_of(ForceSensorSettings))
+
+
+@pytest.mark.parametrize("values, words", [
+    ({"xyz": [0.0, 0.0]}, "xyz.*3"),
+    ({"tool_inertia": [1.0, 1.0, 1.0]}, "tool_inertia.*6"),
+    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 3.0, 0.0, 0.0, 0.0]}, "sum of the other two"),
+    ({"tool_mass": 1.0, "tool_inertia": [1.0, 1.0, 1.0, 2.0, 0.0, 0.0]}, "negative"),
+    ({"tool_com": [0.0, 0.0, 0.1]}, "tool_mass is 0"),
+    ({"bias_samples": 1}, "bias_samples"),
+    ({"max_force": -1.0}, "max_force"),
+    ({"stop_on_falt": True}, "stop_on_fault"),
+])  # fmt: skip
+def test_settings_that_cannot_be_are_refused_by_name(values: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        checked(ForceSensorSettings, values)
+
+
+def test_a_flat_plate_is_a_body() -> None:
+    assert replace(TOOL, tool_inertia=(1.0, 1.0, 2.0, 0.0, 0.0, 0.0)).tool_inertia[2] == 2.0

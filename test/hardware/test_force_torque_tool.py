@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tool compensation against the joint wrenches of whole-robot dynamics and of another engine, and identification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_controllers.arm.poses import pose_of
+from ada_dynamics.errors import InputError
+from ada_hardware.errors import Refused
+from ada_hardware.force_torque.pipeline import Pipeline
+from ada_hardware.force_torque.sensor_driver import Sample
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.force_torque.tool_identification import identify_tool
+from ada_hardware.force_torque.tool_load import ToolLoad
+from ada_hardware.force_torque.tool_motion import SensorMotion, ToolMotion
+
+MASS, COM = 1.3, (0.02, -0.015, 0.09)
+INERTIA = (0.004, 0.005, 0.003, 0.0002, -0.0001, 0.0003)  # xx, yy, zz, xy, xz, yz about the centre of mass
+SENSOR_XYZ, SENSOR_RPY = (0.01, 0.02, 0.05), (0.3, -0.2, 0.7)
+BIAS = np.array([3.0, -2.0, 5.0, 0.1, 0.2, -0.05])
+
+
+def arm_with_tool() -> str:
+    """Two joints and a slide, and a tool fixed to the last link; all axes and places are awkward on purpose."""
+    x, y, z = COM
+    xx, yy, zz, xy, xz, yz = INERTIA
+    return f"""<robot name="arm"><link name="base"/>
+    <link name="upper"><inertial><mass value="2"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link><link name="slide"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0"
+    ixz="0" iyz="0"/></inertial></link><link name="wrist"><inertial><mass value="1"/><inertia ixx=".1" iyy=".1"
+    izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="tool"><inertial><origin xyz="{x} {y} {z}"/>
+    <mass value="{MASS}"/><inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/></inertial></link>
+    <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0.6 0 0.8"/>
+    <origin xyz="0 0 .3" rpy=".2 .1 0"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+    <joint name="b" type="prismatic"><parent link="upper"/><child link="slide"/><axis xyz="0 1 0"/>
+    <origin xyz=".1 .2 .3"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+    <joint name="c" type="revolute"><parent link="slide"/><child link="wrist"/><axis xyz="0 .8 .6"/>
+    <origin xyz=".2 0 .1" rpy="0 .4 .3"/><limit lower="-9" upper="9" effort="99" velocity="99"/></joint>
+    <joint name="mount" type="fixed"><parent link="wrist"/><child link="tool"/>
+    <origin xyz="{" ".join(map(str, SENSOR_XYZ))}" rpy="{" ".join(map(str, SENSOR_RPY))}"/></joint></robot>"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    found = tmp_path_factory.mktemp("robot") / "arm.urdf"
+    found.write_text(arm_with_tool())
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def dynamics(path: str) -> ada.Dynamics:
+    return ada.Dynamics(ada.load(path))
+
+
+numbers = st.lists(st.floats(-2.0, 2.0), min_size=9, max_size=9)
+
+
+@given(numbers)
+def test_the_motion_of_the_sensor_and_its_tool_are_those_of_another_engine(path: str, values: list[float]) -> None:
+    """What a sensor measures is what holds the tool: the force of the fixed joint, turned round (pinocchio)."""
+    pin = pytest.importorskip("pinocchio")
+    q, v, a = np.split(np.array(values), 3)
+    dynamics = ada.Dynamics(ada.load(path))
+    motion = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY).of(q, v, a)
+    model = pin.buildModelFromUrdf(path)
+    data = model.createData()
+    pin.forwardKinematics(model, data, q, v, a)
+    pin.updateFramePlacements(model, data)
+    frame = model.getFrameId("tool")
+    local = pin.ReferenceFrame.LOCAL
+    classical = pin.getFrameClassicalAcceleration(model, data, frame, local)
+    R = data.oMf[frame].rotation
+    # sums of some ten products of numbers up to a hundred
+    np.testing.assert_allclose(motion.acceleration, classical.linear - R.T @ model.gravity.linear, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(motion.angular_acceleration, classical.angular, rtol=0.0, atol=1e-10)
+    spin = pin.getFrameVelocity(model, data, frame, local).angular
+    np.testing.assert_allclose(motion.angular_velocity, spin, rtol=0.0, atol=1e-11)
+
+    xx, yy, zz, xy, xz, yz = INERTIA
+    body = pin.Inertia(MASS, np.array(COM), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    velocity = pin.getFrameVelocity(model, data, frame, local)
+    spatial = pin.getFrameAcceleration(model, data, frame, local)
+    spatial.linear -= R.T @ model.gravity.linear
+    holding = body * spatial + velocity.cross(body * velocity)
+    found = ToolLoad(MASS, COM, INERTIA).wrench(motion)
+    np.testing.assert_allclose(found, -np.concatenate([holding.linear, holding.angular]), rtol=0.0, atol=1e-9)
+
+
+@given(numbers)
+def test_what_touches_the_tool_is_left_when_the_tool_is_taken_off(path: str, values: list[float]) -> None:
+    """With a force on the tool, what the mount carries less the tool is that force (finite differences of poses)."""
+    q, v, a = np.split(np.array(values), 3)
+    model = ada.load(path)
+    dynamics = ada.Dynamics(model)
+    touch = np.array([7.0, -3.0, 11.0, 0.4, 0.2, -0.6])  # on the tool, at its origin, in its axes
+    seen = _held_by_mount(dynamics, q, v, a, touch) + BIAS
+    use = ForceSensorSettings(tool_mass=MASS, tool_com=COM, tool_inertia=INERTIA)
+    pipeline = Pipeline(use, 1e-3)
+    pipeline.bias = BIAS
+    motion = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY).of(q, v, a)
+    reading = pipeline.process(Sample(0.0, seen), motion)
+    # second differences of places of about 1 m at steps of 0.1 ms: rounding of 1e-16 m / (0.1 ms)² x 1.3 kg
+    np.testing.assert_allclose(reading.wrench, touch, rtol=0.0, atol=1e-6)
+
+
+def _held_by_mount(
+    dynamics: ada.Dynamics, q: np.ndarray, v: np.ndarray, a: np.ndarray, touch: np.ndarray
+) -> np.ndarray:
+    """The mount's load by a finite-difference momentum balance of the tool alone: m r̈_c and d/dt of its spin."""
+    model = dynamics.model
+    h = 1e-4
+
+    def state(t: float) -> tuple[np.ndarray, np.ndarray]:
+        T = dynamics.pose("wrist", q + v * t + 0.5 * a * t * t) @ pose_of(SENSOR_XYZ, SENSOR_RPY)
+        return T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(COM)
+
+    times = h * np.arange(-3, 4)
+    places = np.array([state(t)[1] for t in times])
+    turns = np.array([state(t)[0] for t in times])
+    second = np.array([2, -27, 270, -490, 270, -27, 2]) / (180.0 * h * h)  # sixth order
+    first = np.array([-1, 9, -45, 0, 45, -9, 1]) / (60.0 * h)
+    R = turns[3]
+    xx, yy, zz, xy, xz, yz = INERTIA
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rate = np.tensordot(first, turns, 1)
+    W = R.T @ rate
+    w = np.array([W[2, 1], W[0, 2], W[1, 0]])
+    bent = R.T @ np.tensordot(second, turns, 1)  # [ẇ×] + [w×]²
+    wd = 0.5 * np.array([bent[2, 1] - bent[1, 2], bent[0, 2] - bent[2, 0], bent[1, 0] - bent[0, 1]])
+    gravity = np.array(model.gravity)
+    force = MASS * (R.T @ (np.tensordot(second, places, 1) - gravity)) - touch[:3]  # of the mount on the tool
+    moment_com = I @ wd + np.cross(w, I @ w) - (touch[3:] - np.cross(COM, touch[:3]))
+    return -np.concatenate([force, moment_com + np.cross(COM, force)])
+
+
+def test_the_weight_of_a_tool_that_stands_still_is_all_that_it_weighs() -> None:
+    found = ToolLoad(MASS, COM, INERTIA).wrench(ToolMotion.at_rest(np.eye(3)))
+    weight = MASS * 9.81
+    np.testing.assert_allclose(found, [0, 0, -weight, -COM[1] * weight, COM[0] * weight, 0], rtol=0.0, atol=1e-14)
+
+
+def test_a_tool_that_spins_pulls_with_its_centrifugal_force() -> None:
+    # 2 kg on an arm of 0.1 m along x, 10 rad/s about z, in free fall: m ω² r = 20 N outwards
+    spinning = ToolMotion(0.0, np.zeros(3), np.array([0.0, 0.0, 10.0]), np.zeros(3))
+    np.testing.assert_allclose(ToolLoad(2.0, (0.1, 0, 0)).wrench(spinning), [20.0, 0, 0, 0, 0, 0], rtol=0.0, atol=1e-13)
+
+
+def test_a_motion_without_rates_is_that_at_rest(dynamics: ada.Dynamics) -> None:
+    q, zero = np.array([0.3, 0.1, -0.4]), np.zeros(3)
+    sensor = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY)
+    for one, other in zip(sensor.of(q, time=3.0), sensor.of(q, zero, zero, time=3.0), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-14)
+
+
+def test_an_unknown_link_is_refused(dynamics: ada.Dynamics) -> None:
+    with pytest.raises(InputError, match="wrist"):
+        SensorMotion(dynamics, "rist")
+
+
+@pytest.mark.parametrize("rotation", [np.ones((3, 3)), np.eye(2), -np.eye(3)])
+def test_what_is_no_rotation_is_refused(rotation: np.ndarray) -> None:
+    with pytest.raises(InputError, match="rotation"):
+        ToolMotion.at_rest(rotation)
+
+
+# --- identification ---------------------------------------------------------------------------------------------------
+def six_poses() -> list[ToolMotion]:
+    """Gravity along every half-axis of the sensor."""
+    return [ToolMotion(0.0, 9.81 * one, np.zeros(3), np.zeros(3)) for one in np.vstack([np.eye(3), -np.eye(3)])]
+
+
+def measured(motions: list[ToolMotion], noise: float = 0.0, bias: np.ndarray = BIAS) -> list[tuple]:
+    rng = np.random.default_rng(1)
+    load = ToolLoad(MASS, COM, INERTIA)
+    spread = noise * np.array([1, 1, 1, 0.05, 0.05, 0.05])
+    return [(load.wrench(one) + bias + spread * rng.normal(size=6), one) for one in motions]
+
+
+def test_mass_centre_and_zero_come_back_from_six_poses() -> None:
+    found = identify_tool(measured(six_poses()))
+    assert found.mass == pytest.approx(MASS, abs=1e-12)
+    np.testing.assert_allclose(found.com, COM, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(found.bias, BIAS, rtol=0.0, atol=1e-11)
+    assert found.force_residual < 1e-12 and found.moment_residual < 1e-12
+    assert found.condition < 1.5 and found.samples == 6 and found.inertia == (0.0,) * 6
+
+
+def test_noise_is_told_by_the_residual_and_spoils_the_result_no_more_than_it_must() -> None:
+    found = identify_tool(measured(six_poses() * 20, noise=0.1))
+    # 120 samples: the mass has a standard deviation of 0.1 N / (9.81 m/s² √120) = 1 g, the residual is the noise
+    assert found.mass == pytest.approx(MASS, abs=4e-3)
+    np.testing.assert_allclose(found.com, COM, rtol=0.0, atol=2e-3)
+    assert found.force_residual == pytest.approx(0.1, rel=0.15)
+    assert found.moment_residual == pytest.approx(0.005, rel=0.15)
+
+
+def test_the_inertia_comes_back_from_fast_motions() -> None:
+    rng = np.random.default_rng(2)
+    motions = [ToolMotion(0.0, *(9.81 * rng.normal(size=3), 6 * rng.normal(size=3), 40 * rng.normal(size=3)))
+               for _ in range(30)]  # fmt: skip
+    found = identify_tool(measured(motions), with_inertia=True)
+    assert found.mass == pytest.approx(MASS, abs=1e-10)
+    np.testing.assert_allclose(found.com, COM, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(found.inertia, INERTIA, rtol=0.0, atol=1e-10)
+
+
+def test_what_was_identified_compensates_the_robot_that_it_came_from(dynamics: ada.Dynamics) -> None:
+    rng = np.random.default_rng(3)
+    sensor = SensorMotion(dynamics, "wrist", SENSOR_XYZ, SENSOR_RPY)
+    motions = [sensor.of(rng.uniform(-3, 3, 3)) for _ in range(12)]
+    found = identify_tool(measured(motions))
+    use = ForceSensorSettings(tool_mass=found.mass, tool_com=found.com)
+    pipeline = Pipeline(use, 1e-3)
+    pipeline.bias = found.bias
+    for wrench, motion in measured([sensor.of(rng.uniform(-3, 3, 3)) for _ in range(20)]):
+        reading = pipeline.process(Sample(0.0, wrench), motion)
+        np.testing.assert_allclose(reading.wrench, np.zeros(6), rtol=0.0, atol=1e-9)
+
+
+def test_poses_that_are_too_alike_are_refused() -> None:
+    one = ToolMotion.at_rest(np.eye(3))
+    with pytest.raises(Refused, match=r"too alike.*\+x, -x"):
+        identify_tool(measured([one] * 10))
+    tilted = [ToolMotion.at_rest(pose_of((0, 0, 0), (t, 0, 0))[:3, :3]) for t in (0.0, 0.01, 0.02, 0.03)]
+    with pytest.raises(Refused, match="too alike"):
+        identify_tool(measured(tilted))
+
+
+def test_still_poses_do_not_tell_the_inertia() -> None:
+    with pytest.raises(Refused, match="turn fast"):
+        identify_tool(measured(six_poses()), with_inertia=True)
+
+
+def test_a_reversed_axis_is_told_by_a_negative_mass() -> None:
+    reversed_ = [(wrench, one._replace(acceleration=-one.acceleration)) for wrench, one in measured(six_poses())]
+    with pytest.raises(Refused, match="z reversed"):
+        identify_tool(reversed_)
+
+
+def test_too_few_or_unusable_samples_are_refused() -> None:
+    with pytest.raises(InputError, match="three or more"):
+        identify_tool(measured(six_poses()[:2]))
+    spoilt = measured(six_poses())
+    spoilt[3] = (np.full(6, np.nan), spoilt[3][1])
+    with pytest.raises(InputError, match="wrench 3"):
+        identify_tool(spoilt)

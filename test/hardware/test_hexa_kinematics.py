@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinematics of the HEXA against the catalogue's mechanism, its loops' Jacobians, differences, and geometry by hand."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_controllers.arm.poses import moved, pose_of
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.scenarios.experiments.tarao_impedance import platform_jacobian
+from ada_hardware.hexa import kinematics_law
+from ada_hardware.hexa.kinematics import BRANCHES, HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
+from ada_hardware.hexa.workspace import Cylinder, scan
+
+TABLE = HexaKinematics()
+GEOMETRY = HexaGeometry()
+TILT = math.radians(15.0)
+
+places = st.tuples(
+    st.floats(0.0, 0.15),
+    st.floats(-math.pi, math.pi),
+    st.floats(-0.6, -0.5),
+    *[st.floats(-TILT, TILT)] * 3,
+)
+
+
+def pose_in(place):
+    r, azimuth, z, *rpy = place
+    return pose_of((r * math.cos(azimuth), r * math.sin(azimuth), z), rpy)
+
+
+def rod_lengths(pose, q):
+    """By hand, from the crank's end to the ball."""
+    found = []
+    for i in range(6):
+        u = np.array([math.cos(GEOMETRY.azimuth(i)), math.sin(GEOMETRY.azimuth(i)), 0.0])
+        crank = math.cos(q[i]) * u - math.sin(q[i]) * np.array([0.0, 0.0, 1.0])
+        end = GEOMETRY.shoulder(i) + GEOMETRY.crank * crank
+        found.append(np.linalg.norm(pose[:3, :3] @ GEOMETRY.ball(i) + pose[:3, 3] - end))
+    return np.array(found)
+
+
+# --- inverse and forward ----------------------------------------------------------------------------------------------
+@given(places)
+@settings(max_examples=200, deadline=None)
+def test_rods_have_their_length_at_the_angles_of_a_pose(place):
+    pose = pose_in(place)
+    # a length of 0.5 m, computed in a few roundings of 1e-16
+    np.testing.assert_allclose(rod_lengths(pose, TABLE.inverse(pose)), GEOMETRY.rod, rtol=0, atol=2e-15)
+
+
+@given(places)
+@settings(max_examples=200, deadline=None)
+def test_forward_finds_the_pose_that_inverse_came_from(place):
+    pose = pose_in(place)
+    found = TABLE.forward(TABLE.inverse(pose))
+    # rods known to 1e-16 m fix the pose to the condition of J, under 7, and turns by another 10 1/m
+    np.testing.assert_allclose(found.pose, pose, rtol=0, atol=1e-13)
+    assert found.residual < 1e-12
+    assert found.iterations <= 8
+
+
+@given(places, places)
+@settings(max_examples=50, deadline=None)
+def test_forward_finds_a_pose_from_any_other_of_the_workspace(place, guess):
+    pose = pose_in(place)
+    np.testing.assert_allclose(TABLE.forward(TABLE.inverse(pose), pose_in(guess)).pose, pose, rtol=0, atol=1e-13)
+
+
+def test_forward_converges_quadratically():
+    pose = pose_of((0.03, -0.02, -0.53), (0.1, -0.08, 0.12))
+    q = TABLE.inverse(pose)
+    guess, errors = HOME.reshape(16), []
+    for _ in range(5):
+        guess, longer, *_ = TABLE._newton(guess, q)
+        errors.append(np.max(np.abs(longer)))
+    big = [e for e in errors if e > 1e-14]
+    assert len(big) >= 3
+    # each error is of the order of the square of the one before: the curvature of a rod's length is about 1/l
+    for before, after in pairwise(big):
+        assert after < 10.0 * before**2
+
+
+def test_a_chain_of_forward_solutions_keeps_its_rotation_one():
+    pose = HOME
+    for i in range(500):
+        t = 0.01 * i
+        wanted = pose_of(
+            (0.03 * math.sin(t), 0.02 * math.cos(3 * t), -0.55), (0.1 * math.sin(2 * t), 0.05, 0.1 * t % 0.2)
+        )
+        pose = TABLE.forward(TABLE.inverse(wanted), pose).pose
+        np.testing.assert_allclose(pose, wanted, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), rtol=0, atol=1e-15)
+
+
+def test_all_64_branches_close_the_rods_and_are_told_apart():
+    pose = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04))
+    solutions = TABLE.inverse_all(pose)
+    assert len({tuple(np.round(q, 9)) for q in solutions}) == 64
+    for branch, q in zip(BRANCHES, solutions, strict=True):
+        np.testing.assert_allclose(rod_lengths(pose, q), GEOMETRY.rod, rtol=0, atol=2e-15)
+        np.testing.assert_array_equal(TABLE.branch_of(pose, q), branch)
+        np.testing.assert_allclose(TABLE.inverse(pose, np.array(branch)), q, rtol=0, atol=1e-15)
+        assert np.all(np.abs(q) <= math.pi)
+
+
+def test_many_poses_at_once_are_as_one_by_one():
+    poses = np.array([*Cylinder().poses(2, 3, 2, 2), pose_of((0.0, 0.0, -1.0), (0.0, 0.0, 0.0))])
+    q, reached = TABLE.inverse_batch(poses)
+    assert reached.tolist() == [True] * (len(poses) - 1) + [False]
+    assert np.isnan(q[-1]).all()
+    for pose, angles in zip(poses[:-1], q[:-1], strict=True):
+        np.testing.assert_allclose(TABLE.inverse(pose), angles, rtol=0, atol=1e-15)
+
+
+def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
+    position, rpy = (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
+    mechanism = hexa(position, rpy)
+    model = mechanism.model
+    q = np.array([mechanism.q[model.q_index(name)][0] for name in JOINTS])
+    np.testing.assert_allclose(TABLE.inverse(pose_of(position, rpy)), q, rtol=0, atol=1e-14)
+    assert model.actuated == JOINTS
+    guess = hexa((0.0, 0.0, -0.55), (0.0, 0.0, 0.0)).q
+    for name, angle in zip(JOINTS, q, strict=True):
+        guess[model.q_index(name)] = angle
+    closed = ada.assemble(model, guess)
+    angles = [closed[model.q_index(name)][0] for name in JOINTS]
+    pose = ada.Dynamics(model).pose("platform", closed)
+    np.testing.assert_allclose(
+        TABLE.forward(np.array(angles)).pose, pose, rtol=0, atol=1e-9
+    )  # assemble's own tolerance
+
+
+def test_another_geometry_is_another_table():
+    other = HexaGeometry(crank=0.3, rod=0.6, plate=0.12)
+    mechanism = hexa((0.01, 0.0, -0.6), (0.0, 0.05, 0.0), geometry=other)
+    q = [mechanism.q[mechanism.model.q_index(name)][0] for name in JOINTS]
+    pose = pose_of((0.01, 0.0, -0.6), (0.0, 0.05, 0.0))
+    table = HexaKinematics(other)
+    np.testing.assert_allclose(table.inverse(pose), q, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(table.forward(q).pose, pose, rtol=0, atol=1e-13)
+
+
+# --- Jacobians --------------------------------------------------------------------------------------------------------
+def test_jacobians_are_the_differences_of_inverse():
+    pose, h = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08)), 1e-6
+    back = TABLE.jacobians(pose).inverse
+    for k in range(6):
+        twist = np.zeros(6)
+        twist[k] = h
+        ahead, behind = (TABLE.inverse(_by(pose, s * twist)) for s in (1.0, -1.0))
+        np.testing.assert_allclose((ahead - behind) / (2 * h), back[:, k], rtol=1e-8, atol=1e-8)  # h² and eps / h
+
+
+@given(places)
+@settings(max_examples=100, deadline=None)
+def test_the_determinant_tells_a_lower_bound_of_how_well_rods_hold_the_plate(place):
+    pose = pose_in(place)
+    found, at = TABLE.forward(TABLE.inverse(pose)), TABLE.jacobians(pose)
+    assert found.volume == pytest.approx(np.linalg.det(at.scaled), rel=1e-10)
+    assert 0.0 < found.least_hold <= at.hold
+
+
+def test_equations_on_plain_floats_are_those_that_are_compiled():
+    pose = pose_of((0.03, 0.05, -0.53), (0.1, -0.15, 0.08))
+    q = TABLE.inverse(pose)
+    plain = kinematics_law.newton_law(GEOMETRY, HOME.ravel().tolist(), q.tolist())
+    moved, longer, check = TABLE._newton(HOME.reshape(16), q)
+    # a few hundred roundings of numbers up to 30
+    np.testing.assert_allclose(plain["moved"], moved, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(plain["longer"], longer, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(plain["check"], check, rtol=1e-12, atol=1e-15)
+    angles = kinematics_law.inverse_law(GEOMETRY, pose.ravel().tolist(), [-1.0] * 6)["q"]
+    np.testing.assert_allclose(angles, q, rtol=0, atol=1e-14)
+
+
+def test_forward_and_inverse_jacobians_are_inverse_to_each_other():
+    at = TABLE.jacobians(pose_of((-0.05, 0.1, -0.56), (0.2, 0.1, -0.2)))
+    np.testing.assert_allclose(at.forward @ at.inverse, np.eye(6), rtol=0, atol=1e-13)
+
+
+def test_the_jacobian_is_that_of_the_mechanism_s_loops():
+    position, rpy = (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
+    mechanism, pose = hexa(position, rpy), pose_of(position, rpy)
+    ours = TABLE.jacobians(pose).in_plate_axes(pose)
+    np.testing.assert_allclose(ours, platform_jacobian(mechanism, "platform"), rtol=0, atol=1e-12)
+
+
+def test_rods_turn_as_the_loops_say():
+    """v of all joints from the motors' rates by the mechanism's own loop conditions keeps the loops closed."""
+    mechanism = hexa()
+    model, dyn = mechanism.model, ada.Dynamics(mechanism.model)
+    pose, rates = dyn.pose("platform", mechanism.q), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.2])
+    twist = TABLE.jacobians(pose).in_plate_axes(pose) @ rates
+    before = mechanism.q.copy()
+    v, h = np.zeros(model.nv), 1e-6
+    v[model.v_index("platform")] = twist
+    after = model.integrate(before, v, h)
+    expected = np.array([before[model.q_index(name)][0] for name in JOINTS]) + h * rates
+    np.testing.assert_allclose(TABLE.inverse(dyn.pose("platform", after)), expected, rtol=0, atol=1e-11)  # h² terms
+
+
+def _by(pose, twist):
+    """Moved by [δp; δφ] in base axes."""
+    found = np.eye(4)
+    found[:3, 3] = pose[:3, 3] + twist[:3]
+    turn = moved(np.eye(4), np.concatenate([np.zeros(3), twist[3:]]))
+    found[:3, :3] = turn[:3, :3] @ pose[:3, :3]
+    return found
+
+
+# --- singular poses and the workspace ---------------------------------------------------------------------------------
+def level_at_reach(stretch):
+    """The level plate on the axis as low as rods and cranks reach, but for `stretch` [m] less of their sum."""
+    of = GEOMETRY
+    arm = of.ball(1)  # of the second leg; all are alike on the axis
+    d = arm - of.shoulder(1)
+    across = -math.sin(of.azimuth(1)) * d[0] + math.cos(of.azimuth(1)) * d[1]
+    outwards = math.cos(of.azimuth(1)) * d[0] + math.sin(of.azimuth(1)) * d[1]
+    in_plane = math.sqrt(of.rod**2 - across**2) + of.crank - stretch
+    return pose_of((0.0, 0.0, -math.sqrt(in_plane**2 - outwards**2)), (0.0, 0.0, 0.0))
+
+
+def test_a_stretched_leg_is_singular_of_the_first_kind():
+    nearly = TABLE.jacobians(level_at_reach(1e-4))
+    assert nearly.drive < 0.05
+    at = TABLE.jacobians(level_at_reach(1e-15))
+    assert at.drive < 1e-6
+    assert at.hold > 0.1  # it is not of the second kind
+    with pytest.raises(SingularPose, match=r"crank and rod of leg \d are in line"):
+        at.inverse  # noqa: B018
+
+
+def test_the_drive_measure_falls_as_the_root_of_what_is_missing_to_reach():
+    """Near the end of reach q ~ √δ, so J_q ~ √δ: four times nearer is half the measure."""
+    far, near = (TABLE.jacobians(level_at_reach(stretch)).drive for stretch in (4e-8, 1e-8))
+    assert far / near == pytest.approx(2.0, rel=1e-3)
+
+
+def test_rods_that_all_meet_the_axis_let_the_plate_turn():
+    """With the balls of each pair at the same angle as its motors (spread 0, spacing 0) the level plate on the axis
+    can turn about z: each rod lies in a plane with the axis, so no rod resists (second kind)."""
+    table = HexaKinematics(HexaGeometry(spacing=1e-12, spread=0.0))
+    at = table.jacobians(HOME)
+    assert at.hold < 1e-10
+    assert at.drive > 0.5
+    np.testing.assert_allclose(at.plate @ [0, 0, 0, 0, 0, 1.0], 0.0, atol=1e-12)
+    with pytest.raises(SingularPose, match="the rods do not hold the plate"):
+        at.forward  # noqa: B018
+
+
+def test_yaw_takes_the_catalogue_s_table_to_a_singular_pose_of_the_second_kind():
+    """A level plate on the axis has det J_x = 0 at some yaw, found where det changes its sign."""
+    det = lambda yaw: np.linalg.det(TABLE.jacobians(pose_of((0, 0, -0.5), (0, 0, yaw))).plate)  # noqa: E731
+    low, high = 0.0, next(yaw for yaw in np.linspace(0.1, 2.0, 39) if det(0.0) * det(yaw) < 0.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if det(0.0) * det(middle) > 0.0 else (low, middle)
+    at = TABLE.jacobians(pose_of((0, 0, -0.5), (0, 0, low)))
+    assert at.hold < 1e-9
+    assert at.drive > 0.05
+
+
+def test_the_condition_at_half_a_metre_is_the_design_s():
+    at = TABLE.jacobians(pose_of((0.0, 0.0, -0.5), (0.0, 0.0, 0.0)))
+    assert math.degrees(TABLE.inverse(pose_of((0, 0, -0.5), (0, 0, 0)))[0]) == pytest.approx(30.0, abs=0.5)
+    assert at.condition == pytest.approx(2.3, abs=0.05)
+    # J itself with turns in units of the plate's radius has the same
+    scaled = np.diag([1.0, 1.0, 1.0, 0.1, 0.1, 0.1]) @ at.forward
+    assert np.linalg.cond(scaled) == pytest.approx(at.condition, rel=1e-12)
+
+
+def test_the_workspace_of_the_design_is_well_conditioned_everywhere():
+    found = scan(Cylinder().poses())
+    assert found.reached == 1.0
+    assert found.condition < 7.0
+    assert found.allows(7.0)
+    assert not found.allows(5.0)
+    assert TABLE.jacobians(found.worst).condition == pytest.approx(found.condition)
+
+
+def test_a_workspace_that_is_too_low_is_not_within_reach():
+    found = scan(Cylinder(middle=-0.7).poses(2, 6, 2, 2))
+    assert 0.0 < found.reached < 1.0
+    assert not found.allows(1e9)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def test_poses_out_of_reach_are_refused_by_leg_and_distance():
+    with pytest.raises(Unreachable, match=r"leg \d does not reach .* m longer") as caught:
+        TABLE.inverse(pose_of((0.0, 0.0, -0.9), (0.0, 0.0, 0.0)))
+    # geometry by hand: the farthest point of all cranks' circles is in line with shoulder and ball
+    of, leg = GEOMETRY, caught.value.leg - 1
+    u = np.array([math.cos(of.azimuth(leg)), math.sin(of.azimuth(leg)), 0.0])
+    d = of.ball(leg) - of.shoulder(leg) + np.array([0.0, 0.0, -0.9])
+    plane = np.array([d @ u, d[2]])
+    end = of.crank * plane / np.linalg.norm(plane)
+    needed = np.linalg.norm(d - end[0] * u - [0, 0, end[1]])
+    assert caught.value.distance == pytest.approx(needed - of.rod, abs=1e-12)
+
+
+def test_poses_that_are_too_near_are_refused_as_such():
+    with pytest.raises(Unreachable, match="shorter") as caught:
+        TABLE.inverse(pose_of((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    assert caught.value.distance < 0.0
+
+
+def test_the_leg_that_is_named_is_the_one_that_does_not_reach():
+    for azimuth, legs in ((0.0, (3, 4, 5, 6)), (2.0 * math.pi / 3.0, (1, 2, 5, 6))):
+        with pytest.raises(Unreachable) as caught:
+            TABLE.inverse(pose_of((0.45 * math.cos(azimuth), 0.45 * math.sin(azimuth), -0.55), (0.0, 0.0, 0.0)))
+        assert caught.value.leg in legs
+
+
+@pytest.mark.parametrize(
+    ("pose", "message"),
+    [
+        (np.diag([1.0, 1.0, -1.0, 1.0]), "the pose is none: .* det R = -1"),
+        (1.001 * HOME, "the pose is none"),
+        (np.full((4, 4), np.nan), "not finite"),
+        (np.eye(3), r"has the shape \(3, 3\)"),
+        ("up", "no matrix of numbers"),
+    ],
+)
+def test_what_is_no_pose_is_refused(pose, message):
+    with pytest.raises(InputError, match=message):
+        TABLE.inverse(pose)
+
+
+def test_angles_without_a_pose_are_refused_with_the_residual():
+    with pytest.raises(NoPose, match="found no pose of the plate") as caught:
+        TABLE.forward([1.5, 1.5, -2.5, 1.5, 1.5, -2.5])
+    assert caught.value.residual > 1e-6
+
+
+def test_a_pose_beyond_a_singular_one_is_refused():
+    """Yawed past the singular pose of the level plate: the same angles lead there from a guess there, not from home."""
+    beyond = pose_of((0.0, 0.0, -0.5), (0.0, 0.0, 1.9))
+    q = TABLE.inverse(beyond)
+    np.testing.assert_allclose(TABLE.forward(q, beyond).pose, beyond, rtol=0, atol=1e-12)
+    try:
+        found = TABLE.forward(q)
+    except NoPose:
+        return
+    dets = [np.linalg.det(TABLE.jacobians(pose, angles).plate) for pose, angles in ((found.pose, q), (HOME, None))]
+    assert dets[0] * dets[1] > 0.0
+
+
+@pytest.mark.parametrize("q", [[0.0] * 5, [0.0] * 5 + [math.inf]])
+def test_angles_that_are_none_are_refused(q):
+    with pytest.raises(InputError, match="give 6 finite numbers"):
+        TABLE.forward(q)
+
+
+def test_angles_that_do_not_belong_to_a_pose_are_refused():
+    with pytest.raises(InputError, match=r"the rod of leg \d is .* m wrong"):
+        TABLE.jacobians(HOME, np.zeros(6))
+
+
+def test_a_guess_that_is_no_pose_is_refused():
+    with pytest.raises(InputError, match="the guess is none"):
+        TABLE.forward(TABLE.inverse(HOME), np.diag([2.0, 1.0, 1.0, 1.0]))
+
+
+def test_lengths_that_are_not_positive_are_refused():
+    with pytest.raises(InputError, match="rod is -1"):
+        HexaGeometry(rod=-1.0)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of the HEXA table: their layout byte by byte, round trips, damage, numbers that wrap, alarms in words."""
+
+import math
+import random
+import struct
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ada_hardware.errors import Refused
+from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm, alarms_of
+from ada_hardware.hexa.kinematics import JOINTS
+from ada_hardware.hexa.packets import (
+    COMMAND_SIZE,
+    NUMBERS,
+    STATUS_SIZE,
+    Command,
+    Request,
+    State,
+    Status,
+    decode_command,
+    decode_status,
+    encode_command,
+    encode_status,
+    is_newer,
+)
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+words, numbers = st.integers(0, 0xFFFF), st.integers(0, NUMBERS - 1)
+commands = st.builds(Command, st.sampled_from(Request), numbers, numbers, st.tuples(*[finite] * 6))
+six = st.tuples(*[finite] * 6)
+statuses = st.builds(
+    Status, st.sampled_from(State), numbers, numbers, words, st.tuples(*[words] * 6), finite, six, six, six
+)
+A_COMMAND = Command(Request.POSITION, 0x01020304, 0xA1B2C3D4, (1.0, -1.0, 0.5, 0.0, 2.0, -0.25))
+A_STATUS = Status(
+    State.EFFORT, 7, 9, 0x0003, (0, 1, 2, 4, 8, 16), 1.5, (1.0,) * 6, (-2.0,) * 6, (0.5, 0.0, 0.0, 0.0, 0.0, -0.5)
+)
+
+
+def test_a_command_has_the_bytes_that_the_page_says():
+    body = bytes.fromhex(
+        "4858 01 02 01020304 a1b2c3d4"
+        "3ff0000000000000 bff0000000000000 3fe0000000000000 0000000000000000 4000000000000000 bfd0000000000000"
+    )
+    packet = encode_command(A_COMMAND)
+    assert packet[:60] == body
+    assert packet[60:] == struct.pack(">I", zlib.crc32(body))
+    assert len(packet) == COMMAND_SIZE == 64
+
+
+def test_a_status_has_the_bytes_that_the_page_says():
+    packet = encode_status(A_STATUS)
+    assert packet[:28] == bytes.fromhex("4853 01 02 00000007 00000009 0003 0000 0001 0002 0004 0008 0010 0000")
+    assert packet[28:36] == bytes.fromhex("3ff8000000000000")
+    assert packet[36:84] == bytes.fromhex("3ff0000000000000") * 6
+    assert packet[84:132] == bytes.fromhex("c000000000000000") * 6
+    assert packet[132:140] == bytes.fromhex("3fe0000000000000")
+    assert packet[180:] == struct.pack(">I", zlib.crc32(packet[:180]))
+    assert len(packet) == STATUS_SIZE == 184
+
+
+@given(commands)
+def test_commands_come_back_as_they_were(command):
+    assert decode_command(encode_command(command)) == command
+
+
+@given(statuses)
+def test_statuses_come_back_as_they_were(status):
+    assert decode_status(encode_status(status)) == status
+
+
+@given(commands, st.integers(0, 8 * COMMAND_SIZE - 1))
+def test_a_command_with_one_bit_changed_is_none(command, bit):
+    packet = bytearray(encode_command(command))
+    packet[bit // 8] ^= 1 << bit % 8
+    assert decode_command(bytes(packet)) is None
+
+
+@given(statuses, st.integers(0, 8 * STATUS_SIZE - 1))
+def test_a_status_with_one_bit_changed_is_none(status, bit):
+    packet = bytearray(encode_status(status))
+    packet[bit // 8] ^= 1 << bit % 8
+    assert decode_status(bytes(packet)) is None
+
+
+@given(st.binary(max_size=250))
+def test_bytes_of_anything_else_are_none(data):
+    assert decode_command(data) is None
+    assert decode_status(data) is None
+
+
+def test_commands_are_no_statuses_and_the_other_way_round():
+    assert decode_status(encode_command(A_COMMAND)) is None
+    assert decode_command(encode_status(A_STATUS)) is None
+
+
+@pytest.mark.parametrize(("at", "value"), [(2, 2), (3, 77)])
+def test_another_version_or_an_unknown_request_is_none_even_when_it_is_whole(at, value):
+    for packet, decode in ((encode_command(A_COMMAND), decode_command), (encode_status(A_STATUS), decode_status)):
+        body = bytearray(packet[:-4])
+        body[at] = value
+        assert decode(bytes(body) + struct.pack(">I", zlib.crc32(body))) is None
+
+
+def test_a_status_that_is_not_finite_is_none():
+    for bad in (math.nan, math.inf):
+        assert decode_status(encode_status(A_STATUS._replace(rates=(bad, 0.0, 0.0, 0.0, 0.0, 0.0)))) is None
+        assert decode_status(encode_status(A_STATUS._replace(time=bad))) is None
+
+
+@pytest.mark.parametrize("values", [(math.nan,) + (0.0,) * 5, (math.inf,) + (0.0,) * 5, (0.0,) * 5, (0.0,) * 7])
+def test_values_that_are_none_never_become_bytes(values):
+    with pytest.raises(Refused, match=r"6 finite ones.*Nothing was sent"):
+        encode_command(A_COMMAND._replace(values=values))
+
+
+def _fuzz(count, seed):
+    """Random bytes, and whole packets that wires did something to: none may pass but those that came through whole."""
+    rng, seen, fed = random.Random(seed), 0, 0
+    whole = {encode_command(A_COMMAND): decode_command, encode_status(A_STATUS): decode_status}
+    while fed < count:
+        packet, decode = rng.choice(list(whole.items()))
+        data, kind = bytearray(packet), rng.randrange(6)
+        if kind == 0:
+            data = bytearray(rng.randbytes(rng.randrange(260)))
+        elif kind == 1:
+            data = data[: rng.randrange(len(data))]
+        elif kind == 2:
+            for _ in range(rng.randrange(1, 20)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+        elif kind == 3:
+            data = data + rng.randbytes(rng.randrange(1, 30))
+        elif kind == 4:
+            start = rng.randrange(len(data))
+            data[start:] = rng.randbytes(len(data) - start)
+        fed += len(data)
+        for one in (decode_command, decode_status):
+            found = one(bytes(data))
+            if bytes(data) == packet and one is decode:
+                assert found is not None
+                seen += 1
+            else:
+                assert found is None
+    assert seen > 0
+
+
+def test_twenty_thousand_bytes_of_damage_pass_for_nothing():
+    _fuzz(20_000, 1)
+
+
+@pytest.mark.fuzz
+def test_a_million_bytes_of_damage_pass_for_nothing():
+    _fuzz(1_000_000, 2)
+
+
+@given(numbers, st.integers(1, NUMBERS // 2 - 1))
+@settings(max_examples=50)
+def test_numbers_are_newer_across_the_wrap(number, ahead):
+    later = (number + ahead) % NUMBERS
+    assert is_newer(later, number)
+    assert not is_newer(number, later)
+    assert not is_newer(number, number)
+
+
+def test_alarms_are_told_in_words_by_joint_and_unknown_bits_by_number():
+    status = A_STATUS._replace(
+        alarms=int(TableAlarm.EMERGENCY_STOP) | 0x8000, axis_alarms=(0, int(AxisAlarm.RESOLVER), 0, 0, 0, 0)
+    )
+    stop, unknown, resolver = alarms_of(status, JOINTS)
+    assert stop.is_stop
+    assert "release it, then reset" in stop.text
+    assert not unknown.is_stop
+    assert "unknown alarm bit 0x8000" in unknown.text
+    assert resolver.joint == "leg_2_crank"
+    assert "resolver signal lost" in resolver.text

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HEXA's mechanism in motion, its weight and its stiffness, against closed-chain dynamics, eq. 15 and balances."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_controllers.arm.poses import pose_of
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.scenarios.experiments import tarao_impedance
+from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, Ground, Material, Plane
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, Unreachable
+from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
+from ada_hardware.hexa.servo import GAINS, MotorServo
+from ada_hardware.hexa.statics import (
+    Masses,
+    catalogue_masses,
+    plate_compliance,
+    plate_stiffness,
+    stiffness_at,
+    weight_torques,
+)
+
+TABLE = HexaKinematics()
+POSE, POSITION, RPY = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04)), (0.02, -0.01, -0.52), (0.05, -0.03, 0.04)
+
+
+def hold(plant, angles, periods, servo=None, on_period=lambda: None):
+    """The servo of the table, each period."""
+    servo = servo or MotorServo(400.0)
+    for _ in range(periods):
+        plant.drive(servo.torques(angles, np.zeros(6), plant.angles, plant.rates, plant.weight_torques))
+        plant.run()
+        on_period()
+
+
+# --- statics ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mass", [0.5, 1.7])
+def test_the_weight_is_carried_as_closed_chain_inverse_dynamics_says(mass):
+    mechanism = hexa(POSITION, RPY, mass=mass)
+    model, dyn, still = mechanism.model, ada.Dynamics(mechanism.model), np.zeros(mechanism.model.nv)
+    expected = dyn.inverse(mechanism.q, still, still)
+    expected = [expected[model.v_index(name)][0] for name in JOINTS]
+    ours = weight_torques(HexaGeometry(), Masses.of(model))(POSE.reshape(16), TABLE.inverse(POSE))
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12)
+
+
+def test_the_weight_of_a_model_with_other_centres_of_mass_is_refused():
+    with pytest.raises(InputError, match="elsewhere than the catalogue's hexa"):
+        Masses.of(hexa().model.__class__(**_shifted(hexa().model)))
+
+
+def _shifted(model):
+    from dataclasses import replace
+
+    links = [replace(x, com=np.array([0.0, 0.01, 0.0])) if x.name == "platform" else x for x in model.links.values()]
+    return {
+        "name": model.name,
+        "root": model.root,
+        "links": links,
+        "joints": list(model.joints.values()),
+        "gravity": model.gravity,
+        "source": model.source,
+        "loops": list(model.loops.values()),
+        "actuated": model.actuated,
+    }
+
+
+@pytest.mark.parametrize("kp", GAINS)
+def test_stiffness_is_that_of_eq_15_on_the_loops_jacobian(kp):
+    J = tarao_impedance.platform_jacobian(hexa(POSITION, RPY), "platform")
+    expected = tarao_impedance.plate_stiffness(J, kp)
+    at = TABLE.jacobians(POSE)
+    turn = np.kron(np.eye(2), POSE[:3, :3])  # theirs is in the plate's axes
+    ours = plate_stiffness(at, kp)
+    np.testing.assert_allclose(turn.T @ ours @ turn, expected, rtol=1e-10, atol=1e-7)
+    np.testing.assert_allclose(ours @ plate_compliance(at, kp), np.eye(6), rtol=0, atol=1e-10)
+    along = tarao_impedance.stiffness_along(J, kp, (0.0, 0.0, 1.0))
+    assert stiffness_at(at, kp, POSE[:3, 2]) == pytest.approx(along, rel=1e-12)
+
+
+def test_stiffness_grows_with_kp_and_a_touch_off_the_middle_is_softer():
+    at = TABLE.jacobians(HOME)
+    assert stiffness_at(at, 800.0, (0, 0, 1)) == pytest.approx(4.0 * stiffness_at(at, 200.0, (0, 0, 1)))
+    assert stiffness_at(at, 400.0, (0, 0, 1), (0.05, 0.0, 0.0)) < stiffness_at(at, 400.0, (0, 0, 1))
+
+
+@pytest.mark.parametrize("kp", [0.0, -1.0, np.nan, [1.0, 2.0]])
+def test_a_stiffness_that_is_none_is_refused(kp):
+    with pytest.raises(InputError, match="kp is"):
+        plate_stiffness(TABLE.jacobians(HOME), kp)
+
+
+@pytest.mark.parametrize(("name", "value"), [("kp", 0.0), ("kp", 1e5), ("kd", -1.0), ("torque_limit", 25.0)])
+def test_a_servo_that_cannot_be_is_refused(name, value):
+    with pytest.raises(InputError, match=name):
+        MotorServo(**{name: value})
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+def test_brakes_hold_the_table_where_it_stands():
+    plant = HexaPlant(POSE)
+    plant.run(100)
+    # the weight is carried when the brakes close, so nothing but rounding moves
+    np.testing.assert_allclose(plant.pose, POSE, rtol=0, atol=1e-9)
+    assert plant.is_braked
+
+
+def test_brakes_stop_a_table_in_motion_and_hold_it_there():
+    plant = HexaPlant()
+    for _ in range(25):
+        plant.drive([-6.0] * 6)
+        plant.run()
+    assert np.min(np.abs(plant.rates)) > 1.0
+    speed = plant.rates.copy()
+    plant.brake()
+    plant.run(100)
+    assert np.max(np.abs(plant.rates)) < 1e-2 * np.min(np.abs(speed))
+    where = plant.angles
+    plant.run(200)
+    np.testing.assert_allclose(plant.angles, where, rtol=0, atol=2e-4)
+
+
+def test_the_servo_holds_the_pose_to_what_assemble_says():
+    plant = HexaPlant(POSE)
+    wanted = TABLE.inverse(pose_of((0.03, 0.0, -0.53), (0.0, 0.05, 0.1)))
+    hold(plant, wanted, 300)
+    np.testing.assert_allclose(plant.angles, wanted, rtol=0, atol=1e-6)
+    model = plant.simulation.model
+    guess = plant.simulation.q
+    closed = ada.assemble(model, guess)
+    np.testing.assert_allclose(plant.pose, ada.Dynamics(model).pose("platform", closed), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(plant.pose, TABLE.forward(plant.angles).pose, rtol=0, atol=1e-9)
+
+
+def test_what_motors_give_is_what_energy_gains():
+    plant = HexaPlant()
+    sim, work, t = plant.simulation, 0.0, 0.0
+    start = sum(sim.dynamics.energy(sim.q, sim.v))
+    torques = lambda t: np.array([0.5, -0.4, 0.3, 0.2, -0.3, 0.4]) * math.sin(20.0 * t) - 1.03  # noqa: E731
+    for _ in range(60):
+        told = torques(t)
+        plant.drive(told)
+        before = plant.angles
+        plant.run()
+        work += float(told @ (plant.angles - before))  # exact: torques are constant within a period
+        t += PERIOD
+    gained = sum(sim.dynamics.energy(sim.q, sim.v)) - start
+    assert abs(gained) > 1e-3
+    assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
+
+
+def test_the_twist_is_that_of_the_motors_by_j():
+    plant = HexaPlant(POSE)
+    for _ in range(10):
+        plant.drive([-3.0, -1.0, 0.0, -2.0, 1.0, -1.5])
+        plant.run()
+    J = TABLE.jacobians(plant.pose, plant.angles).forward
+    np.testing.assert_allclose(plant.twist, J @ plant.rates, rtol=0, atol=1e-9)
+
+
+def test_motors_give_no_more_than_their_limit():
+    plant = HexaPlant(torque_limit=5.0)
+    plant.drive([50.0] * 6)
+    np.testing.assert_allclose(plant.torques, 5.0)
+    assert TORQUE_LIMIT == 20.0
+
+
+def test_the_simulated_table_stands_still_when_it_is_told_to():
+    plant = HexaPlant()
+    plant.drive([-10.0] * 6)
+    plant.run(20)
+    assert np.max(np.abs(plant.rates)) > 0.5
+    plant.stand_still()
+    assert np.max(np.abs(plant.rates)) == 0.0
+    assert plant.is_braked
+
+
+# --- the probe --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kp", GAINS)
+def test_the_plate_presses_on_the_probe_as_its_servos_stiffness_says(kp):
+    probe = Probe(tip=(0.0, 0.0, -0.5602), stiffness=1e6, dissipation=1.0)
+    plant, wanted = HexaPlant(HOME, probe, substep=2.5e-4), pose_of((0.0, 0.0, -0.5506), (0.0, 0.0, 0.0))
+    hold(plant, TABLE.inverse(wanted), 400, MotorServo(kp))
+    pressed = 0.4e-3  # [m] of the target behind the tip
+    table = stiffness_at(TABLE.jacobians(plant.pose), kp, (0.0, 0.0, 1.0))
+    expected = pressed / (1.0 / table + 1.0 / probe.stiffness)
+    # K of one pose for a press that moves the cranks by 5e-3 rad: the change of K within it
+    np.testing.assert_allclose(plant.plate_wrench[:3], [0.0, 0.0, expected], rtol=3e-3, atol=1e-6)
+    np.testing.assert_allclose(plant.probe_wrench[:3], -plant.plate_wrench[:3], rtol=0, atol=1e-12)
+
+
+def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():
+    tip = np.array([0.04, -0.03, -0.5602])
+    plant = HexaPlant(HOME, Probe(tip=tuple(tip), stiffness=1e5, dissipation=1.0, friction=0.3))
+    hold(plant, TABLE.inverse(pose_of((0.001, 0.0, -0.551), (0.02, 0.01, 0.0))), 300)
+    on_probe, on_plate = plant.probe_wrench, plant.plate_wrench
+    assert on_probe[2] < -0.1
+    np.testing.assert_allclose(on_plate[:3], -on_probe[:3], rtol=0, atol=1e-12)
+    expected = np.cross(tip - plant.pose[:3, 3], -on_probe[:3]) - on_probe[3:]
+    np.testing.assert_allclose(on_plate[3:], expected, rtol=0, atol=1e-12)
+    # at rest the motors carry it: J^T F + weight = -tau
+    J = TABLE.jacobians(plant.pose, plant.angles).forward
+    np.testing.assert_allclose(J.T @ on_plate, plant.weight_torques - plant.torques, rtol=0, atol=5e-3)
+
+
+def test_without_contact_there_is_no_wrench():
+    plant = HexaPlant()
+    assert not plant.probe_wrench.any()
+    assert not plant.plate_wrench.any()
+    apart = HexaPlant(HOME, Probe(tip=(0.0, 0.0, -0.58)))
+    apart.run()
+    assert not apart.plate_wrench.any()
+
+
+def test_contacts_of_the_plate_with_the_ground_count_as_well():
+    """A point under the plate, pressed onto a ground 0.2 mm under it; the wrench is told about the plate's origin."""
+    below = ContactPoint("foot", "platform", (0.03, 0.0, -0.01))
+    material = Material(stiffness=1e5, dissipation=1.0, friction=0.0)
+    plant = HexaPlant(HOME, Contact([below], ground=Ground(-0.5602), material=material))
+    hold(plant, TABLE.inverse(pose_of((0.0, 0.0, -0.5506), (0.0, 0.0, 0.0))), 300)
+    force = plant.plate_wrench[2]
+    assert force == pytest.approx(plant.contact_wrenches()["foot"][2])
+    depth = -0.5602 - (plant.pose @ [0.03, 0.0, -0.01, 1.0])[2]
+    assert force == pytest.approx(1e5 * depth, rel=1e-6)
+    np.testing.assert_allclose(plant.plate_wrench[3:5], [0.0, -0.03 * force], rtol=0, atol=1e-2 * force)
+    assert not plant.probe_wrench.any()
+
+
+def test_contacts_of_what_cannot_move_are_refused():
+    pair = ContactPair("nothing", ContactPoint("tip", "base", (0.0, 0.0, 0.0)), Plane("world"))
+    with pytest.raises(InputError, match="'base' and 'world' are fixed to each other"):
+        HexaPlant(HOME, Contact(pairs=[pair]))
+
+
+def test_a_push_moves_a_table_in_its_servos_by_the_compliance():
+    plant = HexaPlant(POSE, pushable=True)
+    wrench = np.array([2.0, -1.0, 1.5, 0.05, -0.02, 0.03])
+    plant.push(wrench, 10.0)
+    hold(plant, TABLE.inverse(POSE), 300)
+    moved = plate_compliance(TABLE.jacobians(POSE), 400.0) @ wrench
+    np.testing.assert_allclose(plant.pose[:3, 3] - POSE[:3, 3], moved[:3], rtol=0.02, atol=2e-7)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def test_a_plant_out_of_reach_is_refused_by_leg():
+    with pytest.raises(Unreachable, match="leg"):
+        HexaPlant(pose_of((0.0, 0.0, -0.9), (0.0, 0.0, 0.0)))
+
+
+@pytest.mark.parametrize(("name", "value"), [("substep", 3e-4), ("substep", 0.0), ("torque_limit", 21.0)])
+def test_values_that_a_plant_cannot_have_are_refused(name, value):
+    with pytest.raises(InputError, match=name):
+        HexaPlant(**{name: value})
+
+
+def test_masses_of_the_catalogue_are_its_model_s():
+    masses = catalogue_masses(0.8)
+    assert (masses.plate, masses.crank, masses.rod) == (0.8, 0.5, 0.1)
+    assert masses.crank_arm == pytest.approx(0.125)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the emulated HEXA does about faults of its own, of wires, and of hosts; and what it calls a violation."""
+
+import math
+
+import numpy as np
+import pytest
+from hexa_world import World, circle
+
+from ada_hardware.driver import Demand, Mode
+from ada_hardware.errors import DeviceAlarm, TransportError
+from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.joint_path import joint_path
+from ada_hardware.hexa.kinematics import HexaKinematics
+from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
+from ada_hardware.hexa.packets import Command, Request, State, encode_command
+from ada_hardware.hexa.settings import HexaSettings
+
+TABLE = HexaKinematics()
+
+
+# --- the table's own safety -------------------------------------------------------------------------------------------
+def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
+    world = World().started()
+    world.follow(joint_path(circle, 0.3).q)
+    world.clock.sleep(WATCHDOG + 2 * PERIOD)
+    world.wire.run()
+    assert world.table.state_now is State.ALARM
+    feedback = world.driver.idle()
+    assert [alarm.code for alarm in feedback.alarms] == [2]
+    assert "no command came in time" in feedback.alarms[0].text
+    world.clock.sleep(0.1)
+    world.wire.run()
+    assert np.max(np.abs(world.table.plant.rates)) < 0.01
+
+
+def test_a_reset_clears_an_alarm_and_the_table_starts_again():
+    world = World().started()
+    world.clock.sleep(0.05)
+    with pytest.raises(DeviceAlarm, match="no command came in time"):
+        world.driver.start()
+    world.driver.reset()
+    world.driver.start()
+    assert world.table.state_now is State.POSITION
+    assert not world.table.violations
+
+
+def test_the_emergency_stop_stays_until_it_is_released():
+    world = World().started()
+    world.wire.fault("emergency_stop", 1)
+    feedback = world.driver.idle()
+    assert feedback.alarms[0].is_stop
+    with pytest.raises(DeviceAlarm, match="emergency stop is pressed"):
+        world.driver.reset()
+    world.wire.fault("emergency_stop", 0)
+    world.driver.reset()
+    assert not world.driver.idle().alarms
+    assert world.table.state_now is State.BRAKED
+
+
+@pytest.mark.parametrize("fault", ["over_current", "resolver"])
+def test_a_broken_axis_brakes_the_table_and_is_named(fault):
+    world = World().started()
+    world.wire.fault(fault, 3)
+    feedback = world.driver.idle()
+    assert [alarm.joint for alarm in feedback.alarms] == ["leg_3_crank"]
+    assert not feedback.is_driven
+
+
+def test_a_weak_motor_is_noticed_by_its_following():
+    world = World(stiffness=200.0).started()
+    world.wire.fault("weak", 1.0)
+    world.hold(200)
+    assert world.table.state_now is State.ALARM
+    assert any("does not follow" in alarm.text for alarm in world.driver.idle().alarms)
+
+
+def test_a_stuck_resolver_is_told_as_it_was():
+    world = World().started()
+    world.wire.fault("stuck_resolver", 2)
+    before = world.driver.idle().position[1]
+    feedback = world.follow(joint_path(circle, 0.4, start=world.table.plant.angles).q)
+    assert feedback.position[1] == before
+    assert abs(world.table.plant.angles[1] - before) > 1e-3
+
+
+def test_a_mute_table_is_missed_and_brakes_by_itself_only_when_it_hears_nothing():
+    world = World().started()
+    world.wire.fault("mute", 1)
+    feedback = world.hold(5)
+    assert not feedback.is_fresh
+    assert world.driver.counts.missed == 5
+    assert world.table.state_now is State.POSITION
+
+
+def test_a_power_cut_leaves_a_table_that_must_be_started():
+    world = World().started()
+    world.wire.fault("power_cut", 1)
+    assert not world.hold(2).is_fresh
+    world.wire.fault("power_cut", 0)
+    feedback = world.driver.idle()
+    assert feedback.is_fresh
+    assert not feedback.is_driven
+
+
+def test_commanded_angles_without_a_pose_are_not_followed():
+    world = World().started()
+    pose = world.table.plant.pose
+    start = world.table.plant.angles
+    for i in range(200):
+        values = start + 0.01 * i * np.array([1.0, -1.0, -1.0, 1.0, 0.5, -0.5])
+        feedback = world.driver.cycle(Demand(Mode.POSITION, np.clip(values, LOWER, UPPER)))
+        world.wait()
+        if feedback.alarms:
+            break
+    assert "no pose of the plate" in feedback.alarms[0].text
+    assert np.linalg.norm(world.table.plant.pose[:3, 3] - pose[:3, 3]) < 0.3
+
+
+# --- what a host must not do ------------------------------------------------------------------------------------------
+def judged(world, request, values, number=None, session=7):
+    number = world.driver._number + 1 if number is None else number
+    world.driver._number = number
+    return world.table.receive(encode_command(Command(request, number, session, tuple(values))), world.clock())
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([UPPER + 0.01] + [0.6664] * 5, "range -0.35 to 1.75"),
+        ([0.8] + [0.6664] * 5, "a step of 0.13"),
+    ],
+)
+def test_positions_beyond_the_motors_are_violations_and_stop_the_table(values, text):
+    world = World().started()
+    judged(world, Request.POSITION, values)
+    assert text in world.table.violations[0].text
+    assert world.table.state_now is State.ALARM
+
+
+def test_a_step_may_be_longer_by_the_commands_that_were_lost():
+    world = World().started()
+    angles = world.table.plant.angles
+    step = 0.9 * RATE_LIMIT * PERIOD
+    judged(world, Request.POSITION, angles + 3 * step, number=world.driver._number + 3)
+    assert not world.table.violations
+
+
+def test_torques_beyond_the_motors_are_violations():
+    world = World().started()
+    judged(world, Request.EFFORT, [20.5] + [0.0] * 5)
+    assert "limit 20" in world.table.violations[0].text
+
+
+def test_numbers_that_are_not_finite_are_violations_even_in_a_whole_packet():
+    import struct
+    import zlib
+
+    world = World().started()
+    packet = bytearray(encode_command(Command(Request.POSITION, world.driver._number + 1, 7)))
+    struct.pack_into(">d", packet, 12, math.nan)
+    struct.pack_into(">I", packet, 60, zlib.crc32(packet[:60]))
+    world.table.receive(bytes(packet), world.clock())
+    assert "not finite" in world.table.violations[0].text
+    assert world.table.state_now is State.ALARM
+
+
+def test_motion_with_brakes_on_is_a_violation_and_nothing_moves():
+    world = World()
+    world.driver.open()
+    before = world.table.plant.angles
+    judged(world, Request.POSITION, before + 0.01)
+    world.clock.sleep(0.1)
+    world.wire.run()
+    assert "with the brakes on" in world.table.violations[0].text
+    np.testing.assert_allclose(world.table.plant.angles, before, rtol=0, atol=1e-9)
+
+
+def test_motion_long_after_an_alarm_is_a_violation():
+    world = World().started()
+    world.wire.fault("emergency_stop", 1)
+    judged(world, Request.POSITION, world.table.plant.angles)
+    assert not world.table.violations  # the host cannot have heard of it yet
+    world.clock.sleep(0.15)
+    judged(world, Request.POSITION, world.table.plant.angles)
+    assert "after an alarm" in world.table.violations[0].text
+
+
+def test_a_second_host_is_not_followed_and_told_so():
+    world = World().started()
+    other = HexaDriver(HexaSettings(), wire=world.plugged(), clock=world.clock, session=8)
+    with pytest.raises(TransportError, match="in use: another host"):
+        other.open()
+    judged(world, Request.POSITION, world.table.plant.angles, number=1, session=8)
+    assert "a second host" in world.table.violations[0].text
+    assert world.table.state_now is State.POSITION
+
+
+def test_commands_that_come_twice_or_late_are_not_followed():
+    world = World().started()
+    angles = world.table.plant.angles
+    judged(world, Request.POSITION, angles + 0.01)
+    number = world.driver._number
+    assert judged(world, Request.POSITION, angles, number=number) == []
+    assert judged(world, Request.START, [0.0] * 6, number=number - 1) == []
+    np.testing.assert_array_equal(world.table.target, angles + 0.01)
+    assert world.table.ignored == 2
+
+
+def test_damaged_packets_get_no_answer():
+    world = World()
+    packet = bytearray(encode_command(Command(Request.READ, 1, 1)))
+    packet[10] ^= 1
+    assert world.table.receive(bytes(packet), 0.0) == []
+    assert world.table.ignored == 1
+
+
+# --- wires with faults ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fault", ["drop", "corrupt", "half", "duplicate", "reorder", "noise"])
+def test_the_table_follows_over_a_bad_wire_without_a_violation(fault):
+    world = World(faults={fault: {"corrupt": 0.001, "noise": 20_000.0}.get(fault, 0.1)})
+    world.started()
+    path = joint_path(circle, 1.0, start=world.table.plant.angles)
+    world.follow(path.q)
+    world.hold(100)
+    assert not world.table.violations
+    if world.table.state_now is State.POSITION:  # ten losses in a row would brake it, rightly
+        assert np.linalg.norm(world.table.plant.pose[:3, 3] - circle(1.0)[:3, 3]) < 1e-4
+
+
+def test_an_answer_that_comes_late_is_not_taken_for_the_next_one():
+    world = World().started()
+    world.wire.fault("delay_answers", 0.0015)
+    feedback = world.hold(3)
+    assert not feedback.is_fresh
+    assert world.driver.counts.refused >= 1
+    assert world.driver.counts.last_problem in ("a late answer", "no answer to POSITION")
+
+
+def test_a_gone_cable_is_an_error():
+    world = World().started()
+    world.wire.fault("disconnect", 1)
+    with pytest.raises(TransportError):
+        world.hold(1)
+    world.driver.stop()  # raises nothing
+    assert "stop:" in world.driver.counts.last_problem

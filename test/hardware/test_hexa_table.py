@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver and emulated table of the HEXA through the packets' bytes: from open to close, and what the plate does."""
+
+import numpy as np
+import pytest
+from hexa_world import LEVEL, World, circle
+
+from ada_controllers.arm.poses import pose_of
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import checked
+from ada_hardware.driver import Demand, Mode
+from ada_hardware.errors import NoAnswer, Refused, TransportError
+from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.emulator import HexaEmulator
+from ada_hardware.hexa.joint_path import joint_path
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
+from ada_hardware.hexa.limits import LIMITS, LOWER, PERIOD, UPPER, WATCHDOG
+from ada_hardware.hexa.packets import State
+from ada_hardware.hexa.plant import Probe
+from ada_hardware.hexa.servo import GAINS
+from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+from ada_hardware.hexa.statics import stiffness_at
+
+TABLE = HexaKinematics()
+
+
+# --- what the driver is -----------------------------------------------------------------------------------------------
+def test_the_driver_tells_what_the_table_can_do():
+    driver = HexaDriver(HexaSettings())
+    assert tuple(driver.joints) == JOINTS
+    assert driver.modes == {Mode.POSITION, Mode.EFFORT}
+    assert driver.period == 0.002
+    assert driver.device_timeout == WATCHDOG == 0.02
+    assert [limit.effort for limit in driver.limits] == [20.0] * 6
+
+
+def test_the_range_of_the_cranks_has_the_workspace_in_it():
+    found = [
+        TABLE.inverse(pose_of((0.15, 0.0, z), (s * 0.26, s * 0.26, s * 0.26))) for z in (-0.6, -0.5) for s in (-1, 1)
+    ]
+    assert np.min(found) > LOWER
+    assert np.max(found) < UPPER
+    assert all(limit.lower == LOWER and limit.upper == UPPER for limit in LIMITS)
+
+
+# --- from open to close -----------------------------------------------------------------------------------------------
+def test_open_reads_and_nothing_moves():
+    world = World()
+    world.driver.open()
+    for _ in range(20):
+        feedback = world.driver.idle()
+        world.wait()
+    assert feedback.is_fresh
+    assert not feedback.is_driven
+    np.testing.assert_allclose(feedback.position, TABLE.inverse(HOME), rtol=0, atol=1e-9)
+    assert world.table.state_now is State.BRAKED
+    world.driver.close()
+    world.driver.close()
+    assert not world.table.violations
+
+
+def test_start_holds_the_table_where_it_stands():
+    world = World(position=(0.03, 0.02, -0.53), rpy=(0.1, 0.0, 0.05)).started()
+    pose = world.table.plant.pose
+    feedback = world.hold(100)
+    assert feedback.is_driven
+    np.testing.assert_allclose(world.table.plant.pose, pose, rtol=0, atol=1e-6)
+
+
+def test_the_plate_follows_a_path_through_the_bytes():
+    world = World(stiffness=800.0).started()
+    path = joint_path(circle, 1.2, start=world.table.plant.angles)
+    feedback = world.follow(path.q)
+    np.testing.assert_allclose(world.table.plant.pose, circle(1.2), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(feedback.position, path.q[-1], rtol=0, atol=1e-3)
+    assert not world.table.violations
+    assert world.driver.counts.missed == 0
+    assert world.driver.counts.sent == world.driver.counts.received
+
+
+def test_on_the_way_the_table_lags_by_a_few_milliseconds():
+    """The servo, damped against the targets' rates (eq. 10), follows a steady motion by its own delays alone."""
+    for reference, least, most in (("difference", 0.0, 0.004), ("none", 0.008, 0.02)):
+        world = World(stiffness=400.0, rate_reference=reference).started()
+        path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 0.02 * t), LEVEL), 1.0)
+        feedback = world.follow(path.q[:400])
+        rate = (path.q[400] - path.q[399]) / PERIOD
+        lag = np.mean((path.q[399] - feedback.position) / rate)
+        assert least <= lag <= most  # K_d / K_p = 12.5 ms without
+
+
+def test_torques_reach_the_motors():
+    world = World().started()
+    weight = world.table.plant.weight_torques
+    feedback = world.follow([weight] * 50, Mode.EFFORT)
+    np.testing.assert_allclose(feedback.effort, weight, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(feedback.position, TABLE.inverse(HOME), rtol=0, atol=1e-4)  # unstable, but slowly
+    feedback = world.follow([weight + 0.5] * 20, Mode.EFFORT)
+    assert np.all(feedback.velocity > 0.1)
+
+
+def test_stop_brakes_and_a_new_start_goes_on_from_there():
+    world = World().started()
+    world.follow(joint_path(circle, 0.5).q)
+    world.driver.stop()
+    assert world.table.state_now is State.BRAKED
+    world.wait()
+    assert not world.driver.idle().is_driven
+    world.driver.start()
+    before = world.table.plant.angles
+    world.next = world.clock()
+    world.hold(50)
+    # the brakes took the rest of the motion; nothing jumped
+    np.testing.assert_allclose(world.table.plant.angles, before, rtol=0, atol=2e-3)
+    assert not world.table.violations
+
+
+def test_close_brakes_a_table_that_is_driven():
+    world = World().started()
+    world.driver.close()
+    assert world.table.state_now is State.BRAKED
+    with pytest.raises(TransportError, match="the wire is closed"):
+        world.driver.idle()
+
+
+def test_a_dry_run_works_without_a_port():
+    driver = HexaDriver(HexaSettings(url="dry:"))
+    driver.open()
+    assert driver.idle().is_fresh
+    driver.close()
+
+
+# --- the probe, as the hybrid motion simulation has it ----------------------------------------------------------------
+def test_the_force_on_the_probe_is_that_of_eq_15_for_each_kp():
+    found = []
+    for kp in GAINS:
+        world = World(Probe(tip=(0.0, 0.0, -0.5602), stiffness=1e6, dissipation=1.0), stiffness=kp, substep=2.5e-4)
+        world.started()
+        path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 1e-3 * min(t, 0.5)), LEVEL), 0.7)
+        world.follow(path.q)
+        table = stiffness_at(TABLE.jacobians(world.table.plant.pose), kp, (0.0, 0.0, 1.0))
+        expected = 0.3e-3 / (1.0 / table + 1e-6)
+        found.append(world.table.plant.plate_wrench[2])
+        assert found[-1] == pytest.approx(expected, rel=3e-3)  # K changes with the pose within the press
+        assert not world.table.violations
+    assert found[0] < found[1] < found[2]
+
+
+def test_a_probe_of_the_settings_is_there():
+    world = World(probe=(0.0, 0.0, -0.5601), probe_stiffness=1e5).started()
+    world.follow(joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 1e-3 * min(t, 0.4)), LEVEL), 0.5).q)
+    assert world.table.plant.plate_wrench[2] > 1.0
+    assert world.table.state()["plate_wrench"][2] > 1.0
+
+
+def test_the_same_commands_make_the_same_motion_to_the_bit():
+    def run():
+        world = World(Probe(tip=(0.0, 0.0, -0.5602)), faults={"drop": 0.1}).started()
+        world.follow(joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 1e-3 * t), LEVEL), 0.5).q)
+        return world.table.plant.simulation.q
+
+    np.testing.assert_array_equal(run(), run())
+
+
+def test_time_in_which_the_process_stood_still_is_not_made_up_for():
+    table = HexaEmulator(HexaEmulatorSettings())
+    table.advance(0.0)
+    table.advance(1000.0)
+    assert table.plant.time < 0.2
+    table.advance(1000.0 + 5 * PERIOD)
+    assert table.plant.time == pytest.approx(0.1 + 5 * PERIOD, abs=1e-9)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def test_velocities_are_refused():
+    world = World().started()
+    with pytest.raises(Refused, match="the table takes effort and position"):
+        world.driver.cycle(Demand(Mode.VELOCITY, np.zeros(6)))
+
+
+def test_a_wire_without_a_table_is_no_answer():
+    world = World(faults={"silence": 1})
+    with pytest.raises(NoAnswer, match="no table answers"):
+        world.driver.open()
+
+
+def test_a_table_that_falls_silent_does_not_start():
+    world = World()
+    world.driver.open()
+    world.wire.fault("silence", 1)
+    with pytest.raises(NoAnswer, match="does not answer START"):
+        world.driver.start()
+
+
+def test_no_address_is_refused_with_examples():
+    with pytest.raises(TransportError, match="udp://"):
+        HexaDriver(HexaSettings()).open()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("position", (0.0, 0.0)), ("rpy", (0.0,)), ("probe", (0.0, 0.0)), ("stiffness", 1e6), ("rate_reference", "some")],
+)
+def test_settings_that_a_table_cannot_have_are_refused(name, value):
+    with pytest.raises(InputError, match=name):
+        checked(HexaEmulatorSettings, {name: value})
+
+
+def test_a_fault_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="no fault of the HEXA is named 'fire'"):
+        World().table.fault("fire", 1)

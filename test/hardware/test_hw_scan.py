@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is plugged in: ports, converters, permissions and what mends them, on file systems made for the purpose."""
+
+from __future__ import annotations
+
+import grp
+import json
+import os
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ada_dynamics import cli
+from ada_hardware.emulation.process import EmulatorProcess
+from ada_hardware.registry import DEVICES
+from ada_hardware.self_test import plugged_in
+from ada_hardware.self_test.plugged_in import arcnet, net_ft, serial_ports
+from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
+
+
+def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
+    """A port as pyserial lists it."""
+    about = {"manufacturer": "FTDI", "product": "FT232R", "description": "n/a", "serial_number": "A1", **more}
+    return SimpleNamespace(device=device, vid=vid, pid=pid, **about)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A machine with one FTDI converter at ttyUSB0, 16 ms slow."""
+    port = tmp_path / "dev/ttyUSB0"
+    port.parent.mkdir()
+    port.touch()
+    by_id = tmp_path / "dev/serial/by-id"
+    by_id.mkdir(parents=True)
+    (by_id / "usb-FTDI_A1").symlink_to(port)
+    device = tmp_path / "sys/bus/usb/drivers/ftdi_sio/port"
+    device.mkdir(parents=True)
+    (device / "latency_timer").write_text("16\n")
+    (device / "driver").symlink_to(tmp_path / "sys/bus/usb/drivers/ftdi_sio")
+    (tmp_path / "sys/class/tty/ttyUSB0").mkdir(parents=True)
+    (tmp_path / "sys/class/tty/ttyUSB0/device").symlink_to(device)
+    (tmp_path / "proc").mkdir()
+    return tmp_path
+
+
+def test_a_port_is_told_with_converter_driver_lasting_name_and_its_likely_devices(root: Path) -> None:
+    (found,) = serial_ports([listed()], root)
+    assert (found.device, found.usb, found.driver) == ("/dev/ttyUSB0", "0403:6001", "ftdi_sio")
+    assert found.by_id == "/dev/serial/by-id/usb-FTDI_A1"
+    assert found.may_be[0] == "khr1"
+    assert found.description == "FTDI FT232R"
+
+
+def test_a_slow_converter_is_told_with_the_file_that_mends_it(root: Path) -> None:
+    (found,) = serial_ports([listed()], root)
+    assert found.latency_ms == 16
+    assert found.problems == (
+        "answers wait 16 ms in the converter: echo 1 | sudo tee /sys/bus/usb-serial/devices/ttyUSB0/latency_timer "
+        "(for ever: see the udev rule on the robot's page)",
+    )
+    (root / "sys/class/tty/ttyUSB0/device/latency_timer").write_text("1\n")
+    assert serial_ports([listed()], root)[0].problems == ()
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        (0o660, "sudo usermod -aG {group} $USER, then log out and in again"),
+        (0o600, "a udev rule, in /etc/udev/rules.d"),
+    ],
+)
+def test_a_missing_permission_is_told_with_what_gives_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch, mode: int, text: str
+) -> None:
+    port = root / "dev/ttyUSB0"
+    port.chmod(mode)
+    group = SimpleNamespace(gr_name="dialout")
+    monkeypatch.setattr(grp, "getgrgid", lambda number: group)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert stat.S_IMODE(port.stat().st_mode) == mode
+    problem = serial_ports([listed()], root)[0].problems[0]
+    assert problem.startswith("no permission for /dev/ttyUSB0")
+    assert text.format(group="dialout") in problem
+
+
+def test_the_program_that_has_a_port_open_is_named() -> None:
+    with Path("/dev/null").open() as file:
+        assert f"({os.getpid()})" in " ".join(plugged_in.users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
+
+
+def test_a_port_that_is_in_use_says_by_whom(root: Path) -> None:
+    process = root / "proc/123/fd"
+    process.mkdir(parents=True)
+    (process.parent / "comm").write_text("ModemManager\n")
+    (process / "5").symlink_to(root / "dev/ttyUSB0")
+    found = serial_ports([listed()], root)[0]
+    assert found.users == ("ModemManager (123)",)
+    assert "/dev/ttyUSB0 is in use by ModemManager (123): end it there" in found.problems
+
+
+def test_a_port_of_no_usb_and_an_unknown_converter_may_be_anything_serial(root: Path) -> None:
+    built_in = listed("/dev/ttyS0", None, None, manufacturer=None, product=None)
+    unknown = listed("/dev/ttyACM0", 0x1234, 0x5678)
+    ports = serial_ports([unknown, built_in], root)
+    assert [one.device for one in ports] == ["/dev/ttyACM0", "/dev/ttyS0"]
+    assert all(one.may_be == SERIAL for one in ports)
+    assert ports[1].usb == "" and ports[1].description == ""
+
+
+def test_converters_lead_to_devices_that_there_are_and_that_have_a_serial_line() -> None:
+    assert {name for name, kind in DEVICES.items() if kind.emulator_class().WIRE == "stream"} == set(SERIAL)
+    assert all(set(one.may_be) <= set(SERIAL) for one in CONVERTERS.values())
+    assert converter(0x10C4, 0xEA60).may_be[0] == "dynpick"
+    assert converter(0x165C, 0x0008).name == "Kondo's USB adapter"  # whichever product of theirs
+
+
+# --- ARCNET, network ----------------------------------------------------------------------------------------------
+def test_arcnet_that_is_down_without_rights_and_beside_capmode_is_told_with_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sys/class/net/arc0").mkdir(parents=True)
+    (tmp_path / "sys/class/net/arc0/flags").write_text("0x1002\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/modules").write_text("capmode 16384 0 - Live\narc_rawmode 16384 0 - Live\n")
+    monkeypatch.setattr(plugged_in, "arcnet_interfaces", lambda: ["arc0"])
+    monkeypatch.setattr(plugged_in, "_may_send_raw", lambda: False)
+    found = arcnet(tmp_path)
+    assert found.interfaces == {"arc0": False}
+    text = "\n".join(found.problems)
+    for command in ("sudo ip link set arc0 up", "sudo setcap cap_net_raw,cap_sys_rawio+ep", "sudo modprobe -r capmode"):
+        assert command in text
+    (tmp_path / "sys/class/net/arc0/flags").write_text("0x1003\n")
+    assert arcnet(tmp_path).interfaces == {"arc0": True}
+
+
+def test_a_machine_without_arcnet_has_no_problem_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
+    assert arcnet().problems == ()
+
+
+def test_a_net_ft_is_found_by_its_page() -> None:
+    with EmulatorProcess("netft", {"rate": 500.0}) as device:
+        found = net_ft(device.http_url.removeprefix("http://"))
+    assert found["problem"] == "" and found["rate_hz"] == 500.0
+    assert found["url"] == "udp://127.0.0.1:49152"
+
+
+def test_nobody_at_the_address_of_a_net_ft_is_a_problem_in_words() -> None:
+    assert "cannot be read" in str(net_ft("127.0.0.1:9", 1.0)["problem"])
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+def test_scan_says_what_is_in_the_way_and_ends_with_code_1(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ada_dynamics.commands.hardware import scan
+
+    monkeypatch.setattr(scan, "serial_ports", lambda: serial_ports([listed()], root))
+    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
+    assert cli.main(["hw", "scan"]) == 1
+    out = capsys.readouterr().out
+    assert "/dev/ttyUSB0  0403:6001  FTDI FT232R" in out
+    assert "may be: khr1, khr3; driver ftdi_sio" in out
+    assert "! answers wait 16 ms" in out
+    assert "ARCNET: no interface" in out
+    (root / "sys/class/tty/ttyUSB0/device/latency_timer").write_text("1\n")
+    assert cli.main(["hw", "scan", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["serial"][0]["by_id"] == "/dev/serial/by-id/usb-FTDI_A1"
+    assert found["netft"] is None
+
+
+def test_scan_of_a_bare_machine_ends_with_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ada_dynamics.commands.hardware import scan
+
+    monkeypatch.setattr(scan, "serial_ports", list)
+    monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
+    assert cli.main(["hw", "scan", "--netft", "127.0.0.1:9"]) == 1
+    out = capsys.readouterr().out
+    assert "serial ports: none" in out and "Net F/T: !" in out

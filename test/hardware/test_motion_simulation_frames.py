@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinate transforms of the hybrid motion simulation, against poses made by hand and differences of poses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_hardware.motion_simulation import frames
+from ada_hardware.motion_simulation.frames import Motion, Mounting, carried, facing, inverse, pose_of, seen_from
+
+Array = NDArray[np.float64]
+
+PLACES = st.tuples(*[st.floats(-2.0, 2.0)] * 3)
+TURNS = st.tuples(*[st.floats(-1.5, 1.5)] * 3)
+SIX = st.tuples(*[st.floats(-3.0, 3.0)] * 6).map(np.array)
+EXACT = 1e-12  # a dozen products of numbers of order one
+
+
+def opposite(gap: float, x: float = 0.0, y: float = 0.0) -> Array:
+    """A face right in front of the tip, looking at it."""
+    return facing((x, y, gap), (1.0, 0.0, 0.0), (0.0, 0.0, -1.0))
+
+
+# --- made by hand ---------------------------------------------------------------------------------------------------
+def test_a_face_before_the_tip_puts_the_plate_as_far_above_the_probe() -> None:
+    plate = Mounting().plate_pose(opposite(0.002))
+    # the probe's tip is at -0.51 m, the face 0.01 m under the plate's origin
+    assert np.allclose(plate, pose_of((0.0, 0.0, -0.498)), atol=EXACT)
+
+
+def test_a_face_aside_of_the_tip_moves_the_plate_sideways() -> None:
+    plate = Mounting().plate_pose(opposite(0.0, 0.03, -0.02))
+    assert np.allclose(plate[:3, 3], (0.03, -0.02, -0.5), atol=EXACT)
+
+
+def test_a_tilted_face_tilts_the_plate_about_its_face() -> None:
+    angle = 0.1
+    face = opposite(0.0) @ pose_of((0.0, 0.0, 0.0), (angle, 0.0, 0.0))
+    plate = Mounting().plate_pose(face)
+    # half a turn about x, the tilt about x, and half a turn back: the tilt
+    c, s = np.cos(angle), np.sin(angle)
+    assert np.allclose(plate[:3, :3], [[1, 0, 0], [0, c, -s], [0, s, c]], atol=EXACT)
+    assert np.allclose((plate @ Mounting().face_on_plate)[:3, 3], (0.0, 0.0, -0.51), atol=EXACT)
+
+
+def test_a_press_on_the_tip_is_felt_straight_by_the_sensor() -> None:
+    pressed = Mounting().at_sensor(np.array([0.0, 0.0, -5.0, 0.0, 0.0, 0.0]))
+    assert np.allclose(pressed, (0.0, 0.0, -5.0, 0.0, 0.0, 0.0), atol=EXACT)
+
+
+def test_a_sideways_force_on_the_tip_turns_about_the_sensor_by_its_height() -> None:
+    felt = Mounting().at_sensor(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert np.allclose(felt, (3.0, 0.0, 0.0, 0.0, 3.0 * 0.1, 0.0), atol=EXACT)  # (0, 0, 0.1) x (3, 0, 0)
+
+
+def test_a_turned_sensor_measures_in_its_own_axes() -> None:
+    turned = Mounting(sensor_in_lab=pose_of((0.0, 0.0, -0.61), (0.0, 0.0, 0.5 * np.pi)))
+    felt = turned.at_sensor(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert np.allclose(felt, (0.0, -3.0, 0.0, 0.3, 0.0, 0.0), atol=EXACT)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.eye(3), np.full((4, 4), np.nan), np.diag([1.0, 1.0, -1.0, 1.0]), 2.0 * np.eye(4), np.ones((4, 4))],
+)
+def test_what_is_no_pose_is_refused(wrong: Array) -> None:
+    with pytest.raises(InputError, match="tip_in_lab"):
+        Mounting(tip_in_lab=wrong)
+
+
+# --- there and back -------------------------------------------------------------------------------------------------
+@given(PLACES, TURNS)
+def test_the_plates_pose_leads_back_to_the_face(place: tuple[float, ...], turn: tuple[float, ...]) -> None:
+    mounting, face = Mounting(), pose_of(place, turn)
+    assert np.allclose(mounting.face_pose(mounting.plate_pose(face)), face, atol=1e-11)
+
+
+@given(SIX)
+def test_what_the_sensor_measures_leads_back_to_the_tip(wrench: Array) -> None:
+    mounting = Mounting(sensor_in_lab=pose_of((0.1, -0.2, -0.7), (0.3, -0.2, 0.9)))
+    assert np.allclose(mounting.on_tip(mounting.at_sensor(wrench)), wrench, atol=1e-11)
+
+
+@given(PLACES, TURNS)
+def test_seven_numbers_are_the_pose(place: tuple[float, ...], turn: tuple[float, ...]) -> None:
+    pose = pose_of(place, turn)
+    seven = frames.to_seven(pose)
+    assert np.linalg.norm(seven[3:]) == pytest.approx(1.0, abs=1e-14)
+    assert np.allclose(frames.of_seven(seven), pose, atol=EXACT)
+
+
+@given(SIX, SIX, PLACES, TURNS)
+def test_a_wrench_does_the_same_work_wherever_it_is_given(
+    wrench: Array, twist: Array, place: tuple[float, ...], turn: tuple[float, ...]
+) -> None:
+    pose = pose_of(place, turn)
+    body = carried(Motion(np.eye(4), twist, np.zeros(6)), pose)  # of the frame, in the axes that its pose is given in
+    local = np.concatenate([pose[:3, :3].T @ body.twist[:3], pose[:3, :3].T @ body.twist[3:]])
+    assert float(frames.wrench_in(pose, wrench) @ twist) == pytest.approx(float(wrench @ local), abs=1e-10)
+
+
+# --- motions against differences of poses ---------------------------------------------------------------------------
+def moving(seed: int) -> tuple[Motion, Motion]:
+    """Two frames in motion."""
+    rng = np.random.default_rng(seed)
+    one, two = (
+        Motion(pose_of(rng.normal(size=3), rng.normal(size=3)), rng.normal(size=6), rng.normal(size=6))
+        for _ in range(2)
+    )
+    return one, two
+
+
+def later(motion: Motion, t: float) -> Array:
+    """Its pose after a time: with its velocity and acceleration at the start, exact to t²."""
+    pose = motion.pose.copy()
+    way = t * motion.twist + 0.5 * t * t * motion.acceleration
+    pose[:3, 3] += way[:3]
+    pose[:3, :3] = frames.rotation_of(way[3:]) @ motion.pose[:3, :3]
+    return pose
+
+
+def rates(pose: Array, before: Array, after: Array, h: float) -> tuple[Array, Array]:
+    """Twist and acceleration of a frame from its poses a little before and after, in the axes they are given in."""
+    turned = frames.turn_between(pose, after), frames.turn_between(pose, before)
+    twist = np.concatenate([after[:3, 3] - before[:3, 3], turned[0] - turned[1]]) / (2.0 * h)
+    bend = np.concatenate([after[:3, 3] + before[:3, 3] - 2.0 * pose[:3, 3], turned[0] + turned[1]]) / h**2
+    return twist, bend
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_relative_motion_is_that_of_the_relative_pose(seed: int) -> None:
+    one, two = moving(seed)
+    found, h = seen_from(one, two), 1e-4
+    pose, before, after = (inverse(later(one, t)) @ later(two, t) for t in (0.0, -h, h))
+    twist, bend = rates(pose, before, after, h)
+    assert np.allclose(found.pose, pose, atol=EXACT)
+    # second differences: h² times third and fourth derivatives of some hundred, and rounding 1e-16/h² = 1e-8
+    assert np.allclose(found.twist, twist, atol=1e-5)
+    assert np.allclose(found.acceleration, bend, atol=1e-4)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_a_frame_on_a_body_moves_with_it(seed: int) -> None:
+    body, other = moving(seed)
+    fixed, h = other.pose, 1e-4
+    found = carried(body, fixed)
+    pose, before, after = (later(body, t) @ fixed for t in (0.0, -h, h))
+    twist, bend = rates(pose, before, after, h)
+    assert np.allclose(found.pose, pose, atol=EXACT)
+    assert np.allclose(found.twist, twist, atol=1e-5)
+    assert np.allclose(found.acceleration, bend, atol=1e-4)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_the_plates_twist_is_that_of_its_poses(seed: int) -> None:
+    face, _ = moving(seed)
+    mounting, h = Mounting(), 1e-5
+    pose, before, after = (mounting.plate_pose(later(face, t)) for t in (0.0, -h, h))
+    twist, _ = rates(pose, before, after, h)
+    assert np.allclose(mounting.plate_twist(face.pose, face.twist), twist, atol=1e-6)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of the hybrid motion simulation: round trips, layouts by hand, and that no damaged one is ever taken."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_hardware.motion_simulation.packets import (
+    LONGEST_TEXT,
+    Flags,
+    ForcePacket,
+    Packet,
+    PicturePacket,
+    PosePacket,
+    decode,
+    encode,
+)
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
+SEQUENCES = st.integers(0, (1 << 32) - 1)
+CLOCKS = st.integers(0, (1 << 64) - 1)
+FLAGS = st.integers(0, 127).map(Flags)
+
+
+def several(count: int) -> st.SearchStrategy[np.ndarray]:
+    return st.lists(NUMBERS, min_size=count, max_size=count).map(lambda values: np.array(values, dtype=float))
+
+
+@st.composite
+def poses(draw: st.DrawFn) -> np.ndarray:
+    turn = np.array(draw(st.tuples(*[st.floats(-1.0, 1.0)] * 4)))
+    size = float(np.linalg.norm(turn))
+    turn = turn / size if size > 1e-3 else np.array([0.0, 0.0, 0.0, 1.0])
+    return np.concatenate([draw(several(3)), turn])
+
+
+POSE_PACKETS = st.builds(PosePacket, SEQUENCES, NUMBERS, CLOCKS, poses(), several(6), FLAGS)
+FORCE_PACKETS = st.builds(
+    ForcePacket, SEQUENCES, NUMBERS, CLOCKS, CLOCKS, several(6), poses(), FLAGS, st.text(max_size=40)
+)
+PICTURES = st.builds(
+    PicturePacket,
+    SEQUENCES,
+    NUMBERS,
+    several(6),
+    several(3),
+    poses(),
+    NUMBERS,
+    st.integers(0, 64).flatmap(several),
+    st.integers(0, 64).flatmap(several),
+    FLAGS,
+)
+PACKETS = st.one_of(POSE_PACKETS, FORCE_PACKETS, PICTURES)
+
+
+def same(one: Packet, other: Packet | None) -> bool:
+    if type(one) is not type(other):
+        return False
+    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+    return all(np.array_equal(a, b, equal_nan=not isinstance(a, str)) for a, b in pairs)
+
+
+def one_of_each() -> list[Packet]:
+    pose = np.array([0.1, 0.2, -0.5, 0.0, 0.0, 0.0, 1.0])
+    return [
+        PosePacket(7, 0.25, 123, pose, np.arange(6.0), Flags.RUN),
+        ForcePacket(8, 0.24, 122, 55, np.arange(6.0), pose, Flags.READY, "äß"),
+        PicturePacket(9, 0.3, np.arange(6.0), np.ones(3), pose, 0.005, np.arange(11.0), np.ones(11), Flags.TOUCHING),
+    ]
+
+
+@given(PACKETS)
+def test_what_is_encoded_is_decoded(packet: Packet) -> None:
+    assert same(packet, decode(encode(packet)))
+
+
+def test_a_pose_is_laid_out_as_documented() -> None:
+    pose = one_of_each()[0]
+    head = struct.pack(">2sBBIH", b"HM", 1, 1, 7, 1)
+    body = (
+        struct.pack(">dQ", 0.25, 123) + struct.pack(">7d", 0.1, 0.2, -0.5, 0, 0, 0, 1) + struct.pack(">6d", *range(6))
+    )
+    data = head + body
+    assert encode(pose) == data + struct.pack(">I", zlib.crc32(data))
+
+
+def test_before_the_first_pose_a_force_has_no_time() -> None:
+    pose = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    found = decode(encode(ForcePacket(1, np.nan, 0, 0, np.zeros(6), pose)))
+    assert isinstance(found, ForcePacket)
+    assert np.isnan(found.pose_time)
+
+
+def test_a_long_text_is_cut_between_letters() -> None:
+    pose = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    found = decode(encode(ForcePacket(1, 0.0, 0, 0, np.zeros(6), pose, text="ä" * 500)))
+    assert isinstance(found, ForcePacket)
+    assert found.text == "ä" * (LONGEST_TEXT // 2)
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("packet", one_of_each(), ids=["pose", "force", "picture"])
+def test_no_packet_with_a_wrong_bit_is_taken(packet: Packet) -> None:
+    data = encode(packet)
+    for i in range(8 * len(data)):
+        wrong = bytearray(data)
+        wrong[i // 8] ^= 1 << (i % 8)
+        assert decode(bytes(wrong)) is None
+
+
+@pytest.mark.parametrize("packet", one_of_each(), ids=["pose", "force", "picture"])
+def test_no_piece_of_a_packet_is_taken(packet: Packet) -> None:
+    data = encode(packet)
+    assert all(decode(data[:i]) is None for i in range(len(data)))
+    assert decode(data + b"\0") is None
+
+
+def sealed(data: bytes) -> bytes:
+    """With the CRC that fits."""
+    return data + struct.pack(">I", zlib.crc32(data))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: b"MH" + d[2:],
+        lambda d: d[:2] + b"\2" + d[3:],
+        lambda d: d[:3] + b"\4" + d[4:],
+        lambda d: d[:8] + b"\xff\xff" + d[10:],
+        lambda d: d[:10] + struct.pack(">d", np.nan) + d[18:],
+        lambda d: d[:26] + struct.pack(">d", np.inf) + d[34:],
+        lambda d: d[:50] + struct.pack(">4d", 0.0, 0.0, 0.0, 0.9) + d[82:],
+    ],
+    ids=["mark", "version", "kind", "flags", "time", "place", "quaternion"],
+)
+def test_a_sealed_packet_that_says_what_cannot_be_is_not_taken(change) -> None:  # type: ignore[no-untyped-def]
+    data = encode(one_of_each()[0])[:-4]
+    assert decode(sealed(data)) is not None
+    assert decode(sealed(change(data))) is None
+
+
+def test_counts_of_positions_that_do_not_fit_are_not_taken() -> None:
+    data = bytearray(encode(one_of_each()[2])[:-4])
+    at = 10 + 18 * 8
+    assert (data[at], data[at + 1]) == (11, 11)
+    data[at] = 12
+    assert decode(sealed(bytes(data))) is None
+
+
+def test_more_positions_than_fit_are_a_mistake_of_the_program() -> None:
+    pose = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match="64"):
+        encode(PicturePacket(1, 0.0, np.zeros(6), np.zeros(3), pose, 0.0, np.zeros(65), np.zeros(1)))
+
+
+def fuzz(count: int, seed: int) -> None:
+    """Random bytes, and packets with random damage: nothing is raised, nothing damaged is taken."""
+    rng = random.Random(seed)
+    good = [encode(packet) for packet in one_of_each()]
+    done = 0
+    while done < count:
+        if rng.random() < 0.5:
+            data = rng.randbytes(rng.randrange(300))
+            assert decode(data) is None
+        else:
+            data = bytearray(rng.choice(good))  # type: ignore[assignment]
+            before = bytes(data)
+            for _ in range(rng.randrange(1, 8)):
+                data[rng.randrange(len(data))] = rng.randrange(256)  # type: ignore[index]
+            assert bytes(data) == before or decode(bytes(data)) is None
+        done += len(data)
+
+
+def test_random_bytes_are_no_packets() -> None:
+    fuzz(20_000, 1)
+
+
+@pytest.mark.fuzz
+def test_a_million_random_bytes_are_no_packets() -> None:
+    fuzz(1_000_000, 2)

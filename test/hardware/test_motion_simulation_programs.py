@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of the three machines: how the table follows, and all of them over real UDP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ada_hardware.errors import NoAnswer, Refused, TransportError
+from ada_hardware.motion_simulation import __main__ as command
+from ada_hardware.motion_simulation import real_time
+from ada_hardware.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
+from ada_hardware.motion_simulation.frames import Mounting, of_seven, pose_of, to_seven
+from ada_hardware.motion_simulation.impedance_table import ImpedanceTable, TableSettings
+from ada_hardware.motion_simulation.motion_table import MotionTable, Reading
+from ada_hardware.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
+from ada_hardware.motion_simulation.real_time import DynamicsClient, TableServer
+from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_hardware.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_hardware.transport.wires import open_packets
+
+Array = NDArray[np.float64]
+
+STEP = 2e-3
+PATIENT = 5.0  # [s]: a loaded machine may stand still for a while, which these tests are not about
+
+
+class Plate(MotionTable):
+    """Notes what it is told; its force is a count of its exchanges."""
+
+    NAME = "plate"
+
+    def __init__(self, periods_to_start: int = 1) -> None:
+        self.asked: list[tuple[Array, Array]] = []
+        self.prepared = self.idled = self.stopped = 0
+        self.takes = periods_to_start
+        self.problem = ""
+
+    @property
+    def period(self) -> float:
+        return STEP
+
+    @property
+    def exchanges_to_force(self) -> int:
+        return 2
+
+    def open(self) -> None:
+        pass
+
+    def idle(self) -> None:
+        self.idled += 1
+
+    def prepare(self, pose: Array) -> Reading:
+        self.prepared += 1
+        return Reading(np.zeros(6), pose, is_ready=self.prepared % self.takes == 0)
+
+    def exchange(self, pose: Array, twist: Array) -> Reading:
+        self.asked.append((pose, twist))
+        return Reading(np.full(6, float(len(self.asked))), pose, problem=self.problem)
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+    def close(self) -> None:
+        pass
+
+
+def pose_packet(sequence: int, time: float, x: float, flags: Flags = Flags.RUN) -> bytes:
+    twist = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    return encode(PosePacket(sequence, time, round(1e9 * time), to_seven(pose_of((x, 0.0, 0.0))), twist, flags))
+
+
+def answer(data: bytes | None) -> ForcePacket:
+    assert data is not None
+    packet = decode(data)
+    assert isinstance(packet, ForcePacket)
+    return packet
+
+
+def running(plate: Plate) -> TableProgram:
+    """After the start, with the first pose of the motion."""
+    program = TableProgram(plate)
+    program.received(pose_packet(1, 0.0, 0.0, Flags(0)), 0.0)
+    for i in range(10):
+        program.cycle(i * STEP)
+    program.received(pose_packet(2, 0.0, 0.0), 0.02)
+    program.cycle(0.02)
+    plate.asked.clear()
+    return program
+
+
+# --- the table's program --------------------------------------------------------------------------------------------
+def test_before_the_first_packet_the_table_is_kept_in_touch_and_nothing_is_said() -> None:
+    plate = Plate()
+    program = TableProgram(plate)
+    assert program.cycle(0.0) is None
+    program.received(b"nothing that is a packet", 0.0)
+    assert program.cycle(STEP) is None
+    assert (plate.idled, plate.prepared, program.refused_packets) == (2, 0, 1)
+
+
+def test_a_table_on_its_way_to_the_start_is_not_ready() -> None:
+    plate = Plate(periods_to_start=3)
+    program = TableProgram(plate)
+    program.received(pose_packet(1, 0.0, 0.1, Flags(0)), 0.0)
+    ready = [bool(answer(program.cycle(i * STEP)).flags & Flags.READY) for i in range(5)]
+    assert ready == [False, False, False, True, True]
+    assert plate.prepared == 3
+
+
+def test_an_answer_names_the_pose_whose_force_it_has() -> None:
+    plate = Plate()
+    program = running(plate)
+    for i in range(1, 6):
+        program.received(pose_packet(2 + i, i * STEP, 0.001 * i), 0.02 + i * STEP)
+        packet = answer(program.cycle(0.02 + i * STEP + 5e-4))
+        assert packet.pose_time == pytest.approx(max(i - 2, 0) * STEP, abs=1e-12)  # two exchanges to its force
+    assert packet.waited_ns == pytest.approx(2 * STEP * 1e9 + 5e5, abs=2.0)
+    assert packet.pose_sent_ns == round(1e9 * 3 * STEP)
+
+
+def test_without_a_new_pose_the_plate_goes_on_and_the_answer_says_where() -> None:
+    plate = Plate()
+    program = running(plate)
+    program.received(pose_packet(3, STEP, 0.01), 0.022)
+    for i in range(4):
+        packet = answer(program.cycle(0.022 + i * STEP))
+    places = [pose[0, 3] for pose, _ in plate.asked]
+    assert places == pytest.approx([0.01 + 0.5 * STEP * i for i in range(4)])
+    assert packet.pose_time == pytest.approx(2.0 * STEP)  # of two exchanges before: coasted by one step
+    assert program.coasted == 3
+
+
+def test_after_a_while_without_a_pose_the_plate_holds_and_then_the_motion_ends() -> None:
+    plate = Plate()
+    program = TableProgram(plate, FollowSettings(coasts=0.01, silence=0.03))
+    program.received(pose_packet(1, 0.0, 0.0, Flags(0)), 0.0)
+    program.cycle(0.0)
+    program.received(pose_packet(2, 0.0, 0.0), STEP)
+    told = [answer(program.cycle((1 + i) * STEP)) for i in range(20)]
+    places = [pose[0, 3] for pose, _ in plate.asked]
+    assert max(places) == pytest.approx(0.5 * 0.01)
+    assert not plate.asked[10][1].any()  # it is not sent on
+    assert told[-1].flags & Flags.REFUSED
+    assert "no pose came" in told[-1].text
+    assert plate.stopped > 0
+
+
+def test_an_older_pose_is_not_followed() -> None:
+    plate = Plate()
+    program = running(plate)
+    program.received(pose_packet(5, 3 * STEP, 0.03), 0.022)
+    program.received(pose_packet(4, 2 * STEP, 0.02), 0.022)
+    program.cycle(0.022)
+    assert plate.asked[-1][0][0, 3] == pytest.approx(0.03)
+
+
+def test_another_motion_begins_with_the_way_to_its_start() -> None:
+    plate = Plate(periods_to_start=2)
+    program = running(plate)
+    before = plate.prepared
+    program.received(pose_packet(3, 0.0, 0.0, Flags(0)), 0.022)
+    assert not answer(program.cycle(0.022)).flags & Flags.READY
+    assert plate.prepared == before + 1
+
+
+def test_a_problem_of_the_table_is_told_and_stays() -> None:
+    plate = Plate()
+    program = running(plate)
+    plate.problem = "the belt is off"
+    for i in range(3):
+        program.received(pose_packet(3 + i, 0.0, 0.0), 0.022)
+        packet = answer(program.cycle(0.022 + i * STEP))
+        assert packet.flags & Flags.REFUSED
+        assert packet.text == "the belt is off"
+    assert len(plate.asked) == 1
+    assert plate.stopped == 3
+
+
+def test_the_end_is_an_end() -> None:
+    plate = Plate()
+    program = running(plate)
+    program.received(pose_packet(3, 0.0, 0.0, Flags.END), 0.022)
+    assert program.has_ended
+    assert answer(program.cycle(0.022)).flags & Flags.STALE
+    assert not plate.asked
+
+
+# --- the dynamics' program ------------------------------------------------------------------------------------------
+def force_packet(sequence: int, time: float, flags: Flags = Flags.READY, **more: Any) -> bytes:
+    nowhere = to_seven(Mounting().plate_pose(np.diag([1.0, -1.0, -1.0, 1.0])))
+    return encode(ForcePacket(sequence, time, more.pop("sent_ns", 0), 0, np.zeros(6), nowhere, flags, **more))
+
+
+@pytest.fixture(scope="module")
+def pair() -> RobotPair:
+    return RobotPair(PairSettings())
+
+
+def test_time_stands_still_until_the_table_is_ready(pair: RobotPair) -> None:
+    pair.reset()
+    program = DynamicsProgram(pair)
+    for i in range(5):
+        packet = decode(program.cycle(i * STEP)[0])
+        assert isinstance(packet, PosePacket)
+        assert not packet.flags & Flags.RUN
+        assert not packet.twist.any()
+        program.received(force_packet(i, 0.0, Flags(0)), i * STEP)
+    assert pair.time == 0.0
+    program.received(force_packet(9, 0.0), 5 * STEP)
+    packet = decode(program.cycle(5 * STEP)[0])
+    assert isinstance(packet, PosePacket)
+    assert packet.flags & Flags.RUN
+    assert program.phase is Phase.RUNNING
+    assert pair.time == pytest.approx(STEP)
+
+
+def test_a_start_answer_of_the_motion_before_does_not_begin_the_next(pair: RobotPair) -> None:
+    pair.reset()
+    program = DynamicsProgram(pair)
+    program.received(force_packet(1, 0.0), 0.0)
+    program.cycle(0.0)
+    program.again(1.0)
+    program.received(force_packet(2, 0.0, sent_ns=round(0.99e9)), 1.0)
+    program.cycle(1.0)
+    assert program.phase is Phase.WAITING
+    program.received(force_packet(3, 0.0, sent_ns=round(1.01e9)), 1.02)
+    program.cycle(1.02)
+    assert program.phase is Phase.RUNNING
+
+
+def test_the_start_pose_is_that_of_the_gap(pair: RobotPair) -> None:
+    pair.reset()
+    packet = decode(DynamicsProgram(pair).cycle(0.0)[0])
+    assert isinstance(packet, PosePacket)
+    assert np.allclose(of_seven(packet.pose)[:3, 3], (0.0, 0.0, -0.5 + pair.settings.gap), atol=1e-12)
+
+
+def test_what_is_no_answer_is_counted_and_left(pair: RobotPair) -> None:
+    pair.reset()
+    program = DynamicsProgram(pair)
+    program.received(b"", 0.0)
+    program.received(pose_packet(1, 0.0, 0.0), 0.0)
+    assert program.refused_packets == 2
+
+
+def test_pictures_go_out_every_so_often_with_numbers_of_their_own(pair: RobotPair) -> None:
+    pair.reset()
+    program = DynamicsProgram(pair, pictures_every=5)
+    pictures = [decode(data) for i in range(20) if (data := program.cycle(i * STEP)[1]) is not None]
+    assert [p.sequence for p in pictures if isinstance(p, PicturePacket)] == [1, 2, 3, 4]
+    first = pictures[0]
+    assert isinstance(first, PicturePacket)
+    assert np.array_equal(first.q_2, pair.two.q)
+
+
+# --- over real UDP --------------------------------------------------------------------------------------------------
+class Served:
+    """A table in a thread of its own."""
+
+    def __init__(self, table: MotionTable, **more: Any) -> None:
+        self.server = TableServer(table, FollowSettings(silence=PATIENT), **more)
+        self.figures: dict[str, Any] = {}
+        self.thread = threading.Thread(target=lambda: self.figures.update(self.server.run()), daemon=True)
+
+    def __enter__(self) -> Served:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.stop()
+        self.thread.join(10.0)
+        assert not self.thread.is_alive()
+
+
+def test_two_touches_over_udp() -> None:
+    pair = RobotPair(PairSettings(gap=0.5e-3))
+    table = ImpedanceTable(TableSettings(kp=800.0), pair.mounting)
+    with Served(table, faults={"drop": 0.02}, seed=1) as served:
+        client = DynamicsClient(pair, LoopSettings(silence=PATIENT), served.server.url, touches=2, longest=1.5)
+        figures = client.run()
+        served.thread.join(10.0)  # the dynamics' end is the table's
+        assert not served.thread.is_alive()
+    assert len(figures["touches"]) == 2
+    assert all(one["peak"] > 1.0 for one in figures["touches"])
+    assert all(isinstance(one["is_in_time"], bool) for one in figures["touches"])  # true where the machine kept up
+    assert figures["delays"]["answers"] > 100
+    assert figures["delays"]["delay"] > STEP
+    assert served.figures["problem"] == ""
+    json.dumps([figures, served.figures])  # as the programs print them
+
+
+def test_what_the_table_refuses_ends_the_dynamics_with_its_words() -> None:
+    pair = RobotPair(PairSettings(gap=0.19))  # farther than one impedance holds
+    with Served(ImpedanceTable(TableSettings(), pair.mounting)) as served:
+        client = DynamicsClient(pair, LoopSettings(silence=PATIENT), served.server.url)
+        with pytest.raises(Refused, match="impedance is that of one pose"):
+            client.run()
+
+
+def test_without_a_table_the_dynamics_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_time, "READY_WITHIN", 0.2)
+    client = DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "udp://127.0.0.1:9")
+    with pytest.raises(NoAnswer, match="not ready"):
+        client.run()
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(TransportError):
+        DynamicsClient(RobotPair(PairSettings()), LoopSettings(), "tcp://127.0.0.1:9")
+    with pytest.raises(TransportError):
+        TableServer(Plate(), listen="udp://nowhere.invalid:0")
+
+
+# --- graphics -------------------------------------------------------------------------------------------------------
+def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
+    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+    from ada_hardware.motion_simulation.graphics import Graphics
+
+    pair = RobotPair(PairSettings())
+    graphics = Graphics(pair.settings, port=0)
+    try:
+        port = open_packets(graphics.url)
+        plate = to_seven(pose_of((0.0, 0.0, -0.5)))
+        for sequence, time in ((1, 0.0), (2, 0.02), (5, 0.08), (4, 0.06)):
+            force, place = np.array([-3.0, 0, 0, 0, 0, 0]), np.array([3.6, 0.7, 0.0])
+            flags = Flags.TOUCHING
+            picture = PicturePacket(sequence, time, force, place, plate, 0.005, pair.one.q, pair.two.q, flags)
+            port.send(encode(picture))
+        port.send(b"no picture")
+        _until(lambda: (graphics.tick(), graphics.pictures)[1] == 3)
+        assert graphics.lost == 2
+        assert "t = 0.08 s" in graphics._words.content
+        assert "touching" in graphics._words.content
+        port.close()
+    finally:
+        graphics.run(0.0)
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    """Packets over the loopback are there at once, or at the next look."""
+    for _ in range(1000):
+        if is_so():
+            return
+    raise AssertionError("it never came")
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["dynamics"], "--table-url"),
+        (["dynamics", "--table-url", "udp://127.0.0.1:9", "--touches", "0"], "--touches"),
+        (["table", "--table", "impedance", "--table-set", "kq=3"], "kq"),
+        (["table", "--table-set", "kp"], "NAME=VALUE"),
+        (["table", "--hexa-url", "udp://127.0.0.1:9"], "--sensor-url"),
+        (["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--table-set", "kp=3"], "--table-set"),
+        (["table", "--hexa-url", "dry:", "--sensor-url", "dry:", "--sensor", "jr3"], "jr3"),
+        (["table", "--table-set", "kp=-1"], "kp"),
+        (["table", "--table", "impedance", "--fault", "drops=1"], "drops"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(arguments) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["all", "--list"]) == 0
+    told = capsys.readouterr().out
+    for name in ("compensation", "approach", "kp", "coasts"):
+        assert name in told
+
+
+def test_all_programs_on_this_machine() -> None:
+    """Three processes; the table is the stand-in, so that a loaded machine cannot trip the HEXA's watchdog."""
+    arguments = ["all", "--table", "impedance", "--pair-set=gap=0.0005", "--loop-set=silence=5.0"]
+    arguments += ["--follow-set=silence=5.0", "--longest=1.5"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "ada_hardware.motion_simulation", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    figures = json.loads(ran.stdout)
+    assert figures["dynamics"]["touches"][0]["peak"] > 1.0
+    assert figures["table"]["problem"] == ""

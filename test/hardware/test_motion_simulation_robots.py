@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two simulated robots of the hybrid motion simulation: momentum, relative motion, and the robots of S1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ada_dynamics as ada
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios.experiments import space_robots
+from ada_dynamics.scenarios.reader import load
+from ada_dynamics.settings import checked
+from ada_dynamics.simulation.profiles import constant
+from ada_hardware.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
+from ada_hardware.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
+
+Array = NDArray[np.float64]
+
+WRENCH = np.array([0.5, -0.3, -4.0, 0.05, 0.1, -0.02])
+
+
+@pytest.fixture(scope="module")
+def pair() -> RobotPair:
+    return RobotPair(PairSettings())
+
+
+@pytest.fixture(autouse=True)
+def anew(pair: RobotPair) -> None:
+    pair.reset()
+
+
+# --- what is kept ---------------------------------------------------------------------------------------------------
+def test_opposite_wrenches_at_one_point_keep_the_momentum_of_both(pair: RobotPair) -> None:
+    before = pair.momentum()
+    for _ in range(100):
+        pair.step(WRENCH)
+    change = np.abs(pair.momentum() - before)
+    pushed = float(np.linalg.norm(WRENCH[:3])) * 100 * pair.settings.step
+    # linear: the integrator's own, of order 5; angular: the place of the force slides with 0.02 m/s for 2 ms, 4e-5 m
+    assert change[:3].max() < 1e-9 * pushed
+    assert change[3:].max() < 4e-5 * pushed
+
+
+def test_without_wrenches_nothing_is_gained_or_lost(pair: RobotPair) -> None:
+    energy, momentum = pair.energy(), pair.momentum()
+    for _ in range(200):
+        pair.step(np.zeros(6))
+    assert pair.energy() == pytest.approx(energy, rel=1e-12)
+    assert np.allclose(pair.momentum(), momentum, atol=1e-13)
+
+
+def test_the_work_of_the_wrench_is_the_energy_of_the_robots(pair: RobotPair) -> None:
+    """∫ -w · (twist of the face against the tip) dt is what both gain."""
+    before, work = pair.energy(), 0.0
+    wrench = np.array([0.0, 0.0, -2.0, 0.0, 0.0, 0.0])
+    rate = pair.relative(wrench).twist[:3]
+    for _ in range(100):
+        pair.step(wrench)
+        now = pair.relative(wrench).twist[:3]
+        work -= 0.5 * pair.settings.step * float(wrench[:3] @ (rate + now))
+        rate = now
+    # trapezoids of 2 ms, against robot 1's hold that rings with 100 rad/s: (ωh)²/12 of a per cent of the work
+    assert pair.energy() - before == pytest.approx(work, rel=2e-3)
+
+
+# --- relative motion ------------------------------------------------------------------------------------------------
+def test_the_start_is_a_gap_before_the_tip_and_comes_nearer(pair: RobotPair) -> None:
+    found = pair.relative(np.zeros(6))
+    assert found.pose[:3, 3] == pytest.approx((0.0, 0.0, pair.settings.gap), abs=1e-12)
+    assert found.pose[:3, 2] == pytest.approx((0.0, 0.0, -1.0), abs=1e-12)
+    assert found.twist == pytest.approx((0.0, 0.0, -pair.settings.approach, 0.0, 0.0, 0.0), abs=1e-12)
+
+
+def test_an_offset_is_seen_from_the_tip(pair: RobotPair) -> None:
+    found = RobotPair(replace(pair.settings, offset=0.05)).relative(np.zeros(6)).pose[:3, 3]
+    assert np.linalg.norm(found[:2]) == pytest.approx(0.05, abs=1e-12)
+    assert found[2] == pytest.approx(pair.settings.gap, abs=1e-12)
+
+
+def test_relative_velocity_is_the_rate_of_the_relative_place(pair: RobotPair) -> None:
+    for _ in range(50):
+        pair.step(WRENCH)
+    h = pair.settings.step
+    before = pair.relative(WRENCH)
+    pair.step(WRENCH)
+    middle = pair.relative(WRENCH)
+    pair.step(WRENCH)
+    after = pair.relative(WRENCH)
+    # central differences of 2 ms: h²/6 times third derivatives, of the hold's 100 rad/s and 0.01 m/s
+    assert np.allclose((after.pose[:3, 3] - before.pose[:3, 3]) / (2.0 * h), middle.twist[:3], atol=2e-5)
+
+
+def test_relative_acceleration_is_the_rate_of_the_velocity_where_no_hold_rings() -> None:
+    soft = RobotPair(PairSettings(hold_stiffness=100.0, hold_damping=10.0))
+    h = soft.settings.step
+    before = soft.relative(WRENCH).twist
+    soft.step(WRENCH)
+    middle = soft.relative(WRENCH).acceleration
+    soft.step(WRENCH)
+    after = soft.relative(WRENCH).twist
+    assert np.allclose((after - before) / (2.0 * h), middle, atol=1e-5)
+
+
+def test_effective_mass_is_force_by_acceleration_with_an_arm_held_hard() -> None:
+    """The hold is stiff, but no lock: its springs need a moment to push back, so the arm is locked by its mass here."""
+    hard = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
+    free = RobotPair(PairSettings(link_mass_1=1e4, base_mass_1=1e4))
+    force = np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
+    robot = free.two
+    given = free.in_world(force)[1]
+    alone = float(robot.motion(robot.accelerations(given)).acceleration[0])  # of the face, along the world's x
+    assert hard.effective_mass() == pytest.approx(1.0 / abs(alone), rel=5e-3)  # robot 1 is 10^3 times heavier
+
+
+# --- algorithms and other engines -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("algorithm", ["ada", "aba"])
+def test_all_algorithms_give_the_same_motion(pair: RobotPair, algorithm: str) -> None:
+    other = RobotPair(replace(pair.settings, algorithm=algorithm))
+    for _ in range(50):
+        pair.step(WRENCH)
+        other.step(WRENCH)
+    assert np.allclose(other.one.q, pair.one.q, atol=1e-13)
+    assert np.allclose(other.two.v, pair.two.v, atol=1e-13)
+
+
+def test_a_pushed_robot_moves_as_in_a_simulation_with_that_wrench(pair: RobotPair) -> None:
+    """`ada.Simulation` with a profile on the link, ABA."""
+    robot = pair.two
+    wrench = np.array([-3.0, 0.4, 0.1, 0.02, -0.03, 0.2])
+    push = constant(BASE, wrench, frame="world", at=robot.place.frame[:3, 3].tolist())
+    sim = ada.Simulation(robot.model, q=robot.q, v=robot.v, step=2e-3, external=[push], algorithm="aba")
+    for _ in range(50):
+        robot.step(wrench)
+    sim.step(50)
+    assert np.allclose(robot.q, sim.q, atol=1e-13)
+    assert np.allclose(robot.v, sim.v, atol=1e-13)
+
+
+# --- as in S1 -------------------------------------------------------------------------------------------------------
+def test_both_robots_start_as_those_of_s1(pair: RobotPair) -> None:
+    chosen = space_robots.read_settings(load("S1"))
+    other = space_robots.pair_from(chosen, ada.load("space_robot_a"), ada.load("space_robot_b"))
+    assert np.allclose(np.concatenate([pair.one.q, pair.two.q]), other.q, atol=1e-12)
+    assert np.allclose(np.concatenate([pair.one.v, pair.two.v]), other.v, atol=1e-12)
+    assert pair.effective_mass() == pytest.approx(other.effective_mass(Dynamics(other.model)), rel=1e-12)
+
+
+def test_masses_of_figure_15_are_those_of_s1() -> None:
+    heavy = RobotPair(PairSettings(link_mass_1=20.0, base_mass_2=100.0))
+    one, two = space_robots.heavier(ada.load("space_robot_a"), ada.load("space_robot_b"))
+    for robot, model in ((heavy.one, one), (heavy.two, two)):
+        assert robot.model.total_mass == pytest.approx(model.total_mass)
+        for name in (BASE, *LINKS):
+            assert np.array_equal(robot.model.links[name].inertia, model.links[name].inertia)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"arm_1": [0.0, 1.0]}, "arm_1"),
+        ({"algorithm": "newton"}, "algorithm"),
+        ({"step": 0.0}, "step"),
+        ({"approach": -0.01}, "approach"),
+        ({"link_mass_1": float("nan")}, "link_mass_1"),
+        ({"gapp": 0.1}, "gapp"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(values: dict[str, object], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        checked(PairSettings, values)
+
+
+def test_what_a_robot_cannot_be_is_refused() -> None:
+    model = ada.load("space_robot_b")
+    q, v = model.neutral(), np.zeros(model.nv)
+    with pytest.raises(InputError, match="link_9"):
+        FreeRobot(model, q, v, Place("link_9", np.eye(4)))
+    with pytest.raises(InputError, match="algorithm"):
+        FreeRobot(model, q, v, Place(LAST, np.eye(4)), algorithm="dca")
+    with pytest.raises(InputError, match="velocities"):
+        FreeRobot(model, q, v[:-1], Place(LAST, np.eye(4)))
+    with pytest.raises(InputError, match="stiffness"):
+        Hold(stiffness=-1.0)
+    with pytest.raises(InputError, match="arm"):
+        with_masses(model, {"arm": 1.0})

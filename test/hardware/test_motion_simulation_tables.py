@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motion tables: the plate with the impedance of eqs. 10 and 15, and the emulated HEXA behind its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.mechanisms import hexa
+from ada_dynamics.scenarios.experiments import tarao_impedance
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.errors import HardwareError, Refused
+from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
+from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.kinematics import Unreachable
+from ada_hardware.hexa.settings import HexaSettings
+from ada_hardware.motion_simulation.dynamics_program import LoopSettings
+from ada_hardware.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_hardware.motion_simulation.frames import Mounting, facing, pose_of
+from ada_hardware.motion_simulation.hexa_table import HexaTable
+from ada_hardware.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_hardware.motion_simulation.lock_step import run
+from ada_hardware.motion_simulation.motion_table import MotionTable, Reading
+from ada_hardware.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
+from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_hardware.safety.phases import Phase
+
+Array = NDArray[np.float64]
+
+STILL = np.zeros(6)
+HEIGHT = -0.5  # [m]
+
+
+def before_the_probe(gap: float) -> Array:
+    """The plate with its face as far above the probe."""
+    return Mounting().plate_pose(facing((0.0, 0.0, gap), (1.0, 0.0, 0.0), (0.0, 0.0, -1.0)))
+
+
+def made(kind: str, **settings: object) -> MotionTable:
+    if kind == "impedance":
+        return ImpedanceTable(TableSettings(**settings), Mounting())  # type: ignore[arg-type]
+    return EmulatedTable(EmulatedTableSettings(**settings), Mounting(), clock=FakeClock())  # type: ignore[arg-type]
+
+
+def prepared(table: MotionTable, pose: Array) -> Reading:
+    for _ in range(2000):
+        reading = table.prepare(pose)
+        assert not reading.problem
+        if reading.is_ready:
+            return reading
+    raise AssertionError("the table is never ready")
+
+
+def pressed(table: MotionTable, depth: float) -> Reading:
+    """The face sent slowly to a depth behind the tip, and left there."""
+    count = 120
+    for i in range(count):
+        share = min(1.0, 2.0 * i / count)
+        table.exchange(before_the_probe(0.0005 - share * (depth + 0.0005)), STILL)
+    return table.exchange(before_the_probe(-depth), STILL)
+
+
+# --- both -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["impedance", "hexa"])
+def test_a_table_stands_where_it_is_told_and_feels_nothing(kind: str) -> None:
+    table = made(kind)
+    table.open()
+    reading = prepared(table, before_the_probe(0.002))
+    for _ in range(50):
+        reading = table.exchange(before_the_probe(0.002), STILL)
+    assert np.allclose(
+        reading.pose, before_the_probe(0.002), atol=1e-5
+    )  # what its servo's hold leaves of its own swing
+    assert np.linalg.norm(reading.wrench[:3]) < 1e-4  # two counts of a millionth of a newton
+    table.close()
+
+
+@pytest.mark.parametrize("kind", ["impedance", "hexa"])
+@pytest.mark.parametrize("kp", [200.0, 800.0])
+def test_a_touch_at_rest_is_the_spring_of_eq_15_before_that_of_the_probe(kind: str, kp: float) -> None:
+    table = made(kind, kp=kp, kd=3.0, probe_stiffness=3e5)
+    table.open()
+    prepared(table, before_the_probe(0.0005))
+    depth = 0.0004
+    reading = pressed(table, depth)
+    jacobian = tarao_impedance.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
+    k = tarao_impedance.stiffness_along(jacobian, kp, (0.0, 0.0, 1.0))
+    expected = depth / (1.0 / k + 1.0 / 3e5)
+    # eq. 15 is of a plate that has not moved; the last of its swing; the HEXA carries its weight by the angles it is at
+    assert reading.wrench[2] == pytest.approx(-expected, rel=0.01)
+    assert np.abs(reading.wrench[[0, 1]]).max() < 1e-3 * expected
+    table.close()
+
+
+@pytest.mark.parametrize("kind", ["impedance", "hexa"])
+def test_a_touch_beside_the_middle_turns_about_the_sensor(kind: str) -> None:
+    """A probe that stands aside: its force has a moment about the sensor under the table's middle."""
+    aside = facing((0.03, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+    mounting = Mounting(tip_in_lab=aside)
+    pair = RobotPair(PairSettings(), mounting)
+    clock = FakeClock()
+    table: MotionTable = (
+        ImpedanceTable(TableSettings(), mounting)
+        if kind == "impedance"
+        else EmulatedTable(EmulatedTableSettings(), mounting, clock=clock)
+    )
+    found = run(pair, table, 0.3)
+    at = int(np.argmax(found.push))
+    # on the tip: a push along its axis, and what is left of the moment about it: rounding, and the sensor's counts
+    assert found.force[at, 2] < -3.0
+    assert np.abs(found.force[at, 3:]).max() < 2e-3 * found.push[at]
+
+
+# --- the impedance --------------------------------------------------------------------------------------------------
+def test_stiffness_and_mass_of_the_plate_are_those_of_the_mechanism() -> None:
+    mechanics = plate_mechanics(pose_of((0.0, 0.0, HEIGHT)))
+    jacobian = tarao_impedance.platform_jacobian(hexa(position=(0.0, 0.0, HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
+    assert np.allclose(
+        mechanics.stiffness(200.0), tarao_impedance.plate_stiffness(jacobian, 200.0), rtol=1e-9, atol=1e-6
+    )
+    assert np.allclose(mechanics.mass, mechanics.mass.T, atol=1e-12)
+    # plate 0.5 kg, six rods of 0.1 kg and cranks of 0.5 kg: more than the plate, less than all
+    assert 0.5 < 1.0 / np.linalg.inv(mechanics.mass)[2, 2] < 0.5 + 6 * 0.6
+
+
+def test_a_plate_out_of_reach_has_no_mechanics() -> None:
+    with pytest.raises(InputError):
+        plate_mechanics(pose_of((0.0, 0.0, -2.0)))
+
+
+def test_the_impedance_of_one_pose_does_not_stand_for_far_ones() -> None:
+    table = made("impedance")
+    prepared(table, before_the_probe(0.002))
+    with pytest.raises(Refused, match="impedance"):
+        table.exchange(before_the_probe(0.2), STILL)
+
+
+def test_damped_errors_push_as_fast_as_the_plate_is_sent() -> None:
+    """c = 1 of eq. 10: at rest on the probe the force is K (P_d - P) + D Ṗ_d."""
+    depth, speed = 0.0004, 0.01
+    forces = []
+    for damps_errors in (False, True):
+        table = made("impedance", damps_errors=damps_errors)
+        prepared(table, before_the_probe(0.0005))
+        pressed(table, depth)
+        rate = np.array([0.0, 0.0, -speed, 0.0, 0.0, 0.0])
+        for _ in range(100):
+            reading = table.exchange(before_the_probe(-depth), rate)
+        forces.append(-reading.wrench[2])
+    D = plate_mechanics(before_the_probe(0.0)).stiffness(2.0)
+    d = 1.0 / np.linalg.inv(D)[2, 2]
+    k = 1.0 / np.linalg.inv(plate_mechanics(before_the_probe(0.0)).stiffness(200.0))[2, 2]
+    assert forces[1] - forces[0] == pytest.approx(d * speed / (1.0 + k / 3e5), rel=0.01)  # the probe gives way, too
+
+
+# --- the HEXA -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("sensor", ["netft", "dynpick"])
+def test_a_touch_on_the_emulated_hexa_through_all_bytes(sensor: str) -> None:
+    pair = RobotPair(PairSettings())
+    table = EmulatedTable(EmulatedTableSettings(kp=400.0, kd=3.0, sensor=sensor), pair.mounting, clock=FakeClock())
+    # DynPick: two counts of 1/24.5 N of noise, and the zero's rest
+    found = run(pair, table, 0.4, LoopSettings(least_force=0.3 if sensor == "dynpick" else 0.05))
+    assert not table.hexa.violations
+    assert not table.force_sensor.violations
+    begin, end = found.touch
+    # v √(k m_e) = 7.5 N and π √(m_e / k) = 130 ms of a mass on this spring; the plate's mass and the noise disturb it
+    assert found.smoothed().max() == pytest.approx(7.5, rel=0.1)
+    assert end - begin == pytest.approx(0.130, rel=0.15)
+    assert found.gain < 0.0
+    before, after = found.momentum
+    assert np.allclose(after[:3], before[:3], atol=1e-8)
+
+
+def test_an_end_of_the_motion_leaves_the_hexa_at_rest_with_its_brakes_on() -> None:
+    pair = RobotPair(PairSettings())
+    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=FakeClock())
+    run(pair, table, 0.1)
+    assert table.cycle.phase is Phase.CLOSED
+    assert table.hexa.state()["state"] == "BRAKED"
+    assert np.abs(table.hexa.plant.rates).max() < 0.05
+
+
+def test_a_pose_out_of_reach_is_refused_with_its_leg() -> None:
+    table = made("hexa")
+    table.open()
+    prepared(table, before_the_probe(0.002))
+    with pytest.raises(Unreachable, match="leg"):
+        table.exchange(before_the_probe(-2.0), STILL)
+    table.close()
+
+
+def test_a_motion_that_leads_out_of_reach_ends_with_words() -> None:
+    """After the touch the robots part, farther than the table has room."""
+    pair = RobotPair(PairSettings(approach=0.3))
+    table = EmulatedTable(EmulatedTableSettings(), pair.mounting, clock=FakeClock())
+    with pytest.raises(HardwareError, match=r"motion table stopped.*leg_"):
+        run(pair, table, 3.0)
+
+
+def test_a_jump_of_the_pose_is_refused() -> None:
+    table = made("hexa")
+    table.open()
+    prepared(table, before_the_probe(0.002))
+    with pytest.raises(Refused, match="motion table hexa"):
+        for _ in range(3):
+            table.exchange(before_the_probe(0.002) @ pose_of((0.0, 0.0, 0.0), (0.0, 0.0, 1.0)), STILL)
+    table.close()
+
+
+def test_an_alarm_of_the_hexa_is_a_problem_in_words() -> None:
+    table = made("hexa")
+    assert isinstance(table, EmulatedTable)
+    table.open()
+    prepared(table, before_the_probe(0.002))
+    table.hexa.fault("emergency_stop", 1.0)
+    for _ in range(3):
+        reading = table.exchange(before_the_probe(0.002), STILL)
+    assert "stopped" in reading.problem
+    table.close()
+
+
+def test_a_saturated_sensor_says_so() -> None:
+    table = made("hexa")
+    assert isinstance(table, EmulatedTable)
+    table.open()
+    prepared(table, before_the_probe(0.002))
+    table._after = lambda: table.force_sensor.set_wrench(np.array([0.0, 0.0, -5000.0, 0.0, 0.0, 0.0]))  # type: ignore[attr-defined]
+    assert table.exchange(before_the_probe(0.002), STILL).is_saturated
+    table.close()
+
+
+def test_the_weight_on_the_sensor_is_its_zero() -> None:
+    table = made("hexa", noise=0.0)
+    assert isinstance(table, EmulatedTable)
+    table.open()
+    prepared(table, before_the_probe(0.002))
+    assert table.sensor.zero[2] == pytest.approx(-0.288 * 9.81, abs=1e-5)  # table 2
+    table.close()
+
+
+def test_an_unsteady_sensor_has_no_zero() -> None:
+    pair = RobotPair(PairSettings())
+    settings = replace(EmulatedTableSettings(), noise=5e6)  # counts: some newtons
+    table = EmulatedTable(settings, pair.mounting, clock=FakeClock())
+    with pytest.raises(Refused, match="steady"):
+        run(pair, table, 0.1)
+
+
+# --- devices elsewhere ----------------------------------------------------------------------------------------------
+def test_a_sensor_with_a_thread_tells_its_newest_wrench() -> None:
+    """In real time, through the bytes of an emulated Net F/T."""
+    emulator = NetFtEmulator(NetFtEmulatorSettings(noise=0.0))
+    emulator.set_wrench([1.0, -2.0, 3.0, 0.1, 0.2, -0.3])
+    force = ForceSensor.of(NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator)))
+    sensor = ThreadSensor(force)
+    sensor.open()
+    assert force.newer_than(0, 5.0) is not None
+    sensed = sensor.sense()
+    assert sensed.is_fresh
+    assert sensed.wrench == pytest.approx((1.0, -2.0, 3.0, 0.1, 0.2, -0.3), abs=2e-6)
+    sensor.begin_zero()
+    while not sensor.take_zero(sensed):  # of the one sample, over and over: what is tested is whose zero it is
+        pass
+    assert sensor.zero == pytest.approx(sensed.wrench)
+    sensor.close()
+
+
+def test_a_table_elsewhere_is_opened_by_its_addresses() -> None:
+    """Both devices "dry:", each with an emulator of its own; with the brakes on nothing can run out of time."""
+    sensor = ThreadSensor(ForceSensor("netft", {"url": "dry:"}))
+    table = HexaTable(HexaDriver(HexaSettings(url="dry:")), sensor)
+    table.open()
+    for _ in range(3):
+        table.idle()
+    assert table.cycle.phase is Phase.INACTIVE
+    assert table.cycle.feedback.is_fresh
+    table.close()
+    assert table.cycle.phase is Phase.CLOSED
+
+
+def test_a_sensor_that_is_slower_than_the_table_needs_a_thread() -> None:
+    emulator = NetFtEmulator(NetFtEmulatorSettings(rate=100.0))
+    driver = NetFtDriver(NetFtSettings(), wire=InProcessPackets(emulator))
+    sensor = DriverSensor(driver, 2e-3, FakeClock())
+    with pytest.raises(InputError, match="thread"):
+        sensor.open()
+    sensor.close()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status words of the PA-10: each documented code and bit, one by one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_hardware.pa10.alarms import (
+    AXIS_ALARMS,
+    CONTROLLER_ALARMS,
+    AxisStatus,
+    ControllerStatus,
+    alarms,
+    axis_alarm,
+    controller_alarm,
+    is_only_silence,
+    switches,
+)
+
+# docs/pa10_hardware.md: code and a word of its meaning
+OF_AXES = {
+    0x010: "shared memory",
+    0x020: "EEPROM",
+    0x050: "processor",
+    0x060: "speed differs",
+    0x070: "resolvers",
+    0x080: "position",
+    0x090: "motor torque",
+    0x0A0: "IPM",
+    0x0B0: "brake is short",
+    0x0C0: "resolver at the motor",
+    0x0D0: "resolver at the gear",
+    0x0E0: "current",
+    0x0F0: "too fast",
+    0x100: "unknown",
+    0x110: "emergency stop",
+    0x120: "dead-man",
+    0x130: "limit switch",
+    0xFF0: "no packet",
+}
+OF_CONTROLLER = {
+    0x020: "EEPROM",
+    0x030: "ARCNET",
+    0x040: "processor",
+    0x050: "no packet",
+    0x060: "too hot",
+    0x070: "100 V",
+    0x100: "unknown",
+    0x110: "emergency stop",
+    0x120: "dead-man",
+    0x130: "limit switch",
+}
+JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
+
+
+@pytest.mark.parametrize(("code", "words"), OF_AXES.items())
+def test_each_documented_alarm_of_an_axis_is_told_in_words_with_what_to_do(code, words):
+    alarm = axis_alarm(0xC003 | code, "e1")
+    assert (alarm.code, alarm.joint) == (code, "e1")
+    assert words in alarm.text
+    assert len(alarm.text.split("; ", 1)[1]) > 10  # a remedy
+    assert alarm.is_stop == (code in (0x110, 0x120, 0x130))
+
+
+@pytest.mark.parametrize(("code", "words"), OF_CONTROLLER.items())
+def test_each_documented_alarm_of_the_controller_is_told_in_words(code, words):
+    alarm = controller_alarm(0x700F | code)
+    assert (alarm.code, alarm.joint) == (code, "")
+    assert words in alarm.text
+
+
+def test_no_other_alarms_are_known():
+    assert set(AXIS_ALARMS) == set(OF_AXES)
+    assert set(CONTROLLER_ALARMS) == set(OF_CONTROLLER)
+
+
+def test_an_alarm_is_a_number_and_no_mask():
+    """0x0F0 has the bits of 010, 020, 040 and 080 in it, and is over-velocity alone."""
+    found = alarms((0x0F0, 0, 0, 0, 0, 0, 0), 0, JOINTS)
+    assert [alarm.code for alarm in found] == [0x0F0]
+
+
+@given(st.integers(0, 0xFFFF))
+def test_any_word_has_one_alarm_or_none(word):
+    alarm = axis_alarm(word, "s1")
+    assert (alarm is None) == ((word & 0x0FF0) == 0)
+    if alarm is not None and alarm.code not in OF_AXES:
+        assert "not documented" in alarm.text
+        assert alarm.is_stop  # who does not know what it is does not go on
+
+
+def test_bits_beside_the_alarm_are_none():
+    assert axis_alarm(0xC003, "s1") is None
+    assert controller_alarm(0x700F) is None
+
+
+def test_what_all_axes_and_the_controller_say_alike_is_told_once():
+    found = alarms((0xC110,) * 7, 0x4110, JOINTS)
+    assert len(found) == 1
+    assert found[0].joint == ""
+    assert found[0].is_stop
+    found = alarms((0xCFF0,) * 7, 0x4050, JOINTS)
+    assert len(found) == 1
+
+
+def test_alarms_of_some_axes_have_their_names():
+    found = alarms((0, 0x060, 0, 0, 0, 0x0E0, 0), 0x070, JOINTS)
+    assert [(alarm.joint, alarm.code) for alarm in found] == [("", 0x070), ("s2", 0x060), ("w1", 0x0E0)]
+
+
+def test_bits_are_the_documented_ones():
+    assert [int(bit) for bit in AxisStatus] == [0x0001, 0x0002, 0x4000, 0x8000]
+    assert [int(bit) for bit in ControllerStatus] == [0x0001, 0x0002, 0x0004, 0x0008, 0x1000, 0x2000, 0x4000]
+
+
+def test_switches_are_told_as_they_stand():
+    assert switches(0x200D) == {
+        "dead-man switch held": 1.0,
+        "emergency stop released": 1.0,
+        "limit switch free": 1.0,
+        "motor power on": 1.0,
+        "power supply too warm": 0.0,
+        "teaching switch on": 0.0,
+    }
+    assert switches(0x1002)["power supply too warm"] == 1.0
+    assert switches(0x1002)["emergency stop released"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("axes", "controller", "expected"),
+    [
+        ((0xCFF0,) * 7, 0x4050, True),
+        ((0xCFF0,) * 7, 0x4000, True),
+        ((0xC000,) * 7, 0x4050, True),
+        ((0xC000,) * 7, 0x4000, False),
+        ((0xCFF0,) * 6 + (0xC060,), 0x4050, False),
+        ((0xCFF0,) * 7, 0x4110, False),
+    ],
+)
+def test_silence_of_the_host_is_told_from_what_is_wrong_with_the_arm(axes, controller, expected):
+    assert is_only_silence(axes, controller) == expected

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of the PA-10, byte by byte against what is documented of them, and against random bytes."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.errors import InputError
+from ada_hardware.errors import Refused
+from ada_hardware.pa10.axis_data import AxisData, axis_of, decode_axis_data, encode_axis_data, read_payload
+from ada_hardware.pa10.cyclic import (
+    ANGLE_COUNT,
+    BRAKED,
+    IN_SPEED,
+    IN_TORQUE,
+    SPEED_COUNT,
+    AxisCommand,
+    AxisResponse,
+    CyclicCommand,
+    CyclicResponse,
+    angle_counts,
+    decode_command,
+    decode_response,
+    encode_command,
+    encode_response,
+    speed_counts,
+)
+from ada_hardware.pa10.packets import (
+    CONTROLLER,
+    HOST,
+    Packet,
+    PacketParser,
+    PacketType,
+    alarm_clear_payload,
+    encode_packet,
+)
+from ada_hardware.pa10.variants import CE, OLD_7C, VARIANTS, Variant, variant
+
+BOTH = pytest.mark.parametrize("kind", [CE, OLD_7C], ids=["ce", "7c"])
+variants = st.sampled_from([CE, OLD_7C])
+counts16 = st.integers(-0x7FFF, 0x7FFF)
+
+
+# --- heads: docs/pa10_hardware.md -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "payload", "expected"),
+    [
+        (PacketType.START, b"", "FF FE FE B7 11 53"),
+        (PacketType.END, b"", "FF FE FE B7 11 45"),
+        (PacketType.TEACH, b"", "FF FE FE B7 11 54"),
+        (PacketType.CLEAR_ALARM, alarm_clear_payload(3), "FF FE FC B7 11 41 00 03"),
+        (PacketType.READ, read_payload(4), "FF FE FC B7 11 52 02 20"),
+    ],
+)
+def test_packets_without_a_cycle_are_those_of_the_sources(kind, payload, expected):
+    assert encode_packet(Packet(kind, 0x11, payload)) == bytes.fromhex(expected)
+
+
+@pytest.mark.parametrize(("name", "head", "size"), [("ce", "FF FE D2 B7 05 43", 44), ("7c", "FF FE DB B7 05 43", 35)])
+def test_a_cyclic_command_has_the_documented_head_and_size(name, head, size):
+    payload = encode_command(CyclicCommand((AxisCommand(),) * 7), VARIANTS[name])
+    packet = encode_packet(Packet(PacketType.CYCLE, 5, payload))
+    assert packet[:6] == bytes.fromhex(head)
+    assert len(packet) == 6 + size
+    assert packet[2] == {"ce": 210, "7c": 219}[name]
+
+
+@pytest.mark.parametrize(("name", "pointer", "size"), [("ce", 182, 72), ("7c", 196, 58)])
+def test_a_cyclic_response_has_the_documented_size(name, pointer, size):
+    payload = encode_response(CyclicResponse((AxisResponse(),) * 7), VARIANTS[name])
+    packet = encode_packet(Packet(PacketType.CYCLE, 5, payload, CONTROLLER, HOST))
+    assert len(payload) == size
+    assert packet[:3] == bytes((0xFE, 0xFF, pointer))
+
+
+# --- layouts, written out by hand -------------------------------------------------------------------------------------
+def test_a_command_of_a_ce_is_big_endian_mode_torque_speed_and_a_word():
+    axes = [AxisCommand(0x0002, 0x0102, -2)] + [AxisCommand(0x0001, 0, 0)] * 5 + [AxisCommand(0x0006, -1, 0x1388)]
+    payload = encode_command(CyclicCommand(tuple(axes), 0x0008), CE)
+    assert payload == bytes.fromhex("00020102fffe" + "000100000000" * 5 + "0006ffff1388" + "0008")
+
+
+def test_a_command_of_a_7c_is_little_endian_with_a_byte_of_mode_and_no_word():
+    axes = [AxisCommand(0x02, 0x0102, -2)] + [AxisCommand(0x01, 0, 0)] * 5 + [AxisCommand(0x06, -1, 0x1388)]
+    payload = encode_command(CyclicCommand(tuple(axes)), OLD_7C)
+    assert payload == bytes.fromhex("020201feff" + "0100000000" * 5 + "06ffff8813")
+
+
+def test_a_response_of_a_ce_is_big_endian_status_angle_speed_torque_and_a_word():
+    first = "c060fffffffe01028000"
+    payload = bytes.fromhex(first + "00000001e2400000fffe" * 6 + "200d")
+    response = decode_response(payload, CE)
+    assert response.axes[0] == AxisResponse(0xC060, -2, 0x0102, -0x8000)
+    assert response.axes[1:] == (AxisResponse(0, 123456, 0, -2),) * 6
+    assert response.controller == 0x200D
+    assert encode_response(response, CE) == payload
+
+
+def test_a_response_of_a_7c_is_little_endian_status_angle_torque_and_a_word():
+    payload = bytes.fromhex("60c0feffffff0080" + "000040e20100feff" * 6 + "0d20")
+    response = decode_response(payload, OLD_7C)
+    assert response.axes[0] == AxisResponse(0xC060, -2, 0, -0x8000)
+    assert response.axes[1:] == (AxisResponse(0, 123456, 0, -2),) * 6
+    assert response.controller == 0x200D
+    assert encode_response(response, OLD_7C) == payload
+
+
+def test_modes_are_the_documented_bits():
+    assert (BRAKED, IN_SPEED, IN_TORQUE) == (0x01, 0x02, 0x06)
+
+
+# --- units: docs/pa10_hardware.md -------------------------------------------------------------------------------------
+def test_a_turn_of_a_joint_has_819200_counts():
+    assert pytest.approx(7.669904e-6, rel=1e-6) == ANGLE_COUNT
+    assert angle_counts(6.283185307179586) == 819_200
+    assert pytest.approx(0.000439453125, rel=1e-12) == ANGLE_COUNT * 180.0 / 3.141592653589793
+
+
+def test_5000_counts_of_speed_are_a_radian_per_second():
+    assert SPEED_COUNT == 2e-4
+    assert speed_counts(1.0) == 5000
+    assert speed_counts(-6.2831853) == -31416
+    assert pytest.approx(6.55, abs=0.01) == 0x7FFF * SPEED_COUNT
+
+
+def test_4096_counts_of_torque_are_the_rated_torque_of_a_ce_and_1000_a_newton_metre_of_a_7c():
+    assert CE.motor_torque(4.64) * 4096 == pytest.approx(4.64)
+    assert CE.motor_torque(4.64) * 4096 * 50.0 == pytest.approx(232.0)  # of the joint, behind the gear
+    assert OLD_7C.motor_torque(4.64) == 1e-3
+
+
+# --- round trips ------------------------------------------------------------------------------------------------------
+@given(variants, st.lists(st.tuples(st.integers(0, 0x1F), counts16, counts16), min_size=7, max_size=7), st.booleans())
+def test_commands_come_back_as_they_were(kind: Variant, axes, watch):
+    command = CyclicCommand(tuple(AxisCommand(*axis) for axis in axes), 8 * watch if kind is CE else 0)
+    assert decode_command(encode_command(command, kind), kind) == command
+
+
+@given(
+    variants,
+    st.lists(
+        st.tuples(st.integers(0, 0xFFFF), st.integers(-(2**31), 2**31 - 1), st.integers(-0x8000, 0x7FFF), counts16),
+        min_size=7,
+        max_size=7,
+    ),
+    st.integers(0, 0xFFFF),
+)
+def test_responses_come_back_as_they_were(kind: Variant, axes, word):
+    axes = [axis if kind.tells_speed else (axis[0], axis[1], 0, axis[3]) for axis in axes]
+    response = CyclicResponse(tuple(AxisResponse(*axis) for axis in axes), word)
+    assert decode_response(encode_response(response, kind), kind) == response
+
+
+@given(
+    variants,
+    st.integers(1, 7),
+    st.floats(-10.0, 10.0),
+    st.floats(-10.0, 10.0),
+    st.floats(-10.0, 10.0),
+    st.integers(0, 64),
+)
+def test_stored_data_of_an_axis_come_back_to_half_a_count(kind: Variant, axis, upper, lower, offset, poles):
+    payload = encode_axis_data(axis, AxisData(upper, lower, offset, poles), kind)
+    back = decode_axis_data(payload, kind)
+    assert back is not None
+    assert axis_of(payload[:2]) == axis
+    assert back.poles == poles
+    for told, stored in zip(back[:3], (upper, lower, offset), strict=True):
+        assert told == pytest.approx(stored, abs=0.51 * ANGLE_COUNT)
+
+
+def test_stored_words_stand_where_sdu_reads_them():
+    """Words from 1: 19-20 and 21-22 limits, high first; 23-24 offset, low first; 28 poles; 360 v 4/(65536 50) deg."""
+    words = [0] * 32
+    words[18], words[19] = 0x0006, 0x2480
+    words[20], words[21] = 0xFFF9, 0xDB80
+    words[22], words[23] = 0x0064, 0x0001
+    words[27] = 8
+    payload = bytes((1, 32)) + struct.pack("<32H", *words)
+    data = decode_axis_data(payload, OLD_7C)
+    degrees = 360.0 * 4.0 / (65536.0 * 50.0)
+    assert data.upper == pytest.approx(0x62480 * degrees * 3.141592653589793 / 180.0)
+    assert data.lower == pytest.approx(-0x62480 * degrees * 3.141592653589793 / 180.0)
+    assert data.offset == pytest.approx(0x10064 * degrees * 3.141592653589793 / 180.0)
+    assert data.poles == 8
+
+
+@given(st.sampled_from([HOST, CONTROLLER]), variants, st.integers(0, 0x7F), st.integers(0, 255))
+def test_packets_come_back_as_they_were(sender, kind: Variant, sequence, filler):
+    receiver = CONTROLLER if sender == HOST else HOST
+    size = kind.command.size if sender == HOST else kind.response.size
+    packet = Packet(PacketType.CYCLE, sequence, bytes(size), sender, receiver)
+    data = bytearray(encode_packet(packet))
+    data[3] = filler  # what it is in answers is not known
+    assert PacketParser(kind, sender).feed(bytes(data)) == [packet]
+
+
+# --- what cannot be sent ----------------------------------------------------------------------------------------------
+@BOTH
+@pytest.mark.parametrize("axis", [AxisCommand(2, 0, 40000), AxisCommand(2, 0, -0x8000), AxisCommand(2, 70000, 0)])
+def test_counts_that_the_packet_cannot_hold_are_refused_with_their_axis(kind: Variant, axis):
+    axes = (AxisCommand(),) * 3 + (axis,) + (AxisCommand(),) * 3
+    with pytest.raises(Refused, match="axis 4"):
+        encode_command(CyclicCommand(axes), kind)
+
+
+def test_modes_that_the_packet_cannot_hold_are_refused():
+    with pytest.raises(Refused, match="mode"):
+        encode_command(CyclicCommand((AxisCommand(0x100),) * 7), OLD_7C)
+    with pytest.raises(Refused, match="mode"):
+        encode_command(CyclicCommand((AxisCommand(0x10000),) * 7), CE)
+    with pytest.raises(Refused, match="controller word"):
+        encode_command(CyclicCommand((AxisCommand(),) * 7, 8), OLD_7C)
+    with pytest.raises(Refused, match="controller word"):
+        encode_command(CyclicCommand((AxisCommand(),) * 7, 0x10000), CE)
+
+
+def test_a_packet_has_seven_axes_also_for_an_arm_of_six():
+    with pytest.raises(Refused, match="7"):
+        encode_command(CyclicCommand((AxisCommand(),) * 6), CE)
+    with pytest.raises(Refused, match="7"):
+        encode_response(CyclicResponse((AxisResponse(),) * 6), CE)
+
+
+@pytest.mark.parametrize(
+    "axis", [AxisResponse(0x10000), AxisResponse(0, 2**31), AxisResponse(0, 0, 0x8000), AxisResponse(0, 0, 0, -0x8001)]
+)
+def test_responses_that_cannot_be_are_refused(axis):
+    with pytest.raises(Refused, match="axis 1"):
+        encode_response(CyclicResponse((axis,) * 7), CE)
+    with pytest.raises(Refused, match="controller status"):
+        encode_response(CyclicResponse((AxisResponse(),) * 7, -1), CE)
+
+
+@pytest.mark.parametrize("axis", [0, 8, -1])
+def test_axes_that_there_are_not_are_refused(axis):
+    with pytest.raises(Refused, match="from 1"):
+        alarm_clear_payload(axis)
+    with pytest.raises(Refused, match="from 1"):
+        read_payload(axis)
+
+
+def test_sequence_numbers_and_payloads_that_no_packet_has_are_refused():
+    with pytest.raises(Refused, match="127"):
+        encode_packet(Packet(PacketType.START, 128))
+    with pytest.raises(Refused, match="251"):
+        encode_packet(Packet(PacketType.CHANGE, 0, bytes(252)))
+
+
+def test_an_unknown_variant_is_refused_with_those_that_there_are():
+    with pytest.raises(InputError, match="ce"):
+        variant("6ce")
+
+
+# --- what comes damaged -----------------------------------------------------------------------------------------------
+@BOTH
+def test_a_packet_with_any_damage_to_its_head_or_length_is_refused(kind: Variant):
+    whole = encode_packet(Packet(PacketType.CYCLE, 9, bytes(kind.response.size), CONTROLLER, HOST))
+    parser = PacketParser(kind, CONTROLLER)
+    assert len(parser.feed(whole)) == 1
+    for at in (0, 1, 2):
+        for value in set(range(256)) - {whole[at]}:
+            assert parser.feed(whole[:at] + bytes((value,)) + whole[at + 1 :]) == []
+    for value in set(range(256)) - {whole[5]}:
+        found = parser.feed(whole[:5] + bytes((value,)) + whole[6:])
+        assert found == [] or found[0].type is PacketType.READ  # its size is not fixed
+    for length in range(len(whole)):
+        assert parser.feed(whole[:length]) == []
+    assert parser.feed(whole + b"\0") == []
+    assert parser.refused > 0
+    assert parser.last_problem
+
+
+def test_packets_of_the_other_variant_are_refused():
+    for kind, other in ((CE, OLD_7C), (OLD_7C, CE)):
+        data = encode_packet(Packet(PacketType.CYCLE, 0, bytes(other.response.size), CONTROLLER, HOST))
+        assert PacketParser(kind, CONTROLLER).feed(data) == []
+
+
+def test_the_echo_of_an_own_packet_is_no_answer_and_no_damage():
+    parser = PacketParser(CE, CONTROLLER)
+    assert parser.feed(encode_packet(Packet(PacketType.START, 0))) == []
+    assert parser.refused == 0
+
+
+@given(st.binary(max_size=300), variants, st.sampled_from([HOST, CONTROLLER]))
+def test_a_parser_takes_any_bytes_and_gives_only_packets_that_are_the_same_when_written_again(data, kind, sender):
+    for packet in PacketParser(kind, sender).feed(data):
+        again = bytearray(encode_packet(packet))
+        again[3] = data[3]
+        assert bytes(again) == data
+
+
+def _fuzz(size: int, kind: Variant) -> None:
+    """Random packets, whole ones among them: each whole one is found, no other is."""
+    chance = random.Random(7)
+    parser = PacketParser(kind, CONTROLLER)
+    whole = [
+        Packet(PacketType.CYCLE, chance.randrange(128), chance.randbytes(kind.response.size), CONTROLLER, HOST)
+        for _ in range(16)
+    ]
+    total = 0
+    while total < size:
+        noise = chance.randbytes(chance.randrange(1, 120))
+        bad = bytearray(encode_packet(whole[0]))
+        at = chance.choice((0, 1, 2))
+        bad[at] ^= chance.randrange(1, 256)
+        packet = chance.choice(whole)
+        for data in (noise, bytes(bad), bytes(bad[: chance.randrange(len(bad))])):
+            assert parser.feed(data) == []
+            total += len(data)
+        assert parser.feed(encode_packet(packet)) == [packet]  # the very next one
+
+
+@BOTH
+def test_whole_packets_are_found_at_once_among_2e4_random_bytes(kind: Variant):
+    _fuzz(20_000, kind)
+
+
+@pytest.mark.fuzz
+@BOTH
+def test_whole_packets_are_found_at_once_among_a_million_random_bytes(kind: Variant):
+    _fuzz(1_000_000, kind)

@@ -1,0 +1,616 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver of the PA-10 against its emulator, in lock step: sequences on the wire, modes, troubles, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import checked
+from ada_hardware.driver import Demand, Mode
+from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT, decode_command
+from ada_hardware.pa10.driver import Pa10Driver
+from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
+from ada_hardware.pa10.in_lock_step import LockStep
+from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.pa10.variants import variant
+from ada_hardware.transport.wires import PacketPort
+
+VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])
+STILL = np.zeros(7)
+
+
+class Tap(PacketPort):
+    """A wire that remembers what went over it, and can lose answers."""
+
+    def __init__(self, wire: PacketPort) -> None:
+        self.wire, self.url = wire, wire.url
+        self.sent: list[bytes] = []
+        self.lost = 0  # answers still to be lost
+        self.extra: list[bytes] = []  # answers that come before the others
+
+    def send(self, packet: bytes) -> None:
+        self.sent.append(packet)
+        self.wire.send(packet)
+
+    def receive(self, timeout: float) -> bytes | None:
+        if self.extra and timeout > 0.0:
+            return self.extra.pop(0)
+        data = self.wire.receive(timeout)
+        if data is not None and self.lost:
+            self.lost -= 1
+            return None
+        return data
+
+    def discard_input(self) -> None:
+        self.wire.discard_input()
+
+    def close(self) -> None:
+        self.wire.close()
+
+    def packets(self, name: str = "ce") -> list[Packet]:
+        parser = PacketParser(variant(name), HOST)
+        found = [packet for data in self.sent for packet in parser.feed(data)]
+        assert len(found) == len(self.sent)
+        return found
+
+    def types(self, name: str = "ce") -> str:
+        return "".join(chr(packet.type) for packet in self.packets(name))
+
+
+def arm(name: str = "ce", faults=None, axes: int = 7, **values: object) -> LockStep:
+    settings = Pa10Settings(variant=name, axes=axes)
+    emulator = checked(Pa10EmulatorSettings, {"variant": name, "axes": axes, **values})
+    return LockStep(settings, emulator, faults, wrap=Tap)
+
+
+def tap(step: LockStep) -> Tap:
+    return step.driver._given  # type: ignore[return-value]
+
+
+def violations(step: LockStep) -> list[str]:
+    return [one.text for one in step.emulator.violations]
+
+
+# --- sequences --------------------------------------------------------------------------------------------------------
+@VARIANTS
+def test_opening_looks_for_the_arm_and_moves_nothing(name):
+    step = arm(name)
+    packets = tap(step).packets(name)
+    assert tap(step).types(name) == "ESCE" + "SC"  # the first idle begins the control again
+    for packet in packets:
+        if packet.type is PacketType.CYCLE:
+            command = decode_command(packet.payload, variant(name))
+            assert set(command.axes) == {(0x01, 0, 0)}
+    assert violations(step) == []
+
+
+@VARIANTS
+def test_the_start_is_a_for_each_axis_s_brakes_servos(name):
+    step = arm(name)
+    step.idle(3)
+    tap(step).sent.clear()
+    step.driver.start()
+    assert tap(step).types(name).startswith("C" + "A" * 7 + "S" + "CCC" + "C")
+    packets = tap(step).packets(name)
+    assert [packet.payload for packet in packets[1:8]] == [bytes((0, axis)) for axis in range(1, 8)]
+    modes = [
+        {axis.mode for axis in decode_command(packet.payload, variant(name)).axes}
+        for packet in packets
+        if packet.type is PacketType.CYCLE
+    ]
+    assert modes[:4] == [{0x01}] * 4
+    assert modes[4:] == [{0x02}] * (len(modes) - 4)
+    told = {axis[1:] for packet in packets[9:] for axis in decode_command(packet.payload, variant(name)).axes}
+    assert told == {(0, 0)}
+    assert violations(step) == []
+
+
+@VARIANTS
+def test_the_stop_is_speed_0_brakes_e(name):
+    step = arm(name)
+    step.start()
+    for speed in np.arange(0.0, 0.21, 0.02):
+        step.cycle(Mode.VELOCITY, STILL + speed)
+    for speed in np.arange(0.2, -0.01, -0.02):
+        step.cycle(Mode.VELOCITY, STILL + speed)
+    tap(step).sent.clear()
+    step.driver.stop()
+    types = tap(step).types(name)
+    assert types.endswith("CCE")
+    modes = [decode_command(packet.payload, variant(name)).axes[0].mode for packet in tap(step).packets(name)[:-1]]
+    assert modes == [0x02] * (len(modes) - 1) + [0x01]
+    assert violations(step) == []
+    assert step.emulator.state()["mode"] == "stopped"
+
+
+def test_sequence_numbers_go_round_from_7f_to_0():
+    step = arm()
+    step.idle(300)
+    numbers = [packet.sequence for packet in tap(step).packets()]
+    assert max(numbers) == 0x7F
+    assert all((b - a) % 128 == 1 for a, b in pairwise(numbers))
+
+
+def test_the_way_of_life_of_the_driver_leaves_nothing_to_complain_about():
+    step = arm()
+    for _ in range(5):
+        step.idle(3)
+        step.start()
+        step.cycle(Mode.VELOCITY, STILL + 0.01, cycles=20)
+        step.cycle(Mode.VELOCITY, STILL, cycles=5)
+        step.driver.stop()
+        step.driver.reset()
+        step.idle(2)
+    step.driver.close()
+    step.driver.close()
+    assert violations(step) == []
+    assert step.driver.counts.missed == step.driver.counts.refused == 0
+
+
+# --- feedback and modes -----------------------------------------------------------------------------------------------
+@VARIANTS
+def test_feedback_is_what_the_arm_does_in_si_units(name):
+    start = [0.1, 0.2, -0.3, 0.4, -0.5, 0.6, -0.7]
+    step = arm(name, start=start, speed_time_constant=0.0)
+    feedback = step.idle()
+    assert feedback.position == pytest.approx(start, abs=0.51 * ANGLE_COUNT)
+    assert feedback.is_fresh
+    assert not feedback.is_driven
+    assert feedback.alarms == ()
+    assert feedback.values["emergency stop released"] == 1.0
+    step.start()
+    speeds = np.array([0.02, -0.02, 0.04, -0.04, 0.04, 0.1, -0.1])
+    feedback = step.cycle(Mode.VELOCITY, speeds, cycles=10)
+    assert feedback.is_driven
+    # an old 7C does not tell speeds: they come from angles, a count at each end of 8 ms
+    assert feedback.velocity == pytest.approx(speeds, abs=SPEED_COUNT if name == "ce" else 2 * ANGLE_COUNT / 0.008)
+
+
+@VARIANTS
+def test_the_torque_that_the_arm_tells_is_that_of_the_joints(name):
+    step = arm(name)
+    step.start()
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    model = ada.load("pa10" if name == "ce" else "pa10_7c")
+    needed = ada.Dynamics(model).gravity(step.emulator.arm.q)
+    count = np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29]) * 50.0 / 4096.0 if name == "ce" else 0.05
+    assert np.all(np.abs(feedback.effort - needed) <= 0.51 * count)
+
+
+@VARIANTS
+def test_torques_hold_the_arm_against_gravity(name):
+    """τ = g(q), computed once: it hangs in its own balance, but for what a count of torque leaves."""
+    step = arm(name)
+    step.start()
+    model = ada.load("pa10" if name == "ce" else "pa10_7c")
+    dynamics = ada.Dynamics(model)
+    before = step.feedback.position
+    for _ in range(100):
+        gravity = dynamics.gravity(step.feedback.position)
+        step.cycle(Mode.EFFORT, gravity)
+    assert np.abs(step.feedback.position - before).max() < 2e-3
+    assert step.feedback.effort == pytest.approx(gravity, abs=0.06)
+    modes = [axis.mode for axis in decode_command(tap(step).packets(name)[-1].payload, variant(name)).axes]
+    assert modes == [0x06] * 7
+    assert violations(step) == []
+
+
+@VARIANTS
+def test_positions_are_reached_and_held_to_a_few_counts(name):
+    step = arm(name)
+    step.start()
+    goal = step.feedback.position + np.array([0.05, -0.05, 0.05, -0.05, 0.05, -0.05, 0.05])
+    step.cycle(Mode.POSITION, goal, cycles=500)
+    # the least speed that can be told, 2e-4 rad/s, is left alone by a gain of 20/s within 0.5e-5 rad
+    assert step.feedback.position == pytest.approx(goal, abs=0.5 * SPEED_COUNT / 20.0 + 2 * ANGLE_COUNT)
+    assert violations(step) == []
+
+
+@pytest.mark.parametrize("every", [1, 5, 10])
+def test_moving_positions_are_followed_whatever_the_pace_at_which_they_come(every):
+    """With the speed of the commands fed forward what is left is the lag of the drive and of the pace itself."""
+    step = arm()
+    step.start()
+    begin = step.feedback.position.copy()
+    speed, errors = 0.2, []
+    for k in range(1000):
+        t = (k // every) * every * 0.002
+        # begins and goes on smoothly: the speed is reached within 0.2 s
+        way = speed * (t - 0.1 * (1.0 - math.exp(-t / 0.1)))
+        step.cycle(Mode.POSITION, begin + way)
+        if k > 500:
+            errors.append(np.abs(step.feedback.position - begin - way).max())
+    assert max(errors) < speed * (0.004 + 0.005 + 1.5 * every * 0.002)
+    assert violations(step) == []
+
+
+def test_positions_that_jump_are_gone_to_within_the_limits_of_speed_and_acceleration():
+    step = arm()
+    step.start()
+    goal = step.feedback.position.copy()
+    goal[0] += 1.0
+    fastest = 0.0
+    for _ in range(1200):
+        step.cycle(Mode.POSITION, goal)
+        fastest = max(fastest, float(step.feedback.velocity[0]))
+    assert fastest == pytest.approx(1.0, abs=SPEED_COUNT)
+    assert step.feedback.position[0] == pytest.approx(goal[0], abs=1e-4)
+    assert violations(step) == []
+
+
+def test_a_6ce_has_six_joints_and_leaves_slot_three_empty():
+    step = arm(axes=6)
+    assert list(step.driver.joints) == ["s1", "s2", "e1", "e2", "w1", "w2"]
+    step.start()
+    step.cycle(Mode.VELOCITY, np.full(6, 0.01), cycles=20)
+    command = decode_command(tap(step).packets()[-1].payload, variant("ce"))
+    assert command.axes[2] == (0, 0, 0)
+    assert [axis.speed for axis in command.axes] == [50, 50, 0, 50, 50, 50, 50]
+    cleared = [packet.payload[1] for packet in tap(step).packets() if packet.type is PacketType.CLEAR_ALARM]
+    assert cleared == [1, 2, 4, 5, 6, 7]
+    assert step.feedback.position.shape == (6,)
+    assert violations(step) == []
+
+
+def test_what_the_controller_is_to_watch_is_asked_for_in_each_variants_own_place():
+    for name, mode, word in (("ce", 0x12, 0x08), ("7c", 0x1A, 0)):
+        step = LockStep(Pa10Settings(variant=name, dead_man=True, stop_together=True), wrap=Tap)
+        step.start()
+        command = decode_command(tap(step).packets(name)[-1].payload, variant(name))
+        assert command.axes[0].mode == mode
+        assert command.controller == word
+
+
+def test_limits_are_those_of_the_arm():
+    """docs/pa10_hardware.md: ways in degrees, speeds; efforts are rated torques behind the gear."""
+    driver = Pa10Driver(Pa10Settings())
+    assert [round(math.degrees(limit.upper)) for limit in driver.limits] == [177, 94, 174, 137, 255, 165, 255]
+    assert [round(math.degrees(limit.lower)) for limit in driver.limits] == [-177, -94, -174, -137, -255, -165, -255]
+    assert [limit.velocity for limit in driver.limits] == pytest.approx([1, 1, 2, 2, 2, 2 * math.pi, 2 * math.pi])
+    assert [limit.effort for limit in driver.limits] == pytest.approx([232, 232, 100, 100, 14.5, 14.5, 14.5])
+    six = Pa10Driver(Pa10Settings(axes=6)).limits
+    assert [(round(math.degrees(one.lower)), round(math.degrees(one.upper))) for one in six] == [
+        (-177, 177),
+        (-64, 124),
+        (-107, 158),
+        (-255, 255),
+        (-165, 165),
+        (-255, 255),
+    ]
+    assert all(limit.velocity / SPEED_COUNT < 0x7FFF for limit in driver.limits)
+
+
+def test_the_shorter_of_the_watchdogs_that_sources_tell_binds():
+    assert Pa10Driver(Pa10Settings()).device_timeout == 0.010
+    assert Pa10Driver(Pa10Settings(variant="7c")).device_timeout == 0.010
+    assert Pa10Driver(Pa10Settings(variant="7c", device_timeout=0.4)).device_timeout == 0.4
+
+
+# --- troubles on the wire ---------------------------------------------------------------------------------------------
+def test_a_lost_answer_is_counted_and_the_next_one_is_fresh():
+    step = arm()
+    step.start()
+    tap(step).lost = 1
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert not feedback.is_fresh
+    assert feedback.is_driven
+    assert step.driver.counts.missed == 1
+    assert step.cycle(Mode.VELOCITY, STILL).is_fresh
+
+
+def test_answers_with_another_number_or_type_are_left_and_counted():
+    step = arm()
+    step.start()
+    step.wire.fault("sequence", 3)
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert not feedback.is_fresh
+    assert step.driver.counts.refused == 1
+    assert "number" in step.driver.counts.last_problem
+    step.wire.fault("sequence", 0)
+    assert step.cycle(Mode.VELOCITY, STILL).is_fresh
+
+
+def test_late_answers_are_thrown_away_and_never_taken_for_the_next():
+    step = arm()
+    step.start()
+    step.wire.fault("slow", 0.0025)  # later than the next packet
+    for _ in range(3):
+        assert not step.cycle(Mode.VELOCITY, STILL).is_fresh
+    assert step.driver.counts.refused >= 2
+    step.wire.fault("slow", 0.0)
+    step.cycle(Mode.VELOCITY, STILL)
+    assert step.cycle(Mode.VELOCITY, STILL).is_fresh
+
+
+def test_answers_with_angles_to_which_no_arm_can_have_come_are_refused_and_believed_once_they_stay():
+    step = arm()
+    step.start()
+    step.emulator.arm.q[0] += 0.5
+    for _ in range(2):
+        feedback = step.cycle(Mode.VELOCITY, STILL)
+        assert not feedback.is_fresh
+        assert feedback.position[0] == pytest.approx(0.0, abs=1e-5)
+    assert "angles" in step.driver.counts.last_problem
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert feedback.is_fresh
+    assert feedback.position[0] == pytest.approx(0.5, abs=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_lost_packets_neither_stop_the_arm_nor_bring_a_wrong_value(share):
+    """With a watchdog of 0.1 s: else four lost packets in a row, one in a hundred at 30 %, would stop it, rightly."""
+    step = LockStep(faults={"drop": share}, emulator=Pa10EmulatorSettings(watchdog=0.1))
+    step.start()
+    for _ in range(500):
+        told = step.cycle(Mode.VELOCITY, STILL + 0.01)
+        if told.is_fresh:
+            assert told.position == pytest.approx(step.emulator.arm.q, abs=0.01 * 0.004 + ANGLE_COUNT)
+    assert violations(step) == []
+    assert step.driver.counts.missed > 0
+
+
+def test_a_bad_wire_never_makes_the_driver_raise_anything_but_a_broken_line():
+    step = LockStep(faults={})
+    for name, value in (("noise", 5000.0), ("half", 0.2), ("reorder", 0.2), ("duplicate", 0.2), ("jitter", 0.003)):
+        step.wire.fault(name, value)
+    for _ in range(300):
+        step.driver.idle()
+        step.clock.sleep(0.002)
+    assert step.driver.counts.refused > 0
+
+
+def test_a_broken_line_is_told_and_the_stop_does_not_raise():
+    step = arm()
+    step.start()
+    step.wire.fault("disconnect", 1)
+    with pytest.raises(TransportError):
+        step.cycle(Mode.VELOCITY, STILL)
+    step.driver.stop()
+    with pytest.raises(TransportError):
+        step.driver.idle()
+    step.driver.close()
+
+
+# --- alarms -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("fault", "code"), [("emergency_stop", 0x110), ("limit_switch", 0x130)])
+def test_a_switch_is_an_alarm_that_needs_a_person_and_then_a_reset(fault, code):
+    step = arm()
+    step.start()
+    step.wire.fault(fault, 1)
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert [(alarm.code, alarm.joint, alarm.is_stop) for alarm in feedback.alarms] == [(code, "", True)]
+    assert not feedback.is_driven
+    step.driver.stop()
+    with pytest.raises(DeviceAlarm, match=f"{code:03X}"):
+        step.driver.start()
+    with pytest.raises(DeviceAlarm, match=f"{code:03X}"):
+        step.driver.reset()
+    step.wire.fault(fault, 0)
+    assert step.idle().alarms  # it stays until the reset
+    step.driver.reset()
+    assert step.idle().alarms == ()
+    step.start()
+    assert step.feedback.is_driven
+    assert violations(step) == []
+
+
+def test_an_alarm_of_one_axis_is_told_with_its_name():
+    step = arm()
+    step.start()
+    step.wire.fault("axis_alarm", 6 + 0x0B0 / 4096)
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert [(alarm.code, alarm.joint) for alarm in feedback.alarms] == [(0x0B0, "w1")]
+    assert "cable" in feedback.alarms[0].text
+    assert not feedback.is_driven
+
+
+def test_silence_while_the_arm_was_driven_is_an_alarm_until_a_reset():
+    step = arm()
+    step.start()
+    step.cycle(Mode.VELOCITY, STILL + 0.01, cycles=5)
+    step.clock.sleep(0.05)
+    feedback = step.cycle(Mode.VELOCITY, STILL)
+    assert [alarm.code for alarm in feedback.alarms] == [0xFF0]
+    step.driver.stop()
+    assert [alarm.code for alarm in step.idle(5).alarms] == [0xFF0]
+    with pytest.raises(DeviceAlarm, match="FF0"):
+        step.driver.start()
+    step.driver.reset()
+    step.start()
+    assert violations(step) == []
+
+
+def test_silence_while_the_brakes_were_on_is_made_up_for_and_counted():
+    step = arm()
+    step.idle(5)
+    step.clock.sleep(0.5)
+    feedback = step.idle()
+    assert feedback.alarms == ()
+    assert feedback.is_fresh
+    assert step.emulator.counts["timeouts"] == 1
+    assert "stopped listening" in step.driver.counts.last_problem
+    step.clock.sleep(0.5)
+    step.start()
+    assert step.feedback.is_driven
+
+
+def test_an_arm_that_was_switched_off_and_on_is_taken_up_again():
+    for answers in (True, False):
+        step = arm(answers_before_start=answers)
+        step.idle(5)
+        step.wire.fault("off", 1)
+        assert not step.idle(20).is_fresh
+        step.wire.fault("off", 0)
+        step.idle(10)
+        assert step.feedback.is_fresh
+        assert step.emulator.state()["mode"] == "control"
+        step.start()
+        assert violations(step) == []
+
+
+def test_servos_that_do_not_come_on_are_told_and_the_brakes_stay_on():
+    step = arm(servo_on_time=10.0)
+    with pytest.raises(NoAnswer, match="servos"):
+        step.driver.start()
+    assert step.emulator.state()["ways"] == ["braked"] * 7
+    assert step.emulator.state()["mode"] == "stopped"
+
+
+def test_an_emergency_stop_while_servos_come_on_ends_the_start():
+    step = arm(servo_on_time=0.5)
+    original, count = tap(step).send, 0
+
+    def send(packet: bytes) -> None:
+        nonlocal count
+        count += 1
+        if count == 30:
+            step.wire.fault("emergency_stop", 1)
+        original(packet)
+
+    tap(step).send = send  # type: ignore[method-assign]
+    with pytest.raises(DeviceAlarm, match="110"):
+        step.driver.start()
+    assert step.emulator.state()["mode"] == "stopped"
+
+
+@pytest.mark.parametrize("lag", [0.0, 0.01, 0.05])
+def test_a_stop_at_full_speed_lets_the_arm_come_to_rest_before_its_brakes_close(lag):
+    step = arm(speed_time_constant=lag)
+    step.start()
+    for speed in np.arange(0.0, 1.01, 0.02):
+        step.cycle(Mode.VELOCITY, STILL + speed)
+    step.driver.stop()
+    assert not [text for text in violations(step) if "brake" in text or text.startswith("E ")] or lag == 0.05
+    assert step.emulator.state()["ways"] == ["braked"] * 7
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+def test_opening_without_an_address_is_refused_with_examples():
+    with pytest.raises(TransportError, match="arcnet:arc0"):
+        Pa10Driver(Pa10Settings()).open()
+
+
+def test_a_dry_run_has_an_arm_of_the_same_kind_and_opens_no_port():
+    for settings in (Pa10Settings(), Pa10Settings(variant="7c"), Pa10Settings(axes=6)):
+        driver = Pa10Driver(replace(settings, url="dry:"))
+        driver.open()
+        feedback = driver.idle()
+        assert feedback.position.shape == (settings.axes,)
+        driver.close()
+
+
+def test_an_arm_that_is_off_is_told_with_what_to_look_at():
+    with pytest.raises(NoAnswer, match="fibre"):
+        arm_off = LockStep(wrap=lambda wire: (wire.fault("off", 1), wire)[1])
+        arm_off.idle()
+
+
+def test_the_wrong_variant_is_told():
+    with pytest.raises(NoAnswer, match="variant"):
+        LockStep(Pa10Settings(variant="7c"), Pa10EmulatorSettings(variant="ce"))
+    with pytest.raises(NoAnswer, match="'7c'"):
+        LockStep(Pa10Settings(variant="ce"), Pa10EmulatorSettings(variant="7c"))
+
+
+def test_commands_before_the_start_are_refused_and_not_sent():
+    step = arm()
+    step.idle(2)
+    sent = len(tap(step).sent)
+    with pytest.raises(Refused, match="started"):
+        step.driver.cycle(Demand(Mode.VELOCITY, STILL))
+    assert len(tap(step).sent) == sent
+
+
+@pytest.mark.parametrize(
+    ("mode", "values", "words"),
+    [
+        (Mode.VELOCITY, [1.01, 0, 0, 0, 0, 0, 0], "s1"),
+        (Mode.VELOCITY, [0, 0, 0, 0, 2.5, 0, 0], "e2"),
+        (Mode.VELOCITY, [0, 0, 0, math.nan, 0, 0, 0], "e1"),
+        (Mode.EFFORT, [0, 0, 0, 0, 0, 15.0, 0], "w1"),
+        (Mode.EFFORT, [0, math.inf, 0, 0, 0, 0, 0], "s2"),
+        (Mode.POSITION, [0, 1.7, 0, 0, 0, 0, 0], "s2"),
+        (Mode.POSITION, [math.nan, 0, 0, 0, 0, 0, 0], "s1"),
+        (Mode.VELOCITY, [0, 0, 0], "3 numbers"),
+    ],
+)
+def test_what_the_arm_cannot_do_is_refused_with_its_joint_and_not_sent(mode, values, words):
+    step = arm()
+    step.start()
+    sent = len(tap(step).sent)
+    with pytest.raises(Refused, match=words):
+        step.driver.cycle(Demand(mode, np.array(values, dtype=float)))
+    assert len(tap(step).sent) == sent
+    assert step.cycle(Mode.VELOCITY, STILL).is_fresh
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"variant": "6ce"}, "variant"),
+        ({"axes": 8}, "axes"),
+        ({"axes": 6, "variant": "7c"}, "variant: ce"),
+        ({"period": 0.02}, "period"),
+        ({"reply_timeout": 0.003}, "reply_timeout"),
+        ({"device_timeout": 0.1}, "device_timeout"),
+        ({"period": 0.006, "reply_timeout": 0.001}, "period"),
+        ({"rated_torque": [1.0, 2.0]}, "rated_torque"),
+        ({"position_gain": -1.0}, "position_gain"),
+        ({"speed": 1.0}, "speed"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(values, words):
+    with pytest.raises(InputError, match=words):
+        checked(Pa10Settings, values)
+
+
+# --- on explicit request ----------------------------------------------------------------------------------------------
+def test_brakes_are_released_by_hand_only_where_the_arm_is_held_and_not_driven():
+    step = arm()
+    with pytest.raises(Refused, match="held"):
+        step.driver.release_brakes(arm_is_held=False)
+    step.start()
+    with pytest.raises(Refused, match="inactive"):
+        step.driver.release_brakes(arm_is_held=True)
+    step.driver.stop()
+    step.driver.release_brakes(arm_is_held=True)
+    assert step.emulator.state()["mode"] == "teaching"
+    before = step.idle().position
+    after = step.idle(50).position
+    assert np.abs(after - before).max() > 1e-3  # nobody holds the emulated one
+    with pytest.raises(Refused, match="teach"):
+        step.driver.start()
+    step.driver.end_teaching()
+    assert step.emulator.state()["ways"] == ["braked"] * 7
+    assert violations(step) == []
+    step.start()
+
+
+def test_closing_in_teach_mode_closes_the_brakes():
+    step = arm()
+    step.driver.release_brakes(arm_is_held=True)
+    step.driver.close()
+    assert step.emulator.state()["ways"] == ["braked"] * 7
+
+
+@VARIANTS
+def test_what_the_controller_has_stored_can_be_read_while_the_arm_is_inactive(name):
+    step = arm(name)
+    for limit in step.driver.limits:
+        data = step.driver.read_axis_data(limit.name)
+        assert data.upper == pytest.approx(limit.upper, abs=ANGLE_COUNT)
+        assert data.lower == pytest.approx(limit.lower, abs=ANGLE_COUNT)
+    with pytest.raises(Refused, match="s1"):
+        step.driver.read_axis_data("elbow")
+    step.start()
+    with pytest.raises(Refused, match="inactive"):
+        step.driver.read_axis_data("s1")

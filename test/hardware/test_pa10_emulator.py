@@ -1,0 +1,541 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated PA-10 does what is documented of the real one, and sees what must never be sent to it. No driver."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ada_dynamics as ada
+from ada_dynamics.analysis.mujoco_model import MujocoModel
+from ada_dynamics.errors import InputError
+from ada_dynamics.resources import find
+from ada_dynamics.settings import checked
+from ada_hardware.pa10.axis_data import decode_axis_data, read_payload
+from ada_hardware.pa10.cyclic import (
+    ANGLE_COUNT,
+    SPEED_COUNT,
+    AxisCommand,
+    CyclicCommand,
+    CyclicResponse,
+    decode_response,
+    encode_command,
+)
+from ada_hardware.pa10.emulator import Pa10Emulator
+from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
+from ada_hardware.pa10.packets import (
+    CONTROLLER,
+    Packet,
+    PacketParser,
+    PacketType,
+    alarm_clear_payload,
+    encode_packet,
+)
+from ada_hardware.pa10.variants import variant
+
+BRAKED, SERVO, TORQUE = AxisCommand(0x01), AxisCommand(0x02), AxisCommand(0x06)
+LOCKED, OFF = 0x4000, 0x8000
+
+
+class Host:
+    """Sends packets to an emulator, one every 2 ms, and reads the answers."""
+
+    def __init__(self, **values: object) -> None:
+        self.emulator = Pa10Emulator(checked(Pa10EmulatorSettings, values))
+        self.variant = variant(self.emulator.settings.variant)
+        self.parser = PacketParser(self.variant, CONTROLLER)
+        self.now, self.sequence = 100.0, 0
+
+    def send(self, kind: PacketType, payload: bytes = b"", wait: float = 0.002) -> Packet | None:
+        self.sequence = (self.sequence + 1) % 128
+        replies = self.emulator.receive(encode_packet(Packet(kind, self.sequence, payload)), self.now)
+        self.now += wait
+        assert len(replies) <= 1
+        if not replies:
+            return None
+        self.delay = replies[0].delay
+        (answer,) = self.parser.feed(replies[0].data)
+        assert (answer.type, answer.sequence) == (kind, self.sequence)
+        return answer
+
+    def cycle(self, *axes: AxisCommand, controller: int = 0, times: int = 1, wait: float = 0.002) -> CyclicResponse:
+        told = axes if len(axes) == 7 else axes * 7
+        for _ in range(times):
+            answer = self.send(PacketType.CYCLE, encode_command(CyclicCommand(told, controller), self.variant), wait)
+            assert answer is not None
+        return decode_response(answer.payload, self.variant)
+
+    def wait(self, duration: float) -> None:
+        self.now += duration
+        self.emulator.advance(self.now)
+
+    def servos_on(self, *, still: AxisCommand = SERVO) -> CyclicResponse:
+        assert self.send(PacketType.START) is not None
+        self.cycle(BRAKED)
+        return self.cycle(still, times=12)
+
+    @property
+    def violations(self) -> list[str]:
+        return [one.text for one in self.emulator.violations]
+
+
+def words(response: CyclicResponse) -> list[int]:
+    return [axis.status for axis in response.axes]
+
+
+# --- boot, start, end -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["ce", "7c"])
+def test_after_power_on_nothing_can_be_controlled_until_s(name):
+    host = Host(variant=name)
+    assert words(host.cycle(BRAKED)) == [LOCKED | OFF] * 7
+    assert host.send(PacketType.START) is not None
+    assert words(host.cycle(BRAKED)) == [OFF] * 7
+
+
+def test_before_s_it_can_be_silent_too_for_no_source_says_what_it_does():
+    host = Host(answers_before_start=False)
+    payload = encode_command(CyclicCommand((BRAKED,) * 7), host.variant)
+    assert host.send(PacketType.CYCLE, payload) is None
+    host.send(PacketType.START)
+    assert host.send(PacketType.CYCLE, payload) is not None
+
+
+def test_servos_come_on_after_their_time_and_the_brakes_open():
+    host = Host(servo_on_time=0.02)
+    host.send(PacketType.START)
+    host.cycle(BRAKED)
+    assert words(host.cycle(SERVO, times=10)) == [OFF] * 7  # 18 ms later
+    assert words(host.cycle(SERVO, times=2)) == [0] * 7
+
+
+def test_e_closes_the_brakes_and_needs_s_again():
+    host = Host()
+    host.servos_on()
+    assert host.send(PacketType.END) is not None
+    assert words(host.cycle(BRAKED)) == [LOCKED | OFF] * 7
+    assert host.emulator.state()["ways"] == ["braked"] * 7
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["ce", "7c"])
+def test_angles_integrate_counts_of_speed(name):
+    host = Host(variant=name, speed_time_constant=0.0, start=[0.0] * 7)
+    host.servos_on()
+    counts = 100  # 0.02 rad/s, as much as the speed of s1 may change in a cycle
+    response = host.cycle(AxisCommand(0x02, 0, counts), times=501)
+    for axis in response.axes:
+        assert axis.angle * ANGLE_COUNT == pytest.approx(counts * SPEED_COUNT * 1.0, abs=ANGLE_COUNT)
+        assert axis.speed == (counts if name == "ce" else 0)
+    assert host.violations == []
+
+
+def test_a_drive_of_first_order_is_late_by_its_time_constant():
+    host = Host(speed_time_constant=0.01, start=[0.0] * 7)
+    host.servos_on()
+    response = host.cycle(AxisCommand(0x02, 0, 100), times=501)
+    # the integral of 1 - exp(-t/T) over a time t >> T is t - T
+    assert response.axes[0].angle * ANGLE_COUNT == pytest.approx(0.02 * (1.0 - 0.01), abs=ANGLE_COUNT)
+    assert response.axes[0].speed == 100
+
+
+def test_an_axis_with_its_brake_on_does_not_move_while_others_do():
+    host = Host(start=[0.0] * 7)
+    host.servos_on()
+    axes = [AxisCommand(0x02, 0, 100)] * 7
+    axes[3] = BRAKED
+    response = host.cycle(*axes, times=100)
+    assert response.axes[3].angle == 0
+    assert response.axes[2].angle > 0
+    assert host.violations == []
+
+
+def test_the_torque_that_gravity_needs_is_told_at_speed_0():
+    """Oracle: pinocchio's generalised gravity, in motor counts."""
+    pin = pytest.importorskip("pinocchio")
+    if not hasattr(pin, "buildModelFromUrdf"):
+        pytest.skip("this pinocchio is not the one for rigid bodies")
+    start = np.array([0.2, 0.5, -0.3, 1.1, 0.4, 0.7, -0.6])
+    host = Host(start=start.tolist())
+    response = host.servos_on()
+    model = pin.buildModelFromUrdf(str(find("urdf", "pa10.urdf")))
+    needed = pin.computeGeneralizedGravity(model, model.createData(), start)
+    rated = np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29])
+    told = np.array([axis.torque for axis in response.axes])
+    assert told == pytest.approx(needed / 50.0 / rated * 4096.0, abs=0.51)
+
+
+def test_under_torques_the_arm_moves_as_its_rigid_bodies_do():
+    """Oracle: MuJoCo, which integrates the same robot description with the same torques."""
+    mujoco = pytest.importorskip("mujoco")
+    start = np.array([0.2, 0.5, -0.3, 1.1, 0.4, 0.7, -0.6])
+    host = Host(start=start.tolist(), speed_time_constant=0.0)
+    host.servos_on(still=TORQUE)
+    assert host.emulator.state()["ways"] == ["torque"] * 7
+    host.emulator.advance(host.now)
+    host.emulator.arm.q, host.emulator.arm.v = start.copy(), np.zeros(7)
+    counts = [0, -1200, 50, -500, 100, -80, 30]
+    axes = [AxisCommand(0x06, count, 0) for count in counts]
+    host.cycle(*axes, times=150)
+    rated = np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29])
+    efforts = np.array(counts) / 4096.0 * rated * 50.0
+    twin = MujocoModel(ada.load("pa10"))
+    twin.model.opt.timestep, twin.model.opt.integrator = 1e-3, mujoco.mjtIntegrator.mjINT_RK4
+    twin.set_state(start, np.zeros(7))
+    twin.set_efforts(efforts)
+    for _ in range(298):  # the last command has not acted yet
+        mujoco.mj_step(twin.model, twin.data)
+    q, v = twin.state()
+    assert np.abs(q - start).max() > 0.3
+    assert host.emulator.arm.q == pytest.approx(q, abs=1e-8)
+    assert host.emulator.arm.v == pytest.approx(v, abs=1e-7)
+
+
+def test_braked_axes_clamp_while_one_swings_as_a_pendulum():
+    """With all others braked w1 is a physical pendulum: its time of swing from the mass matrix and gravity."""
+    hanging = [
+        0.0,
+        0.0,
+        0.0,
+        math.pi / 2,
+        0.0,
+        -math.pi / 2 + 0.05,
+        0.0,
+    ]  # its mass is behind w1: it hangs pointing up
+    host = Host(start=hanging)
+    host.send(PacketType.START)
+    axes = [BRAKED] * 7
+    axes[5] = TORQUE
+    host.cycle(*axes, times=12)
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    rest = np.array(hanging)
+    rest[5] = -math.pi / 2
+    step = np.zeros(7)
+    step[5] = 1e-5
+    stiffness = (dynamics.gravity(rest + step) - dynamics.gravity(rest - step))[5] / 2e-5
+    period = 2.0 * math.pi * math.sqrt(dynamics.mass_matrix(rest)[5, 5] / stiffness)
+    angles = []
+    for _ in range(round(1.1 * period / 0.002)):
+        angles.append(host.cycle(*axes).axes[5].angle * ANGLE_COUNT + math.pi / 2)
+    assert abs(max(angles[round(0.8 * period / 0.002) :]) - 0.05) < 2e-4  # back after a swing, with its energy
+    others = host.emulator.arm.q[[0, 1, 2, 3, 4, 6]]
+    assert others == pytest.approx(np.array(hanging)[[0, 1, 2, 3, 4, 6]], abs=0.0)
+
+
+def test_an_axis_at_its_limit_says_so_and_goes_no_farther():
+    model = ada.load("pa10")
+    upper = float(model.joints["w1"].limits.upper)
+    start = [0.0, 0.0, 0.0, 0.0, 0.0, upper - 0.01, 0.0]
+    host = Host(start=start)
+    host.servos_on()
+    axes = [SERVO] * 7
+    axes[5] = AxisCommand(0x02, 0, 500)  # 0.1 rad/s
+    response = host.cycle(*axes, times=200)
+    assert response.axes[5].status == 0x0001
+    assert response.axes[5].angle * ANGLE_COUNT - upper < math.radians(1.0)
+    axes[5] = AxisCommand(0x02, 0, -500)
+    assert host.cycle(*axes, times=100).axes[5].status == 0
+
+
+def test_an_axis_far_behind_its_limit_has_an_alarm():
+    upper = float(ada.load("pa10").joints["w1"].limits.upper)
+    host = Host(start=[0.0, 0.0, 0.0, 0.0, 0.0, upper - 0.001, 0.0], speed_time_constant=1.0)
+    host.servos_on()
+    host.emulator.arm.v[5] = 5.0  # flung
+    response = host.cycle(SERVO, times=20)
+    assert response.axes[5].status & 0x0FF0 == 0x080
+    assert "w1 was driven beyond its limit" in host.violations
+
+
+# --- watchdog ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("name", "silence"), [("ce", 0.010), ("7c", 0.400)])
+def test_silence_stops_all_axes_exactly_after_the_documented_time(name, silence):
+    host = Host(variant=name, start=[0.0] * 7, speed_time_constant=0.0)
+    host.servos_on()
+    before = host.cycle(AxisCommand(0x02, 0, 100), wait=0.0)
+    host.wait(silence - 1e-6)
+    assert host.emulator.state()["mode"] == "control"
+    host.wait(0.05)
+    response = host.cycle(SERVO)
+    assert words(response) == [0xFF0 | LOCKED | OFF] * 7
+    assert response.controller & 0x4FF0 == 0x4050
+    # it went on at the last speed until then, and stands since
+    way = (response.axes[0].angle - before.axes[0].angle) * ANGLE_COUNT
+    assert way == pytest.approx(0.02 * silence, abs=2 * ANGLE_COUNT)
+    assert host.emulator.counts["timeouts"] == 1
+
+
+def test_after_silence_a_and_s_are_needed():
+    host = Host()
+    host.servos_on()
+    host.wait(0.02)
+    host.send(PacketType.START)
+    assert words(host.cycle(BRAKED)) == [0xFF0 | LOCKED | OFF] * 7  # S alone does not help
+    for axis in range(1, 8):
+        assert host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(axis)) is not None
+    host.send(PacketType.START)
+    assert words(host.cycle(BRAKED)) == [OFF] * 7
+    assert words(host.cycle(SERVO, times=12)) == [0] * 7
+
+
+def test_any_packet_keeps_the_watchdog_content_and_none_is_needed_outside_the_control():
+    host = Host()
+    host.wait(10.0)
+    assert host.emulator.counts["timeouts"] == 0
+    host.servos_on()
+    for _ in range(20):
+        host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(1), wait=0.009)
+    assert host.emulator.counts["timeouts"] == 0
+
+
+# --- alarms and switches ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("fault", "code", "bit"), [("emergency_stop", 0x110, 0x0008), ("limit_switch", 0x130, 0x2000)])
+def test_a_switch_stops_all_axes_and_its_alarm_lasts_until_it_is_released_and_reset(fault, code, bit):
+    host = Host()
+    assert host.servos_on().controller & bit
+    host.emulator.fault(fault, 1)
+    response = host.cycle(SERVO)
+    assert words(response) == [code | LOCKED | OFF] * 7
+    assert response.controller & 0x0FF0 == code
+    assert not response.controller & bit
+    host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(1))
+    assert words(host.cycle(BRAKED)) == [code | LOCKED | OFF] * 7  # still pressed
+    host.emulator.fault(fault, 0)
+    assert words(host.cycle(BRAKED)) == [code | LOCKED | OFF] * 7  # not reset
+    for axis in range(1, 8):
+        host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(axis))
+    host.send(PacketType.START)
+    assert words(host.cycle(BRAKED)) == [OFF] * 7
+
+
+@pytest.mark.parametrize("name", ["ce", "7c"])
+def test_the_dead_man_switch_matters_where_it_is_watched(name):
+    host = Host(variant=name)
+    host.servos_on()
+    host.emulator.fault("dead_man", 1)
+    response = host.cycle(SERVO)
+    assert words(response) == [0] * 7
+    assert not response.controller & 0x0001
+    watched = AxisCommand(0x02 | 0x08) if name == "7c" else SERVO
+    response = host.cycle(watched, controller=0x08 if name == "ce" else 0)
+    assert words(response) == [0x120 | LOCKED | OFF] * 7
+
+
+def test_an_alarm_of_one_axis_stops_it_alone_or_all_that_were_told_to_stop_together():
+    host = Host()
+    host.servos_on()
+    host.emulator.fault("axis_alarm", 4 + 0x0E0 / 4096)
+    assert words(host.cycle(SERVO)) == [0, 0, 0, 0x0E0 | LOCKED | OFF, 0, 0, 0]
+    host = Host()
+    host.servos_on(still=AxisCommand(0x12))
+    host.emulator.fault("axis_alarm", 4 + 0x0E0 / 4096)
+    assert words(host.cycle(AxisCommand(0x12))) == [LOCKED | OFF] * 3 + [0x0E0 | LOCKED | OFF] + [LOCKED | OFF] * 3
+
+
+def test_warnings_and_alarms_of_the_controller_are_told():
+    host = Host()
+    host.servos_on()
+    host.emulator.fault("power_temperature", 1)
+    host.emulator.fault("teaching_switch", 1)
+    response = host.cycle(SERVO)
+    assert response.controller == 0x200F | 0x1000
+    assert words(response) == [0] * 7
+    host.emulator.fault("controller_alarm", 0x060)
+    response = host.cycle(SERVO)
+    assert response.controller & 0x0FF0 == 0x060
+    assert words(response) == [LOCKED | OFF] * 7
+
+
+def test_switched_off_it_is_silent_and_on_again_as_after_power_on():
+    host = Host()
+    host.servos_on()
+    host.emulator.fault("off", 1)
+    assert host.send(PacketType.START) is None
+    host.emulator.fault("off", 0)
+    assert words(host.cycle(BRAKED)) == [LOCKED | OFF] * 7
+
+
+def test_muted_it_works_but_answers_nothing():
+    host = Host(start=[0.0] * 7)
+    host.servos_on()
+    host.emulator.fault("mute", 1)
+    payload = encode_command(CyclicCommand((AxisCommand(0x02, 0, 100),) * 7), host.variant)
+    for _ in range(50):
+        assert host.send(PacketType.CYCLE, payload) is None
+    assert host.emulator.arm.q[0] > 0.0015
+
+
+def test_an_unknown_fault_is_refused():
+    with pytest.raises(KeyError):
+        Host().emulator.fault("rust", 1)
+
+
+# --- packets ----------------------------------------------------------------------------------------------------------
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=64))
+def test_it_is_silent_on_bytes_that_are_no_packet(data):
+    emulator = _SHARED
+    whole = PacketParser(variant("ce"), 0xFF).feed(data)
+    replies = emulator.receive(data, emulator._now + 0.001 if math.isfinite(emulator._now) else 0.0)
+    assert whole or not replies
+
+
+_SHARED = Pa10Emulator(Pa10EmulatorSettings())
+
+
+def test_answers_come_after_the_reply_time_and_later_where_it_is_slow():
+    host = Host(reply_time=0.0004)
+    host.send(PacketType.START)
+    assert host.delay == pytest.approx(0.0004)
+    host.emulator.fault("slow", 0.03)
+    host.send(PacketType.START)
+    assert host.delay == pytest.approx(0.0304)
+
+
+def test_stored_limits_of_all_axes_are_told():
+    host = Host()
+    model = ada.load("pa10")
+    for axis, name in enumerate(("s1", "s2", "s3", "e1", "e2", "w1", "w2"), start=1):
+        answer = host.send(PacketType.READ, read_payload(axis))
+        assert answer is not None
+        data = decode_axis_data(answer.payload, host.variant)
+        assert data.upper == pytest.approx(float(model.joints[name].limits.upper), abs=ANGLE_COUNT)
+        assert data.lower == pytest.approx(float(model.joints[name].limits.lower), abs=ANGLE_COUNT)
+    assert host.send(PacketType.READ, bytes((4, 32))) is None  # there is no eighth axis
+    assert host.send(PacketType.READ, bytes((1, 7))) is None
+
+
+def test_a_6ce_has_no_third_axis_but_its_slot():
+    host = Host(axes=6)
+    axes = [SERVO] * 7
+    axes[2] = AxisCommand(0)
+    host.send(PacketType.START)
+    response = host.cycle(*axes, times=14)
+    assert response.axes[2] == (0, 0, 0, 0)
+    assert host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(3)) is None
+    assert host.violations == []
+    host.cycle(SERVO)
+    assert any("slot 3 has no axis" in text for text in host.violations)
+
+
+# --- the judge --------------------------------------------------------------------------------------------------------
+def test_the_judge_says_nothing_about_a_proper_start_motion_and_stop():
+    host = Host()
+    for axis in range(1, 8):
+        host.send(PacketType.CLEAR_ALARM, alarm_clear_payload(axis))
+    host.servos_on()
+    for counts in [*range(0, 1000, 100), *range(1000, -1, -100)]:
+        host.cycle(AxisCommand(0x02, 0, counts))
+    host.cycle(SERVO, times=20)
+    host.cycle(BRAKED, times=3)
+    host.send(PacketType.END)
+    assert host.violations == []
+
+
+def test_motion_before_s_is_a_violation_and_does_not_happen():
+    host = Host(start=[0.0] * 7)
+    host.cycle(AxisCommand(0x02, 0, 10), times=10)
+    assert "s1 is to move, but the control was not started (S)" in host.violations
+    assert host.emulator.arm.q[0] == 0.0
+
+
+def test_motion_with_the_brake_on_is_a_violation():
+    host = Host()
+    host.servos_on()
+    host.cycle(AxisCommand(0x03, 0, 10))
+    assert "s1 is to move with its brake on" in host.violations
+
+
+def test_motion_before_the_servo_is_on_is_a_violation():
+    host = Host()
+    host.send(PacketType.START)
+    host.cycle(AxisCommand(0x02, 0, 10))
+    assert "s1 is to move before its servo is on" in host.violations
+
+
+def test_motion_in_spite_of_an_alarm_is_a_violation_once_the_host_must_know():
+    host = Host(alarm_grace=0.01)
+    host.servos_on()
+    host.cycle(AxisCommand(0x02, 0, 10))
+    host.emulator.fault("emergency_stop", 1)
+    host.cycle(AxisCommand(0x02, 0, 10), times=5)
+    assert not any("alarm" in text for text in host.violations)
+    host.cycle(AxisCommand(0x02, 0, 10), times=2)
+    assert "s1 is to move while there is an alarm" in host.violations
+
+
+@pytest.mark.parametrize(
+    ("axis", "text"),
+    [
+        (AxisCommand(0x02, 0, 5001), "s1 is to be faster than it can"),
+        (AxisCommand(0x06, 4097, 0), "s1 is to give more than its motor"),
+        (AxisCommand(0x02, 0, 110), "s1 is to change its speed too suddenly"),
+    ],
+)
+def test_too_much_is_a_violation(axis, text):
+    host = Host()
+    host.servos_on(still=TORQUE if axis.mode == 0x06 else SERVO)
+    host.cycle(axis, *[SERVO] * 6)
+    assert any(one.startswith(text) for one in host.violations)
+
+
+def test_speeds_may_fall_at_once_but_not_turn_round():
+    host = Host()
+    host.servos_on()
+    for counts in range(0, 1000, 100):
+        host.cycle(AxisCommand(0x02, 0, counts))
+    host.cycle(SERVO)
+    assert host.violations == []
+    for counts in range(0, 1000, 100):
+        host.cycle(AxisCommand(0x02, 0, counts))
+    host.cycle(AxisCommand(0x02, 0, -900))
+    assert any("too suddenly" in text for text in host.violations)
+
+
+def test_brakes_and_e_at_speed_are_violations():
+    for last in (lambda host: host.cycle(BRAKED), lambda host: host.send(PacketType.END)):
+        host = Host()
+        host.servos_on()
+        for counts in range(0, 1000, 100):
+            host.cycle(AxisCommand(0x02, 0, counts))
+        last(host)
+        assert host.violations
+
+
+@pytest.mark.parametrize("kind", [PacketType.MEASURE_ZERO, PacketType.STORE, PacketType.CHANGE])
+def test_packets_that_change_the_robot_for_good_are_violations_and_not_answered(kind):
+    host = Host()
+    payload = b"\1\0" if kind is PacketType.MEASURE_ZERO else b""
+    assert host.send(kind, payload) is None
+    assert any("memory" in text for text in host.violations)
+
+
+def test_in_teach_mode_the_arm_is_free_and_commands_do_not_move_it():
+    host = Host(start=[0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    host.send(PacketType.TEACH)
+    host.cycle(AxisCommand(0), times=50)
+    assert host.emulator.arm.q[1] > 0.31  # falls
+    assert host.violations == []
+    host.cycle(AxisCommand(0x02, 0, 10))
+    assert host.violations
+    host.send(PacketType.END)
+    assert host.emulator.state()["ways"] == ["braked"] * 7
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("values", "words_of_it"),
+    [
+        ({"variant": "6ce"}, "variant"),
+        ({"axes": 5}, "axes"),
+        ({"axes": 6, "variant": "7c"}, "variant: ce"),
+        ({"start": [0.0]}, "start has 1"),
+        ({"rated_torque": [1.0]}, "rated_torque has 1"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_by_name(values, words_of_it):
+    with pytest.raises(InputError, match=words_of_it):
+        checked(Pa10EmulatorSettings, values)

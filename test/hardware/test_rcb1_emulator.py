@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated KHR-1 answers as its documents say, is silent where they say so, and judges what it is told."""
+
+import pytest
+
+from ada_dynamics.settings import checked
+from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
+from ada_hardware.kondo.rcb1.codec import Command, encode_command
+from ada_hardware.kondo.rcb1.commands import ACK, FREE, LOW, Code
+from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
+
+# Awa 2009, table 5, channels 1 to 12 and 13 to 24; 0xE1 = 225 where there is no servo
+UPPER = (5, 0, 90, LOW, LOW, 90, 175, 180, 90, LOW, LOW, LOW)
+LOWER = (88, 115, 115, 90, 92, LOW, 92, 65, 65, 90, 88, LOW)
+
+
+def khr1(**settings):
+    return Rcb1Emulator(checked(Rcb1EmulatorSettings, settings))
+
+
+def told(emulator, text, now=0.0):
+    return [reply.data for reply in emulator.receive(bytes.fromhex(text), now)]
+
+
+def asked(emulator, code, board=-1, values=(), now=0.0):
+    """Bytes of the answer, if there is one."""
+    replies = emulator.receive(encode_command(Command(code, board, tuple(values))), now)
+    assert len(replies) <= 1
+    return replies[0].data if replies else None
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+def test_the_documented_exchanges():
+    emulator = khr1(max_step=0)
+    assert told(emulator, "FD 00 04" + "5A" * 12 + "39") == [b"\x00\x06"]
+    assert told(emulator, "EF 00 00 6F") == [b"\x00\x06"]
+    assert len(told(emulator, "FC 00 7C")[0]) == 14
+    assert len(told(emulator, "FA 00 7A")[0]) == 14
+    one = khr1(second_id=0)
+    assert told(one, "FE 7E") == [b"\x00\x00"]
+    assert told(one, "FC 01 7D") == []
+
+
+@pytest.mark.parametrize("text", ["FC 00 7B", "FC 05 01", "EF 00 00 6E", "00", "12 34 56"])
+def test_there_is_no_answer_to_a_wrong_checksum_or_an_unknown_board(text):
+    assert told(khr1(), text) == []
+
+
+def test_two_boards_on_one_line_have_the_homes_of_table_5():
+    emulator = khr1()
+    assert tuple(asked(emulator, Code.GET_HOME, 0)[1:-1]) == UPPER
+    assert tuple(asked(emulator, Code.GET_HOME, 1)[1:-1]) == LOWER
+    assert tuple(asked(emulator, Code.GET_POSITIONS, 1)[1:-1]) == LOWER
+
+
+def test_either_of_two_boards_answers_a_question_for_its_id():
+    emulator = khr1()
+    assert {asked(emulator, Code.GET_ID)[0] for _ in range(50)} == {0, 1}
+
+
+def test_a_command_that_is_cut_off_does_not_swallow_the_next_one():
+    emulator = khr1()
+    assert told(emulator, "FD 00 04 5A", 0.0) == []
+    assert len(told(emulator, "FC 00 7C", 0.1)) == 1
+
+
+def test_an_answer_takes_its_bytes_time_and_the_board_s():
+    reply = khr1(reply_delay=0.03).receive(bytes.fromhex("FC 00 7C"), 0.0)[0]
+    assert reply.delay == pytest.approx(0.03 + 17 * 10 / 115200)
+
+
+@pytest.mark.parametrize("code", sorted(set(Code) - {Code.SET_ID, Code.GET_ID}))
+def test_every_documented_command_is_answered_with_its_length(code):
+    emulator = khr1(free_is_allowed=True, max_step=0)
+    kind = Command(code).kind
+    values = tuple(90 if "channel" in f.name else f.lowest for f in kind.fields)
+    assert len(asked(emulator, code, 1, values)) == kind.reply_length
+
+
+def test_what_is_stored_is_read_back():
+    emulator = khr1()
+    frame = (3, *range(20, 32))
+    for write, read, place, value in (
+        (Code.SET_FRAME, Code.GET_FRAME, (7, 99), frame),
+        (Code.SET_FRAME_COUNT, Code.GET_FRAME_COUNT, (39,), (100,)),
+        (Code.SET_ENTRY, Code.GET_ENTRY, (3, 199), (39,)),
+        (Code.SET_ENTRY_COUNT, Code.GET_ENTRY_COUNT, (2,), (200,)),
+        (Code.SET_KEY, Code.GET_KEY, (5,), (1, 2, 3)),
+        (Code.SET_TRIMS, Code.GET_TRIMS, (), tuple(range(12))),
+        (Code.SET_SWITCHES, Code.GET_SWITCHES, (), (2,)),
+    ):
+        assert asked(emulator, write, 1, (*place, *value)) == bytes((1, ACK))
+        assert tuple(asked(emulator, read, 1, place)[1:-1]) == value
+    assert asked(emulator, Code.STORE_HOME, 0) == bytes((0, ACK))
+
+
+# --- motion -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("speed", range(8))
+def test_servos_arrive_together_after_the_largest_way_at_the_speed(speed):
+    emulator = khr1(max_step=0)
+    target = [LOW] * 12
+    target[:3], target[5:9] = [45, 20, 90], [90, 175, 180, 90]
+    asked(emulator, Code.SET_POSITIONS, 0, (speed, *target), now=1.0)
+    duration = SECONDS_PER_DEGREE[speed] * 40
+    emulator.advance(1.0 + duration / 2)
+    angles = emulator.state()["angles"]
+    assert (angles["left_shoulder_pitch"], angles["left_shoulder_roll"]) == pytest.approx((25.0, 10.0), abs=1e-3)
+    emulator.advance(1.0 + duration)
+    assert emulator.state()["angles"]["left_shoulder_pitch"] == 45.0
+
+
+def test_a_motion_is_played_frame_after_frame_and_a_position_ends_it():
+    emulator = khr1(boards_wait=False)
+    for index, neck in enumerate((90, 100, 80)):
+        asked(emulator, Code.SET_FRAME, 0, (0, index, 7, *UPPER[:5], neck, *UPPER[6:]))
+    asked(emulator, Code.SET_FRAME_COUNT, 0, (0, 3))
+    asked(emulator, Code.PLAY_MOTION, 0, (0,), now=1.0)
+    slow = SECONDS_PER_DEGREE[7]
+    for time, neck in ((0.0, 90), (10 * slow, 100), (20 * slow, 90), (30 * slow, 80), (40 * slow, 80)):
+        emulator.advance(1.0 + time + 1e-9)
+        assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(neck, abs=1e-3)
+    asked(emulator, Code.PLAY_MOTION, 0, (0,), now=5.0)
+    asked(emulator, Code.SET_POSITIONS, 0, (0, *UPPER), now=5.05)
+    emulator.advance(9.0)
+    assert emulator.state()["angles"]["neck_yaw"] == 90.0
+    assert emulator.state()["playing"] == [False, False]
+
+
+def test_a_scenario_plays_its_motions_in_order():
+    emulator = khr1(boards_wait=False)
+    for motion, neck in ((0, 95), (1, 85)):
+        asked(emulator, Code.SET_FRAME, 0, (motion, 0, 0, *UPPER[:5], neck, *UPPER[6:]))
+        asked(emulator, Code.SET_FRAME_COUNT, 0, (motion, 1))
+    for entry, motion in enumerate((1, 0, 1)):
+        asked(emulator, Code.SET_ENTRY, 0, (2, entry, motion))
+    asked(emulator, Code.SET_ENTRY_COUNT, 0, (2, 3))
+    asked(emulator, Code.PLAY_SCENARIO, 0, (2,), now=1.0)
+    emulator.advance(10.0)
+    assert emulator.state()["played"][0] == [[1, 0], [0, 0], [1, 0]]
+
+
+# --- the judge --------------------------------------------------------------------------------------------------------
+def raw(*body):
+    return bytes((*body, sum(body) & 0x7F))
+
+
+def with_channel(values, channel, value):
+    return (*values[: channel - 1], value, *values[channel:])
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, 200)), "channel 6 is 200; allowed are 0 to 180"),
+        (raw(0xFD, 1, 4, *with_channel(LOWER, 1, 101)), "left_hip_roll: 101 deg is outside of 0 to 100"),
+        (raw(0xF9, 1, 0, 0, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69 deg is outside of 70 to 180"),
+        (raw(0xFD, 1, 5, *with_channel(LOWER, 4, 121)), "left_ankle_pitch: a step of 31 deg at speed 5; at most 30"),
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, FREE)), "neck_yaw: let go"),
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, LOW)), "neck_yaw: let go"),
+        (raw(0xFD, 0, 9, *UPPER), "speed is 9; allowed are 0 to 7"),
+        (raw(0xF1, 0, 1), "board 1: let go"),
+        (raw(0xFF, 0x5A, 4), "SET_ID with two boards on the line"),
+    ],
+)
+def test_what_must_never_come_is_a_violation(frame, text):
+    emulator = khr1()
+    emulator.receive(frame, 2.5)
+    assert [(violation.time, text in violation.text) for violation in emulator.violations] == [(2.5, True)]
+
+
+def test_what_may_come_is_none():
+    emulator = khr1()
+    asked(emulator, Code.SET_POSITIONS, 1, (7, *with_channel(LOWER, 4, 150)))  # far, but slowly
+    asked(emulator, Code.SET_POSITIONS, 0, (4, *UPPER))
+    free = khr1(free_is_allowed=True)
+    asked(free, Code.SET_POSITIONS, 0, (4, *with_channel(UPPER, 6, FREE)))
+    assert free.state()["free"] == ["neck_yaw"]
+    assert emulator.violations == free.violations == []
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+def test_faults_do_what_they_say():
+    emulator = khr1(max_step=0)
+    emulator.advance(0.0)
+    emulator.fault("dead_servo", 6)
+    asked(emulator, Code.SET_POSITIONS, 0, (0, *with_channel(UPPER, 6, 120)), now=1.0)
+    emulator.advance(5.0)
+    assert emulator.state()["angles"]["neck_yaw"] == 90.0
+    emulator.fault("dead_servo", 0)
+    asked(emulator, Code.SET_POSITIONS, 0, (0, *with_channel(UPPER, 6, 120)), now=6.0)
+    emulator.advance(9.0)
+    assert emulator.state()["angles"]["neck_yaw"] == 120.0
+
+    emulator.fault("wrong_id", 2)
+    assert asked(emulator, Code.GET_POSITIONS, 0, now=9.0) is None
+    assert asked(emulator, Code.GET_POSITIONS, 2, now=9.0)[0] == 2
+    emulator.fault("wrong_id", 0)
+    emulator.fault("silent_board", 2)
+    assert asked(emulator, Code.GET_POSITIONS, 1, now=9.0) is None
+    assert asked(emulator, Code.GET_POSITIONS, 0, now=9.0) is not None
+    emulator.fault("silent_board", 0)
+    emulator.fault("late", 0.5)
+    assert emulator.receive(bytes.fromhex("FC 00 7C"), 9.0)[0].delay > 0.5
+    emulator.fault("late", 0)
+    emulator.fault("bad_checksum", 2)
+    answers = [asked(emulator, Code.GET_HOME, 0, now=9.0) for _ in range(4)]
+    assert sum(sum(answer[:-1]) & 0x7F == answer[-1] for answer in answers) == 2
+    emulator.fault("bad_checksum", 0)
+    emulator.fault("reboot", 0.4)
+    assert asked(emulator, Code.GET_HOME, 0, now=9.39) is None
+    assert asked(emulator, Code.GET_HOME, 0, now=9.41) is not None
+    assert len(emulator.state()["free"]) == 17
+    emulator.fault("battery_low", 1)
+    assert asked(emulator, Code.GET_HOME, 0, now=100.0) is None
+    emulator.fault("battery_low", 0)
+    assert asked(emulator, Code.GET_HOME, 0, now=100.1) is not None
+    with pytest.raises(KeyError):
+        emulator.fault("flood", 1)
+
+
+def test_servos_are_slow_at_a_weak_battery():
+    emulator = khr1(max_step=0)
+    emulator.advance(0.0)
+    emulator.fault("battery_low", 0.5)
+    asked(emulator, Code.SET_POSITIONS, 0, (7, *with_channel(UPPER, 6, 100)), now=0.0)
+    emulator.advance(SECONDS_PER_DEGREE[7] * 10)
+    assert emulator.state()["angles"]["neck_yaw"] == pytest.approx(95.0, abs=1e-3)
+
+
+def test_there_is_silence_until_it_has_booted():
+    emulator = khr1(boot_time=1.0)
+    emulator.advance(10.0)
+    assert asked(emulator, Code.GET_HOME, 0, now=10.9) is None
+    assert asked(emulator, Code.GET_HOME, 0, now=11.1) is not None

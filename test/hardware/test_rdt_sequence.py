@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of records under loss, disorder, repetition, wrap, damage and a device that starts anew."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_hardware.force_torque.rdt.sequence import WRAP, SequenceWatch
+from ada_hardware.force_torque.sensor_driver import SequenceCounts
+
+
+def watched(numbers: Iterable[int]) -> tuple[list[int], SequenceCounts]:
+    counts = SequenceCounts()
+    watch = SequenceWatch(counts)
+    return [one for one in numbers if watch.is_new(one % WRAP)], counts
+
+
+@given(st.integers(0, WRAP - 1))
+def test_all_records_in_their_order_are_new_from_any_number_on(first: int) -> None:
+    numbers = range(first, first + 50)
+    assert watched(numbers) == (list(numbers), SequenceCounts())
+
+
+def test_a_gap_counts_as_lost() -> None:
+    assert watched([1, 2, 5, 6, 10]) == ([1, 2, 5, 6, 10], SequenceCounts(lost=5))
+
+
+def test_a_late_record_is_not_used_and_not_lost() -> None:
+    assert watched([1, 2, 4, 3, 5]) == ([1, 2, 4, 5], SequenceCounts(reordered=1))
+
+
+def test_a_repeated_record_is_used_once() -> None:
+    assert watched([1, 2, 2, 3, 2, 3, 4]) == ([1, 2, 3, 4], SequenceCounts(duplicated=3))
+
+
+def test_a_late_record_that_comes_twice_is_late_once() -> None:
+    assert watched([1, 3, 2, 2, 4]) == ([1, 3, 4], SequenceCounts(reordered=1, duplicated=1))
+
+
+def test_a_record_from_before_the_first_one_is_late_and_was_never_lost() -> None:
+    assert watched([2, 0, 3, 5]) == ([2, 3, 5], SequenceCounts(lost=1, reordered=1))
+
+
+def test_numbers_wrap() -> None:
+    numbers = [WRAP - 2, WRAP - 1, 1, 0, 2]
+    assert watched(numbers) == ([WRAP - 2, WRAP - 1, 1, 2], SequenceCounts(reordered=1))
+
+
+def test_one_number_that_is_far_off_is_not_believed() -> None:
+    far = 0x7000_0000
+    assert watched([1, 2, far, 3, 4]) == ([1, 2, 3, 4], SequenceCounts())
+
+
+def test_a_device_that_counts_anew_is_followed_after_three_records() -> None:
+    taken, counts = watched([*range(70_000, 70_010), *range(1, 10)])
+    assert taken == [*range(70_000, 70_010), *range(3, 10)]
+    assert counts.restarted == 1 and counts.lost == 0
+
+
+def test_a_device_that_counts_anew_soon_after_its_start_is_followed() -> None:
+    taken, counts = watched([*range(1, 101), *range(1, 200)])
+    assert taken == [*range(1, 101), *range(32, 200)]
+    assert counts.restarted == 1
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5])
+def test_loss_is_counted_to_the_record(share: float) -> None:
+    rng = random.Random(3)
+    came = [one for one in range(5000) if one in (0, 4999) or rng.random() >= share]
+    taken, counts = watched(came)
+    assert taken == came and counts == SequenceCounts(lost=5000 - len(came))
+
+
+@given(st.integers(0, 2**31), st.floats(0.0, 0.4), st.floats(0.0, 0.4), st.floats(0.0, 0.4))
+def test_what_is_used_always_grows_and_nothing_is_counted_twice(
+    seed: int, lost: float, doubled: float, swapped: float
+) -> None:
+    rng = random.Random(seed)
+    came: list[int] = []
+    for one in range(400):
+        if 0 < one < 399 and rng.random() < lost:
+            continue
+        came += [one] * (2 if rng.random() < doubled else 1)
+        if len(came) > 1 and rng.random() < swapped:
+            came[-1], came[-2] = came[-2], came[-1]
+    taken, counts = watched(came)
+    assert taken == sorted(set(taken)) and taken[-1] == max(came)
+    assert len(taken) + counts.reordered + counts.duplicated == len(came)
+    first = came[0]
+    assert counts.lost == max(came) - first + 1 - len({one for one in came if one >= first})
+    assert counts.restarted == 0

@@ -1,0 +1,629 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state machine of a robot: phases, watchdogs, faults; in lock step with an arm that judges what it is told."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from arm_driver import ArmDriver
+from lock_step import LockStep
+
+from ada_dynamics.errors import InputError
+from ada_hardware.driver import Alarm, Mode
+from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import FOLLOWS, Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
+
+ALARM = Alarm(0x60, "velocity deviation", "j2")
+BUTTON = Alarm(0x110, "emergency stop", is_stop=True)
+T = 0.002
+A = 10.0  # speed limit 1 within 0.1 s
+HOLD = SafetySettings(hold_without_commands=True)
+
+
+def accelerations(rows):
+    return np.abs(np.diff(rows, axis=0)) / T
+
+
+def only_legal_phases(world):
+    return all(after in FOLLOWS[before] or after is before for before, after in pairwise(world.phases))
+
+
+# --- phases -------------------------------------------------------------------------------------------------------
+def test_a_day_of_a_robot():
+    world = LockStep().active()
+    world.seconds(0.3, Mode.VELOCITY, 0.5)
+    world.cycle.deactivate(world.now)
+    world.until_rest()
+    world.cycle.close(world.now)
+    assert [*dict.fromkeys(world.phases)] == [
+        Phase.CLOSED,
+        Phase.INACTIVE,
+        Phase.STARTING,
+        Phase.ACTIVE,
+        Phase.STOPPING,
+    ]
+    assert world.phases[-2:] == [Phase.INACTIVE, Phase.CLOSED]
+    assert [*dict.fromkeys(world.arm.told)] == ["open", "idle", "start", "cycle", "stop", "close"]
+    assert not world.arm.violations
+    assert only_legal_phases(world)
+
+
+def test_nothing_moves_before_activation():
+    world = LockStep().open()
+    world.seconds(0.1, Mode.VELOCITY, 1.0)
+    assert not world.arm.demands
+    assert world.cycle.check.refused == {"not active": 50}
+    assert "Activate it first" in world.cycle.check.last_refusal
+
+
+@pytest.mark.parametrize("modes", [("position",), ("velocity",), ("position", "velocity"), ("velocity", "effort")])
+def test_activation_begins_at_rest_in_the_measured_pose(modes):
+    world = LockStep(modes=modes).open()
+    world.arm.position = np.array([0.3, -0.7, 1.1])  # moved by hand
+    world.steps(400)
+    world.active()
+    world.steps(40)
+    assert np.ptp(np.array([world.arm.position, [0.3, -0.7, 1.1]]), axis=0).max() == 0.0
+    for demand in world.arm.demands:
+        if demand.mode is Mode.POSITION:
+            np.testing.assert_array_equal(demand.values, [0.3, -0.7, 1.1])
+        else:
+            assert not demand.values.any()
+
+
+def test_a_pose_that_sags_when_the_brakes_open_is_held_where_it_is_measured_then():
+    world = LockStep().open()
+    sagged = np.array([0.001, 0.0, -0.002])
+
+    def sag():
+        world.arm.position = sagged.copy()
+
+    world.arm.on_start = sag
+    world.active()
+    world.steps(20)
+    np.testing.assert_array_equal(world.arm.position, sagged)
+    assert world.arm.demands[0].mode is Mode.VELOCITY
+    assert world.arm.demands[-1].mode is Mode.POSITION
+
+
+def test_activation_is_refused_while_not_inactive():
+    world = LockStep()
+    with pytest.raises(Refused, match="the robot is closed"):
+        world.cycle.activate(world.now)
+    world.active()
+    with pytest.raises(Refused, match="the robot is active"):
+        world.cycle.activate(world.now)
+    world.cycle.stop(world.now, "a person fell")
+    world.until_rest()
+    with pytest.raises(Refused, match=r"stopped: stop: a person fell. Reset it first"):
+        world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_while_the_robot_moves():
+    world = LockStep().open()
+    world.arm.speed = np.array([0.0, 0.06, 0.0])
+    world.step()
+    with pytest.raises(Refused, match=r"'j2' moves at 0.06"):
+        world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_while_a_robot_without_speeds_moves():
+    world = LockStep().open()
+    world.arm.says_velocity = False
+    for _ in range(200):
+        world.arm.position = world.arm.position + np.array([0.0, 0.0, 0.2 * T])
+        world.step()
+    with pytest.raises(Refused, match=r"'j3' moves"):
+        world.cycle.activate(world.now)
+    world.seconds(3.0)
+    world.cycle.activate(world.now)
+
+
+def test_a_step_of_a_coarse_sensor_is_no_motion():
+    world = LockStep(period=0.03, device_timeout=0.0).open()
+    world.arm.says_velocity = False
+    world.steps(20)
+    world.arm.position = world.arm.position + math.radians(1.0)  # one step of a KHR-1
+    world.step()
+    world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_beyond_a_limit():
+    world = LockStep(SafetySettings(position_upper=(0.5, 0.5, 0.5))).open()
+    world.arm.position = np.array([0.6, 0.0, 0.0])
+    world.step()
+    with pytest.raises(Refused, match=r"'j1' is at 0.6, outside of \[-2, 0.5\].*Move it inside"):
+        world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_without_a_fresh_pose():
+    world = LockStep().open()
+    world.arm.is_silent = True
+    world.seconds(0.12)
+    with pytest.raises(Refused, match=r"its pose was not told lately.*no answer"):
+        world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_while_a_position_is_unknown():
+    world = LockStep()
+    world.arm.position = np.array([0.0, math.nan, 0.0])
+    world.open()
+    with pytest.raises(Refused, match="nothing of j2"):
+        world.cycle.activate(world.now)
+
+
+def test_activation_is_refused_with_an_alarm():
+    world = LockStep()
+    world.arm.alarms = (ALARM,)
+    world.open()
+    assert world.cycle.phase is Phase.STOPPED
+    assert "j2: velocity deviation (0x60)" in world.cycle.reason
+    with pytest.raises(Refused, match="Reset it first"):
+        world.cycle.activate(world.now)
+
+
+def test_a_start_that_fails_latches():
+    world = LockStep().open()
+    world.arm.on_start = lambda: setattr(world.arm, "alarms", (BUTTON,))
+    with pytest.raises(DeviceAlarm, match="emergency stop"):
+        world.cycle.activate(world.now)
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.arm.told[-1] == "stop"
+
+
+def test_a_stop_while_starting_comes_before_any_demand():
+    world = LockStep().open()
+    with pytest.raises(Refused, match="stopped while starting: operator"):
+        world.cycle.activate(world.now, lambda: "operator")
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.cycle.reason == "stop: operator"
+    world.steps(10)
+    assert not world.arm.demands
+    assert world.arm.told[-11:] == ["stop", *["idle"] * 10]
+
+
+def test_only_a_robot_that_can_be_deactivated_is():
+    world = LockStep()
+    with pytest.raises(Refused, match="closed"):
+        world.cycle.deactivate(world.now)
+    world.open()
+    world.cycle.deactivate(world.now)  # is so already
+    world.cycle.stop(world.now, "x")
+    with pytest.raises(Refused, match="stopped"):
+        world.cycle.deactivate(world.now)
+
+
+# --- stop and reset -----------------------------------------------------------------------------------------------
+def test_a_stop_in_each_phase_latches():
+    for prepare in ("open", "active", "moving", "stopping", "stopped"):
+        world = LockStep().open()
+        if prepare != "open":
+            world.active()
+            world.step()
+        if prepare in ("moving", "stopping", "stopped"):
+            world.seconds(0.2, Mode.VELOCITY, 0.8)
+        if prepare == "stopping":
+            world.cycle.deactivate(world.now)
+            world.steps(5)
+        if prepare == "stopped":
+            world.cycle.stop(world.now, "first")
+        world.cycle.stop(world.now, "why")
+        assert world.cycle.phase in (Phase.STOPPING, Phase.STOPPED), prepare
+        world.until_rest()
+        assert world.cycle.phase is Phase.STOPPED, prepare
+        assert world.cycle.reason == ("stop: first" if prepare == "stopped" else "stop: why")
+        world.seconds(1.0, Mode.VELOCITY, 0.5)
+        assert world.cycle.phase is Phase.STOPPED, "nothing but a reset leads out"
+        assert not world.arm.violations
+        assert only_legal_phases(world)
+
+
+def test_a_stop_slows_down_from_the_next_cycle_on_and_rests_within_the_ramp():
+    world = LockStep().active()
+    world.seconds(0.3, Mode.VELOCITY, 0.9)
+    count = len(world.speeds)
+    world.cycle.stop(world.now, "why")
+    world.steps(100)
+    ramp = world.speeds[count:]
+    np.testing.assert_allclose(ramp[:45, 0], 0.9 - A * T * np.arange(1, 46), atol=1e-9)
+    assert world.cycle.phase is Phase.STOPPED
+    assert "stop" in world.arm.told
+    assert not world.arm.violations
+
+
+def test_a_reset_is_explicit_and_clears_the_alarm():
+    world = LockStep().active()
+    world.arm.alarms = (ALARM,)
+    world.step()
+    world.arm.alarms = ()  # went by itself
+    world.seconds(2.0)
+    assert world.cycle.phase is Phase.STOPPED
+    world.cycle.reset(world.now)
+    assert world.cycle.phase is Phase.INACTIVE
+    assert world.cycle.latched == ""
+    world.active()
+
+
+def test_a_reset_fails_while_the_alarm_stays():
+    world = LockStep().active()
+    world.arm.alarms, world.arm.stays_alarmed = (BUTTON,), True
+    world.step()
+    with pytest.raises(DeviceAlarm, match="pressed"):
+        world.cycle.reset(world.now)
+    assert world.cycle.phase is Phase.STOPPED
+
+
+def test_a_reset_fails_while_the_device_is_silent():
+    world = LockStep().open()
+    world.cycle.stop(world.now, "x")
+    world.arm.is_silent = True
+    with pytest.raises(NoAnswer, match="did not answer in 5 exchanges"):
+        world.cycle.reset(world.now)
+    assert world.cycle.phase is Phase.STOPPED
+
+
+def test_a_reset_is_refused_while_the_robot_is_driven():
+    world = LockStep().active()
+    with pytest.raises(Refused, match="active"):
+        world.cycle.reset(world.now)
+
+
+# --- commands -----------------------------------------------------------------------------------------------------
+def test_a_refused_command_leaves_the_one_before_in_force_until_its_watchdog():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    world.seconds(0.098, Mode.VELOCITY, math.nan)
+    assert (world.speeds[-49:] == 0.5).all()
+    world.seconds(0.2, Mode.VELOCITY, math.nan)
+    assert not world.speeds[-1].any()
+    assert world.cycle.check.refused["not finite"] == 149
+    assert not world.arm.violations
+
+
+def test_the_demand_follows_the_newest_of_several_commands():
+    world = LockStep(HOLD).active()
+    world.step(Mode.VELOCITY, 0.01)
+    world.now += T
+    commands = [Command(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
+    world.cycle.step(world.now, commands)
+    assert world.speeds[-1].tolist() == [0.02] * 3
+
+
+def test_modes_change_without_a_jump():
+    world = LockStep().active()
+    world.seconds(0.3, Mode.VELOCITY, 0.5)
+    for _ in range(200):
+        world.step(Mode.POSITION, world.arm.position + 0.5 * T)
+    world.seconds(0.2, Mode.VELOCITY, -0.3)
+    assert not world.arm.violations
+    assert world.cycle.phase is Phase.ACTIVE
+
+
+# --- the host's watchdog ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("mode", [Mode.VELOCITY, Mode.POSITION])
+def test_without_commands_the_robot_comes_to_rest_after_the_timeout_and_not_before(mode):
+    world = LockStep().active()
+    where = 0.0
+    for _ in range(150):
+        where += 0.5 * T
+        world.step(mode, where if mode is Mode.POSITION else 0.5)
+    moving = world.arm.speed.copy()
+    np.testing.assert_allclose(moving, 0.5, atol=0.02)
+    world.seconds(0.098)
+    if mode is Mode.VELOCITY:  # in position mode the last command is where it ends
+        np.testing.assert_array_equal(world.arm.speed, moving)
+    world.seconds(0.1)
+    assert not world.arm.speed.any()
+    assert world.cycle.phase is Phase.ACTIVE
+    still = world.arm.position.copy()
+    world.seconds(0.2)
+    np.testing.assert_array_equal(world.arm.position, still)
+    assert not world.arm.violations
+
+
+def test_without_commands_for_the_host_timeout_it_is_deactivated():
+    world = LockStep().active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    world.seconds(0.498)
+    assert world.cycle.phase is Phase.ACTIVE
+    world.steps(3)
+    assert world.cycle.phase in (Phase.STOPPING, Phase.INACTIVE)
+    world.until_rest()
+    assert world.cycle.phase is Phase.INACTIVE
+    assert world.cycle.reason == "no command was accepted for 0.5 s"
+    assert not world.cycle.latched
+
+
+def test_without_any_command_an_activated_robot_is_deactivated_too():
+    world = LockStep().active()
+    world.seconds(0.6)
+    assert world.cycle.phase is Phase.INACTIVE
+
+
+def test_a_robot_may_hold_for_as_long_as_its_program_lives():
+    world = LockStep(HOLD).active()
+    world.seconds(5.0)
+    assert world.cycle.phase is Phase.ACTIVE
+    begin = world.now
+    while world.cycle.phase is Phase.ACTIVE:
+        world.step(seen=world.now + T - begin)
+    world.until_rest()
+    assert world.now - begin == pytest.approx(0.5, abs=0.02)
+    assert "nothing was heard of the commanding program" in world.cycle.reason
+
+
+def test_commands_that_were_under_way_while_the_host_stood_still_are_refused():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    world.seconds(0.3)
+    world.step(Mode.VELOCITY, 0.9, age=0.25)
+    assert world.cycle.check.refused == {"too old": 1}
+    assert not world.speeds[-1].any()
+
+
+def test_effort_without_commands_becomes_a_ramp_in_velocity():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.EFFORT, 1.0)
+    moving = world.arm.speed.copy()
+    assert (moving > 0.1).all()
+    world.seconds(0.098)
+    assert world.arm.demands[-1].mode is Mode.EFFORT
+    world.seconds(0.2)
+    assert world.arm.demands[-1].mode is Mode.VELOCITY
+    assert not world.arm.speed.any()
+    assert not world.arm.violations
+
+
+def test_effort_without_commands_becomes_a_ramp_in_position_where_there_is_no_velocity():
+    world = LockStep(HOLD, modes=("position", "effort")).active()
+    world.seconds(0.2, Mode.EFFORT, 2.0)
+    world.seconds(0.098)
+    assert (world.arm.speed > 0.3).all()
+    count = len(world.positions)
+    world.seconds(0.3)
+    told = world.positions[count:, 0]
+    assert (np.diff(told) >= 0.0).all(), "it does not come back"
+    np.testing.assert_allclose(np.diff(told, 2)[:15], -A * T * T)
+    assert told[-1] == told[-20]
+    assert not world.arm.violations
+
+
+def test_effort_alone_is_left_to_the_device_when_commands_stop():
+    world = LockStep(HOLD, modes=("effort",)).active()
+    world.seconds(0.1, Mode.EFFORT, 1.0)
+    world.seconds(0.12)
+    assert world.cycle.phase is Phase.INACTIVE
+    assert "efforts hold nothing" in world.cycle.reason
+    assert world.arm.told.count("stop") == 1
+
+
+# --- the device's watchdog ----------------------------------------------------------------------------------------
+def test_a_cycle_that_is_late_slows_down_before_it_follows_commands_again():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    world.step(Mode.VELOCITY, 0.5, after=0.008)  # 6 ms late, 3 cycles
+    world.steps(2, Mode.VELOCITY, 0.5)
+    np.testing.assert_allclose(world.speeds[-3:, 0], 0.5 - A * T * np.arange(1, 4))
+    world.steps(4, Mode.VELOCITY, 0.5)
+    assert world.speeds[-1, 0] == 0.5
+    assert world.cycle.pace.late == 1
+    assert world.cycle.pace.longest == pytest.approx(0.008)
+    assert world.cycle.phase is Phase.ACTIVE
+
+
+def test_a_machine_that_stays_late_brings_the_robot_to_rest():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    for _ in range(30):
+        world.step(Mode.VELOCITY, 0.5, after=0.008)
+    assert not world.arm.speed.any()
+    assert world.cycle.phase is Phase.ACTIVE
+
+
+def test_a_gap_longer_than_the_device_waits_stops_the_robot():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    count = len(world.arm.demands)
+    world.step(Mode.VELOCITY, 0.5, after=0.011)
+    assert world.cycle.phase is Phase.STOPPED
+    assert "11 ms after the one before; the device brakes by itself after 10 ms" in world.cycle.reason
+    assert len(world.arm.demands) == count, "no demand after the gap"
+    assert world.cycle.pace.beyond == 1
+
+
+def test_gaps_of_a_device_without_a_watchdog_are_no_fault():
+    world = LockStep(HOLD, device_timeout=0.0).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    world.step(Mode.VELOCITY, 0.5, after=0.05)
+    assert world.cycle.phase is Phase.ACTIVE
+    assert world.cycle.pace.late == 0
+
+
+def test_gaps_while_nothing_is_driven_are_no_fault():
+    world = LockStep().open()
+    world.step(after=1.0)
+    assert world.cycle.phase is Phase.INACTIVE
+
+
+# --- the device ---------------------------------------------------------------------------------------------------
+def test_silence_slows_down_and_then_stops():
+    world = LockStep(HOLD).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    count = len(world.speeds)
+    world.arm.is_silent = True
+    world.steps(12, Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED
+    assert "11 times in a row (max_missed is 10): no answer" in world.cycle.reason
+    told = world.speeds[count:, 0]
+    assert len(told) == 11
+    np.testing.assert_allclose(told[:6], 0.5)  # five misses are nothing
+    np.testing.assert_allclose(told[6:], 0.5 - A * T * np.arange(1, 6))
+
+
+def test_single_losses_change_nothing():
+    world = LockStep(HOLD).active()
+    world.seconds(0.1, Mode.VELOCITY, 0.5)
+    for i in range(300):
+        world.arm.is_silent = i % 2 == 0
+        world.step(Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.ACTIVE
+    assert world.cycle.missed == 150
+    assert (world.speeds[-100:] == 0.5).all()
+    assert not world.cycle.feedback.is_fresh or world.cycle.feedback.is_driven
+
+
+@pytest.mark.parametrize("phase", [Phase.INACTIVE, Phase.ACTIVE, Phase.STOPPING])
+def test_an_alarm_stops_at_once_and_stays(phase):
+    world = LockStep(HOLD).open()
+    if phase.is_driven:
+        world.active()
+        world.seconds(0.1, Mode.VELOCITY, 0.5)
+    if phase is Phase.STOPPING:
+        world.cycle.deactivate(world.now)
+        world.step()
+    world.arm.alarms = (ALARM, BUTTON)
+    world.step(Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.cycle.reason == "alarm: j2: velocity deviation (0x60); emergency stop (0x110)"
+    assert world.arm.told.count("stop") == (1 if phase.is_driven else 0)
+    assert only_legal_phases(world)
+
+
+def test_motors_that_do_not_follow_any_more_stop_the_robot():
+    world = LockStep(HOLD).active()
+    world.seconds(0.1, Mode.VELOCITY, 0.5)
+    world.arm.is_driven = False
+    world.steps(2, Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED
+    assert "motors do not follow" in world.cycle.reason
+
+
+def test_a_wire_that_is_gone_stops_the_robot_and_a_reset_opens_it_anew():
+    world = LockStep(HOLD).active()
+    world.seconds(0.1, Mode.VELOCITY, 0.5)
+    world.arm.is_unplugged = True
+    world.step(Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.cycle.reason == "the wire is gone: arm: unplugged"
+    before = len(world.arm.told)
+    feedback = world.step()
+    assert not feedback.is_fresh
+    assert len(world.arm.told) == before, "nothing is sent any more"
+    with pytest.raises(TransportError, match="no such port"):
+        world.cycle.reset(world.now)
+    world.arm.is_unplugged = False
+    world.cycle.reset(world.now)
+    assert world.cycle.phase is Phase.INACTIVE
+    world.steps(3)
+    world.active()
+
+
+def test_a_driver_that_fails_stops_the_robot_and_not_the_cycle():
+    world = LockStep(HOLD).active()
+    world.steps(5)
+
+    def fail(demand):
+        raise ZeroDivisionError("a bug")
+
+    world.arm.cycle = fail
+    world.step(Mode.VELOCITY, 0.5)
+    assert world.cycle.phase is Phase.STOPPED
+    assert world.cycle.reason == "the driver failed: ZeroDivisionError: a bug"
+    world.steps(5)
+
+
+def test_a_joint_beyond_its_limit_stops_the_robot_along_a_ramp():
+    world = LockStep(SafetySettings(position_upper=(0.5, 0.5, 0.5), hold_without_commands=True)).active()
+    world.seconds(0.1, Mode.VELOCITY, 0.3)
+    world.arm.position[1] = 0.53
+    world.step(Mode.VELOCITY, 0.3)
+    assert world.cycle.phase is Phase.STOPPING
+    assert "'j2' is at 0.53" in world.cycle.reason
+    world.until_rest()
+    assert world.cycle.phase is Phase.STOPPED
+    assert not world.arm.violations
+
+
+def test_a_joint_that_runs_away_stops_the_robot():
+    world = LockStep(HOLD).active()
+    world.seconds(0.1, Mode.VELOCITY, 0.3)
+    world.arm._obey = lambda demand: world.arm.__dict__.update(speed=np.array([0.0, 0.0, 1.4]))
+    world.step(Mode.VELOCITY, 0.3)
+    assert "'j3' moves at 1.4; its limit is 1, with velocity_margin 1.3" in world.cycle.latched
+
+
+@pytest.mark.parametrize("mode", [Mode.POSITION, Mode.VELOCITY])
+def test_a_joint_that_something_holds_stops_the_robot(mode):
+    world = LockStep(HOLD, device_timeout=0.0).active()
+    world.step()
+    world.arm.is_blocked = True
+    where = 0.0
+    for _ in range(1000):
+        where += 0.4 * T
+        world.step(mode, where if mode is Mode.POSITION else 0.4)
+        if world.cycle.phase is not Phase.ACTIVE:
+            break
+    assert "does not follow" in world.cycle.latched
+    assert where < 0.45
+
+
+def test_efforts_that_drive_towards_a_limit_are_ended_while_the_robot_can_still_be_stopped():
+    world = LockStep(HOLD).active()
+    world.seconds(0.8, Mode.EFFORT, 1.0)
+    while world.cycle.phase is Phase.ACTIVE:
+        world.step(Mode.EFFORT, 0.0)
+    assert "could not be stopped before it" in world.cycle.latched
+    world.until_rest()
+    assert world.arm.position.max() <= 2.0
+    assert world.arm.position.max() > 1.9
+    assert world.cycle.phase is Phase.STOPPED
+    assert not world.arm.violations
+
+
+# --- opening and closing ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("fault", "error"), [("is_unplugged", TransportError), ("is_silent", NoAnswer)])
+def test_a_robot_that_cannot_be_opened_stays_closed_and_can_be_opened_later(fault, error):
+    world = LockStep()
+    setattr(world.arm, fault, True)
+    with pytest.raises(error):
+        world.cycle.open(world.now)
+    assert world.cycle.phase is Phase.CLOSED
+    assert world.arm.told[-1] == "close"
+    setattr(world.arm, fault, False)
+    world.open()
+    assert world.cycle.phase is Phase.INACTIVE
+    with pytest.raises(Refused, match="inactive; only one that is closed"):
+        world.cycle.open(world.now)
+
+
+def test_closing_a_robot_that_is_driven_lets_the_device_hold_it_first():
+    world = LockStep(HOLD).active()
+    world.step()
+    world.cycle.close(world.now)
+    world.cycle.close(world.now)
+    assert world.arm.told[-2:] == ["stop", "close"]
+    with pytest.raises(Refused, match="closed; open it"):
+        world.step()
+
+
+def test_what_happens_is_noted():
+    world = LockStep().active()
+    world.steps(2)
+    world.cycle.stop(world.now, "why")
+    world.cycle.stop(world.now, "once more")
+    world.until_rest()
+    assert world.notes.events[0] == "inactive: opened"
+    assert "stopping: stop: why" in world.notes.events
+    assert "stop: once more" in world.notes.events
+    assert world.notes.events[-1] == "stopped: stop: why"
+
+
+def test_limits_wider_than_the_device_are_refused_before_anything_is_opened():
+    arm = ArmDriver()
+    with pytest.raises(InputError, match="wider than the device's own limit"):
+        SafeCycle(arm, SafetySettings(velocity=(1.0, 2.0, 1.0)))
+    assert arm.told == []

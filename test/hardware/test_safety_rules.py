@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of users within those of devices, and what a command must keep to be followed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.commanding.rules import JointLimit
+from ada_dynamics.errors import InputError
+from ada_dynamics.settings import as_mapping, checked, fields_of
+from ada_hardware.driver import Mode
+from ada_hardware.safety.command_check import Command, CommandCheck
+from ada_hardware.safety.joint_rules import JointRules
+from ada_hardware.safety.settings import SafetySettings
+
+DEVICE = [JointLimit("s1", -3.0, 3.0, 1.0, 200.0), JointLimit("w1", -1.0, 2.0, 4.0, 15.0)]
+MODES = {Mode.POSITION, Mode.VELOCITY, Mode.EFFORT}
+NOW = 50.0
+
+
+def rules(**settings):
+    return JointRules(DEVICE, SafetySettings(**settings))
+
+
+def check(**settings):
+    return CommandCheck(rules(**settings), MODES, 0.1)
+
+
+def judged(command_check, values, mode=Mode.POSITION, stamp=NOW, demanded=(0.0, 0.0)):
+    return command_check.judge(Command(mode, np.array(values, dtype=float), stamp), NOW, np.array(demanded))
+
+
+# --- limits -------------------------------------------------------------------------------------------------------
+def test_the_defaults_keep_the_limits_of_the_device():
+    made = rules()
+    assert made.lower.tolist() == [-3.0, -1.0]
+    assert made.upper.tolist() == [3.0, 2.0]
+    assert made.velocity.tolist() == [1.0, 4.0]
+    assert made.effort.tolist() == [200.0, 15.0]
+    assert made.limits == tuple(DEVICE)
+
+
+def test_what_is_not_set_follows_from_the_velocity_limits():
+    made = rules(velocity_scale=0.5, command_timeout=0.2, host_timeout=1.0)
+    np.testing.assert_allclose(made.velocity, [0.5, 2.0])
+    np.testing.assert_allclose(made.deceleration, [5.0, 20.0])  # to rest in 0.1 s
+    np.testing.assert_allclose(made.acceleration, [5.0, 20.0])
+    np.testing.assert_allclose(made.step, [0.1, 0.4])  # within command_timeout
+    np.testing.assert_allclose(made.following, [0.1, 0.4])  # within 0.2 s
+
+
+def test_users_narrow_limits():
+    made = rules(position_lower=(-1.0, -0.5), position_upper=(1.0, 2.0), velocity=(0.5, 4.0), effort=(10.0, 1.0))
+    assert made.limits[0] == JointLimit("s1", -1.0, 1.0, 0.5, 10.0)
+    assert made.limits[1] == JointLimit("w1", -0.5, 2.0, 4.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "wide"),
+    [
+        ("position_lower", (-3.5, -1.0), "-3.5"),
+        ("position_upper", (3.0, 2.5), "2.5"),
+        ("velocity", (1.0, 4.5), "4.5"),
+        ("effort", (200.5, 15.0), "200.5"),
+    ],
+)
+def test_limits_wider_than_the_device_are_refused_with_joint_and_both_values(setting, values, wide):
+    joint = "s1" if values[0] in (-3.5, 200.5) else "w1"
+    with pytest.raises(InputError, match=rf"'{joint}': {setting} is {wide}, wider than the device's own limit"):
+        rules(**{setting: values})
+
+
+def test_a_list_of_another_length_is_refused_with_the_joints():
+    with pytest.raises(InputError, match=r"velocity has 3 numbers for the 2 joints s1, w1.*\[1, 4\]"):
+        rules(velocity=(1.0, 1.0, 1.0))
+
+
+def test_limits_that_leave_no_room_are_refused():
+    with pytest.raises(InputError, match="'s1': position_lower 1 is not below position_upper 1"):
+        rules(position_lower=(1.0, -1.0), position_upper=(1.0, 1.0))
+
+
+def test_a_host_timeout_below_the_command_timeout_is_refused():
+    with pytest.raises(InputError, match=r"host_timeout is 0.05 s, shorter than command_timeout, 0.1 s"):
+        SafetySettings(host_timeout=0.05)
+
+
+def test_settings_are_refused_by_name():
+    with pytest.raises(InputError, match=r"parameter command_timeout is 0; it must be a number from 0.001 to 10 \[s\]"):
+        checked(SafetySettings, {"command_timeout": 0})
+    with pytest.raises(InputError, match="comand_timeout"):
+        checked(SafetySettings, {"comand_timeout": 0.1})
+    assert checked(SafetySettings, as_mapping(SafetySettings(max_missed=3))).max_missed == 3
+    assert all(one.description for one in fields_of(SafetySettings))
+
+
+# --- commands -----------------------------------------------------------------------------------------------------
+def test_a_command_within_all_limits_is_accepted_and_counted():
+    commands = check()
+    assert judged(commands, [0.05, 0.3]) is None
+    assert judged(commands, [-1.0, 4.0], Mode.VELOCITY) is None
+    assert judged(commands, [200.0, -15.0], Mode.EFFORT) is None
+    assert commands.accepted == 3
+    assert not commands.refused
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("joint", [0, 1])
+def test_what_is_not_finite_is_refused_with_its_joint(bad, mode, joint):
+    commands, values = check(), [0.0, 0.0]
+    values[joint] = bad
+    refusal = judged(commands, values, mode)
+    assert refusal.reason == "not finite"
+    assert repr(DEVICE[joint].name) in refusal.text
+    assert commands.refused == {"not finite": 1}
+    assert commands.last_refusal == refusal.text
+    assert commands.accepted == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "values", "text"),
+    [
+        (Mode.POSITION, [3.1, 0.0], r"'s1': position 3.1 is outside of \[-3.*, 3.*\]"),
+        (Mode.POSITION, [0.0, -1.01], "'w1': position -1.01"),
+        (Mode.VELOCITY, [1.01, 0.0], "'s1': velocity 1.01"),
+        (Mode.VELOCITY, [0.0, -4.1], "'w1': velocity -4.1"),
+        (Mode.EFFORT, [0.0, 15.1], r"'w1': effort 15.1 is outside of \[-15, 15\]"),
+    ],
+)
+def test_what_is_over_a_limit_is_refused_not_clamped(mode, values, text):
+    refusal = judged(check(), values, mode, demanded=values)
+    assert refusal.reason == "over a limit"
+    assert re.search(text, refusal.text)
+
+
+def test_a_jump_is_refused_with_what_is_allowed():
+    refusal = judged(check(max_step=0.1), [0.05, 0.35], demanded=[0.0, 0.2])
+    assert refusal.reason == "jump"
+    assert "'w1'" in refusal.text
+    assert "0.15 away" in refusal.text
+    assert "max_step" in refusal.text
+
+
+def test_a_jump_from_an_unknown_pose_is_refused():
+    assert judged(check(), [0.0, 0.0], demanded=[math.nan, 0.0]).reason == "jump"
+
+
+def test_an_old_command_is_refused():
+    assert judged(check(), [0.0, 0.0], stamp=NOW - 0.101).reason == "too old"
+    assert judged(check(), [0.0, 0.0], stamp=NOW - 0.099) is None
+
+
+@pytest.mark.parametrize("stamp", [NOW + 1.0, math.nan])
+def test_a_command_from_the_future_is_refused(stamp):
+    assert judged(check(), [0.0, 0.0], stamp=stamp).reason == "from the future"
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [0.0, 0.0, 0.0], [[0.0, 0.0]]])
+def test_a_command_of_another_length_is_refused_with_the_joints(values):
+    refusal = judged(check(), values)
+    assert refusal.reason == "wrong length"
+    assert "s1, w1" in refusal.text
+
+
+def test_a_mode_that_the_robot_has_not_is_refused_with_those_that_it_has():
+    commands = CommandCheck(rules(), {Mode.POSITION}, 0.1)
+    refusal = judged(commands, [0.0, 0.0], Mode.EFFORT)
+    assert refusal.reason == "no such mode"
+    assert refusal.text.endswith("it can by position.")
+
+
+numbers = st.floats(width=64) | st.sampled_from([math.nan, math.inf, 1.0, -1.0, 4.0, 3.0 + 1e-12])
+
+
+@given(st.sampled_from(list(Mode)), st.tuples(numbers, numbers), st.tuples(numbers, numbers), numbers)
+def test_only_finite_commands_within_limits_near_and_recent_pass(mode, values, demanded, stamp):
+    """The rules once more, number by number."""
+    accepted = judged(check(), values, mode, stamp, demanded) is None
+    made = rules()
+
+    def allowed(i):
+        value = values[i]
+        if not math.isfinite(value):
+            return False
+        if mode is Mode.POSITION:
+            inside = made.lower[i] - 1e-9 <= value <= made.upper[i] + 1e-9
+            return inside and abs(value - demanded[i]) <= made.step[i] + 1e-9
+        return abs(value) <= (made.velocity if mode is Mode.VELOCITY else made.effort)[i]
+
+    recent = math.isfinite(stamp) and NOW - 0.1 <= stamp <= NOW + 0.01
+    assert accepted == (allowed(0) and allowed(1) and recent)

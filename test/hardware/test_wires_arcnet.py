@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw frames, on a pair of virtual Ethernets in the place of ARCNET, which needs root; and each error without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport import arcnet as module
+from ada_hardware.transport import open_packets
+from ada_hardware.transport.arcnet import ArcnetPort, open_arcnet
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="packet sockets are a thing of Linux")
+
+# docs/pa10_hardware.md: head of a cyclic command of variant ce with 44 bytes of data behind
+CYCLIC = bytes.fromhex("FFFED2B70043") + bytes(44)
+START = bytes.fromhex("FFFEFEB70153")
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[ArcnetPort, ArcnetPort]]:
+    names = f"adaw{os.getpid() % 100_000}a", f"adaw{os.getpid() % 100_000}b"
+    ip = shutil.which("ip")
+    if ip is None or os.geteuid() != 0:
+        pytest.skip("a pair of virtual Ethernets needs root and the program ip")
+
+    def call(*words: str) -> bool:
+        return subprocess.run([str(ip), *words], capture_output=True, check=False).returncode == 0
+
+    if not call("link", "add", names[0], "type", "veth", "peer", "name", names[1]):
+        pytest.skip("this kernel gives no virtual Ethernets here")
+    try:
+        for name in names:
+            quiet = Path("/proc/sys/net/ipv6/conf") / name / "disable_ipv6"
+            if quiet.exists():
+                quiet.write_text("1")  # else the system itself says something there
+            assert call("link", "set", name, "up")
+        ports = open_arcnet(names[0], any_kind=True), open_arcnet(names[1], any_kind=True)
+        yield ports
+        for port in ports:
+            port.close()
+    finally:
+        call("link", "del", names[0])
+
+
+def test_frames_arrive_as_they_were_sent_with_their_head(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    one, other = pair
+    one.send(CYCLIC)
+    assert other.receive(5.0) == CYCLIC
+    other.send(CYCLIC[::-1])
+    assert one.receive(5.0) == CYCLIC[::-1]
+
+
+def test_what_a_port_sends_does_not_come_back_to_it(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    one, other = pair
+    for _ in range(5):
+        one.send(CYCLIC)
+    other.send(b"the only answer, long enough")
+    assert one.receive(5.0) == b"the only answer, long enough"
+    assert one.receive(0.01) is None
+
+
+def test_frames_shorter_than_a_head_need_the_right_that_the_message_names(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    # Ethernet refuses them to everybody; ARCNET to those without CAP_SYS_RAWIO. The words are the same.
+    with pytest.raises(TransportError, match=r"frame of 6 bytes as too short.*cap_sys_rawio"):
+        pair[0].send(START)
+
+
+def test_discarded_frames_do_not_come_back(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    one, other = pair
+    one.send(CYCLIC)
+    assert other.receive(5.0) == CYCLIC
+    one.send(CYCLIC)
+    other.discard_input()
+    assert other.receive(0.01) is None
+
+
+def test_an_interface_that_goes_down_is_an_error_with_the_command(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    one, _ = pair
+    name = one.url.partition(":")[2]
+    subprocess.run(["ip", "link", "set", name, "down"], check=True)
+    with pytest.raises(TransportError, match=f"down: sudo ip link set {name} up"):
+        one.send(CYCLIC)
+    with pytest.raises(TransportError, match=f"down: sudo ip link set {name} up"):
+        for _ in range(3):
+            one.receive(0.01)
+    one.close()
+    with pytest.raises(TransportError, match=f"down: sudo ip link set {name} up"):
+        open_arcnet(name, any_kind=True)
+
+
+def test_a_closed_port_says_so(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    pair[0].close()
+    with pytest.raises(TransportError, match="is closed"):
+        pair[0].receive(0.0)
+    with pytest.raises(TransportError, match="can go no more"):
+        pair[0].send(CYCLIC)
+
+
+def refused(url: str) -> str:
+    with pytest.raises(TransportError) as caught:
+        open_packets(url)
+    assert url in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_interface_that_is_not_there_is_told_with_those_that_are_and_how_to_set_one_up(tmp_path: Path) -> None:
+    text = refused("arcnet:arc9")
+    assert "no such interface. ARCNET interfaces here: none" in text
+    assert "modprobe arc-rawmode" in text and "ip link set arc0 up" in text
+
+
+def test_interfaces_of_arcnet_are_found_by_their_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, kind in (("arc0", 7), ("arc1", 7), ("eth0", 1)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "type").write_text(f"{kind}\n")
+    monkeypatch.setattr(module, "_INTERFACES", tmp_path)
+    assert module.arcnet_interfaces() == ["arc0", "arc1"]
+    assert "ARCNET interfaces here: arc0, arc1" in refused("arcnet:arc2")
+    assert "not one of ARCNET" in refused("arcnet:eth0")
+
+
+def test_no_frame_goes_to_networks_of_other_kinds() -> None:
+    assert "not one of ARCNET" in refused("arcnet:lo")
+
+
+@pytest.mark.parametrize("name", ["..", "../net/lo", "."])
+def test_names_with_folders_are_no_interfaces(name: str) -> None:
+    assert "no such interface" in refused(f"arcnet:{name}")
+
+
+def as_nobody(action: Callable[[], Any]) -> Any:
+    """Done without the rights of root, also where tests run as root."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        return action()
+    finally:
+        os.seteuid(before)
+
+
+def test_missing_rights_are_told_with_the_command_that_gives_them() -> None:
+    with pytest.raises(TransportError, match=r"no permission .*setcap cap_net_raw"):
+        as_nobody(lambda: open_arcnet("lo", any_kind=True))

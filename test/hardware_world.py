@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hardware node, devices that do what a test says, and what tests ask of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Alarm, Demand, Feedback, Mode
+from ada_hardware.errors import NoAnswer, Refused
+from ada_hardware.robot import RobotStatus
+from ada_hardware.safety.phases import Phase
+
+ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
+AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
+
+
+class ScriptedRobot:
+    """Stands in for `ada_hardware.robot.Robot`: its phases change as the test has it, at once and without a device.
+
+    Attributes:
+        told: what it was commanded while it was active.
+        calls: what it was asked, one after another.
+        doors: by call, an event that the call waits for before it does anything; a stop opens all of them.
+        answers: by call, an error that it raises.
+    """
+
+    def __init__(
+        self, device: str = "pa10", settings: Any = None, safety: Any = None, *, place: str = "process"
+    ) -> None:
+        self.device, self.settings, self.safety, self.place = device, settings, safety, place
+        self.joints = ARM
+        self.limits = tuple(JointLimit(name, -3.0, 3.0, 1.0, 50.0) for name in ARM)
+        self.modes = frozenset(Mode)
+        self.period = 0.002
+        self.phase, self.reason = Phase.CLOSED, ""
+        self.told: list[Demand] = []
+        self.calls: list[str] = []
+        self.doors: dict[str, threading.Event] = {}
+        self.answers: dict[str, Exception] = {}
+        self.demand: Demand | None = None
+        self.alarms: tuple[Alarm, ...] = ()
+        self.refused: Counter[str] = Counter()
+        self.last_refusal = ""
+        self._was_stopped = False
+        unknown = np.full(len(ARM), np.nan)
+        self.feedback = Feedback(0.0, unknown, unknown, unknown, is_fresh=False)
+
+    def measure(self, position: Any = AT, **fields: Any) -> None:
+        """Let a reading come."""
+        still = np.zeros(len(ARM))
+        self.feedback = replace(
+            Feedback(time.monotonic(), np.array(position, dtype=float), still, still, is_driven=self.phase.is_driven),
+            **fields,
+        )
+
+    def _asked(self, call: str) -> None:
+        self.calls.append(call)
+        door = self.doors.get(call)
+        if door is not None and not door.wait(30.0):
+            raise NoAnswer(f"the test did not let {call} go on")
+        if call in self.answers:
+            raise self.answers.pop(call)
+
+    def open(self, timeout: float = 20.0) -> None:
+        self._asked("open")
+        self.phase = Phase.STOPPED if self._was_stopped else Phase.INACTIVE
+        self.measure()
+
+    def activate(self, timeout: float = 10.0) -> None:
+        if self.phase is not Phase.INACTIVE:
+            raise Refused(f"it is {self.phase.value}")
+        self.phase = Phase.STARTING
+        self._asked("activate")
+        if self._was_stopped:
+            raise Refused(f"stopped: {self.reason}")
+        self.phase = Phase.ACTIVE
+
+    def command(self, mode: Mode, values: Any) -> None:
+        if self.phase is not Phase.ACTIVE:
+            raise Refused("it is not active")
+        if "command" in self.answers:
+            raise self.answers["command"]
+        self.demand = Demand(mode, np.array(values))
+        self.told.append(self.demand)
+
+    def deactivate(self, timeout: float = 10.0) -> None:
+        self._asked("deactivate")
+        if self.phase in (Phase.STOPPED, Phase.CLOSED):
+            raise Refused(f"it is {self.phase.value}")
+        self.phase, self.demand = Phase.INACTIVE, None
+
+    def stop(self, why: str = "asked to stop", timeout: float = 2.0) -> None:
+        self.calls.append("stop")
+        self._was_stopped, self.reason = True, why
+        for door in self.doors.values():
+            door.set()
+        if "stop" in self.answers:
+            raise self.answers["stop"]
+        if self.phase is not Phase.CLOSED:
+            self.fall(Phase.STOPPED, why)
+
+    def fall(self, phase: Phase, why: str) -> None:
+        """Leave the phase by itself."""
+        self.phase, self.reason, self.demand = phase, why, None
+
+    def reset(self, timeout: float = 10.0) -> None:
+        self._asked("reset")
+        self.phase, self.reason, self.alarms, self._was_stopped = Phase.INACTIVE, "", (), False
+
+    def close(self, timeout: float = 10.0) -> None:
+        self._asked("close")
+        self.phase, self.demand = Phase.CLOSED, None
+
+    def status(self) -> RobotStatus:
+        return RobotStatus(
+            phase=self.phase,
+            reason=self.reason,
+            alarms=self.alarms,
+            accepted=len(self.told),
+            refused=self.refused,
+            last_refusal=self.last_refusal,
+            place=self.place,
+        )
+
+
+class Fleet:
+    """The robots that a node makes, in its order.
+
+    Attributes:
+        made: all of them.
+        doors: as those of `ScriptedRobot`, the same for all robots.
+        answers: likewise, a copy for each robot.
+    """
+
+    def __init__(self, monkeypatch: Any) -> None:
+        """Args: pytest's, by which the node makes scripted robots instead of real ones."""
+        from ada_hardware.node import hardware_node
+
+        self.made: list[ScriptedRobot] = []
+        self.doors: dict[str, threading.Event] = {}
+        self.answers: dict[str, Exception] = {}
+        monkeypatch.setattr(hardware_node, "Robot", self._make)
+
+    def _make(self, device: str, settings: Any, safety: Any, *, place: str) -> ScriptedRobot:
+        robot = ScriptedRobot(device, settings, safety, place=place)
+        robot.doors, robot.answers = self.doors, dict(self.answers)
+        self.made.append(robot)
+        return robot
+
+    def shut(self, what: str) -> threading.Event:
+        """Let a call wait until the event is set."""
+        self.doors[what] = threading.Event()
+        return self.doors[what]
+
+    def open_all(self) -> None:
+        for door in self.doors.values():
+            door.set()
+
+    @property
+    def robot(self) -> ScriptedRobot:
+        """The newest one."""
+        return self.made[-1]
+
+
+ONE = {"device": "pa10", "url": "udp://127.0.0.1:9", "tf_rate": 0.0}
+TWO = {
+    "devices": ["left", "right"],
+    "left__kind": "pa10",
+    "left__driver__url": "udp://127.0.0.1:9",
+    "right__kind": "pa10",
+    "right__driver__url": "udp://127.0.0.1:10",
+    "right__prefix": "right/",
+    "tf_rate": 0.0,
+}
+
+
+# --- the node ---------------------------------------------------------------------------------------------------------
+def overrides(parameters: dict[str, Any]) -> list[Any]:
+    """Parameters; two underscores stand for a dot."""
+    from rclpy.parameter import Parameter
+
+    return [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
+
+
+def hardware(ros: Any, **parameters: Any) -> Any:
+    """A hardware node in this process; with `until="inactive"` or "active" as soon as it is."""
+    from ada_hardware.node.hardware_node import HardwareNode
+
+    until = parameters.pop("until", "")
+    if until == "active":
+        parameters.setdefault("autostart", "active")
+    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=overrides(parameters)))
+    if until:
+        ros.wait(lambda: node.failure or node.phase == until, what=f"the node to be {until}")
+        assert node.failure is None, node.failure
+    return node
+
+
+def active_hardware(ros: Any, **parameters: Any) -> Any:
+    """Likewise, active: on a busy machine an emulator's wire may be silent at first, and the node is asked again."""
+    node = hardware(ros, **parameters, autostart="inactive", until="inactive")
+    ros.wait(lambda: transition(ros, "activate"), what="an active node")
+    return node
+
+
+def ask(ros: Any, name: str) -> Any:
+    """Ask for a transition; a future."""
+    from lifecycle_msgs.msg import Transition
+    from lifecycle_msgs.srv import ChangeState
+
+    client = ros.tester.create_client(ChangeState, "hardware_node/change_state")
+    ros.wait(client.service_is_ready, what="the lifecycle")
+    wanted = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
+    return client.call_async(ChangeState.Request(transition=wanted))
+
+
+def transition(ros: Any, name: str) -> bool:
+    """Ask for a transition; whether it came about."""
+    future = ask(ros, name)
+    ros.wait(future.done, what=f"the end of {name}")
+    return bool(future.result().success)
+
+
+def life(ros: Any) -> str:
+    """State of the node, as lifecycle tools see it."""
+    from lifecycle_msgs.srv import GetState
+
+    return str(ros.call(GetState, "hardware_node/get_state").current_state.label)
+
+
+def call(ros: Any, service: str) -> Any:
+    """Call a service of the node that is of std_srvs/Trigger."""
+    from std_srvs.srv import Trigger
+
+    return ros.call(Trigger, f"hardware_node/{service}")
+
+
+def set_parameter(ros: Any, name: str, value: Any) -> Any:
+    from rcl_interfaces.srv import SetParameters
+    from rclpy.parameter import Parameter
+
+    request = SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()])
+    return ros.call(SetParameters, "hardware_node/set_parameters", request).results[0]
+
+
+def diagnosed(reports: list[Any], part: str) -> dict[str, Any]:
+    """The newest report on a part of the node, with its level and message; {} while there is none."""
+    for array in reversed(reports):
+        for status in array.status:
+            if status.name == f"hardware_node: {part}":
+                return {**{v.key: v.value for v in status.values}, "level": status.level[0], "message": status.message}
+    return {}
+
+
+def states(ros: Any) -> list[dict[str, Any]]:
+    """What ~/state says, one after another; the list grows."""
+    from std_msgs.msg import String
+
+    from ada_dynamics.nodes.kit import qos
+
+    found: list[dict[str, Any]] = []
+    ros.tester.create_subscription(
+        String, "hardware_node/state", lambda message: found.append(json.loads(message.data)), qos.LATCHED
+    )
+    return found
+
+
+class Commander:
+    """Commands from the test itself."""
+
+    def __init__(self, ros: Any, topic: str = "joint_commands") -> None:
+        from sensor_msgs.msg import JointState
+
+        from ada_dynamics.nodes.kit import qos
+
+        self._ros, self._kind = ros, JointState
+        self._publisher = ros.publisher(JointState, topic, qos.COMMANDS)
+
+    def ready(self) -> Commander:
+        self._ros.matched(self._publisher)
+        return self
+
+    def send(self, *, names: Any = ARM, stamp: float = 0.0, **numbers: Any) -> None:
+        message = self._kind(name=list(names))
+        message.header.stamp.sec, message.header.stamp.nanosec = int(stamp), int(1e9 * (stamp % 1.0))
+        for part, values in numbers.items():
+            setattr(message, part, [float(one) for one in values])
+        self._publisher.publish(message)
+
+    def until(self, condition: Any, what: str = "a condition", timeout: float = 30.0, **numbers: Any) -> Any:
+        """Send the same again and again until something holds; numbers may be a function without arguments."""
+
+        def act() -> Any:
+            self.send(**{name: value() if callable(value) else value for name, value in numbers.items()})
+            return condition()
+
+        return self._ros.wait(act, timeout, what)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A HEXA's driver and emulated table with their bytes in between, on a clock that only moves when told to."""
+
+import math
+
+import numpy as np
+
+from ada_controllers.arm.poses import pose_of
+from ada_dynamics.settings import checked
+from ada_hardware.driver import Demand, Mode
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.hexa.driver import HexaDriver
+from ada_hardware.hexa.emulator import HexaEmulator
+from ada_hardware.hexa.limits import PERIOD
+from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+
+LEVEL = (0.0, 0.0, 0.0)
+
+
+class World:
+    """A driver, an emulated table, and their clock."""
+
+    def __init__(self, contact=None, faults=None, **settings):
+        self.clock = FakeClock()
+        self.table = HexaEmulator(checked(HexaEmulatorSettings, settings), contact)
+        self.wire = self.plugged(faults)
+        self.driver = HexaDriver(HexaSettings(), wire=self.wire, clock=self.clock, session=7)
+        self.next = 0.0
+
+    def plugged(self, faults=None):
+        return InProcessPackets(self.table, clock=self.clock, sleep=self.clock.sleep, faults=faults)
+
+    def started(self):
+        self.driver.open()
+        self.driver.start()
+        self.next = self.clock()
+        return self
+
+    def wait(self):
+        """Until the next period begins."""
+        self.next += PERIOD
+        self.clock.sleep(self.next - self.clock())
+
+    def follow(self, targets, mode=Mode.POSITION):
+        """One cycle for each target; the last feedback."""
+        for values in targets:
+            feedback = self.driver.cycle(Demand(mode, np.asarray(values)))
+            self.wait()
+        return feedback
+
+    def hold(self, periods):
+        return self.follow([self.table.target] * periods)
+
+
+def circle(t, size=0.02):
+    """From the middle of the workspace, beginning and ending smoothly."""
+    turned = math.pi * (1.0 - math.cos(math.pi * min(t / 1.0, 1.0)))
+    return pose_of(
+        (size * math.sin(turned), 0.5 * size * (1.0 - math.cos(turned)), -0.55), (0.1 * math.sin(turned), 0, 0)
+    )

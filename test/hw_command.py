@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada hw` as tests run it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from ada_dynamics import cli
+
+Ada = Callable[..., tuple[int, str, str]]
+PATIENCE = 60.0  # [s] for a process
+
+
+def ada_in_process(capfd: pytest.CaptureFixture[str]) -> Ada:
+    """The command line in this process: exit code, output, errors."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        try:
+            code = cli.main(["hw", *words])
+        except SystemExit as end:  # argparse
+            code = int(end.code or 0)
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run
+
+
+def started(*words: str) -> subprocess.Popen[str]:
+    """`ada hw` in a process of its own."""
+    command = [sys.executable, "-m", "ada_dynamics.cli", "hw", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
