@@ -10,7 +10,9 @@ from ada_dynamics import Dynamics, resources
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.load import load
-from ada_dynamics.scenarios.khr1_motion import SECONDS_PER_DEGREE, AngleMap, MotionError, read_motion
+from ada_hardware.kondo.angle_map import AngleMap
+from ada_hardware.kondo.errors import MotionError
+from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_motion
 
 pytest.importorskip("yaml")
 

@@ -13,6 +13,7 @@ MODULES: tuple[str, ...] = (
     "ada_dynamics.scenarios.experiments.euler_angles",
     "ada_dynamics.scenarios.experiments.feet_that_may_lift",
     "ada_dynamics.scenarios.experiments.hybrid_cost",
+    "ada_dynamics.scenarios.experiments.hybrid_motion",
     "ada_dynamics.scenarios.experiments.push_measures",
     "ada_dynamics.scenarios.experiments.push_sweep",
     "ada_dynamics.scenarios.experiments.pushes_without_control",

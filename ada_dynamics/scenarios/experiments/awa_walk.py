@@ -70,7 +70,7 @@ class Walk:
 def khr1_walk(model: Model) -> Walk:
     """The walk that comes with the library, of its own making, from the key frames in config/khr1_walk.csv."""
     from ada_dynamics import resources
-    from ada_dynamics.scenarios.khr1_motion import read_motion
+    from ada_hardware.kondo.motion_file import read_motion
 
     times, angles = read_motion(
         resources.find("config", "khr1_walk.csv"), resources.find("config", "khr1_angle_map.yaml")
