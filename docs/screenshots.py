@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,24 @@ def view_khr1() -> bytes:
         return bytes(browser.get_screenshot_as_png())
 
 
-SCREENSHOTS: dict[str, Callable[[], bytes]] = {one.__name__: one for one in (view_pa10, view_khr1)}
+def khr1_sliders() -> bytes:
+    """Sliders of an emulated KHR-1, which waves on its page only: the ghost is where the sliders point."""
+    device = ["device:=khr1", 'url:="emulator:"', "autostart:=active", "khr1.safety.hold_without_commands:=true"]
+    device += ["khr1.safety.host_timeout:=60.0"]  # a browser without a GPU leaves little to others
+    node = ["-m", "ada_hardware.node.hardware_node", "--ros-args", *_given(device)]
+    with _page(node, away=1.7, eye=(1.0, -0.75, 0.35), given=["plant:=hardware_node"]) as browser:
+        _until(lambda: "khr1: active" in _text(browser), "the robot is active")
+        for joint, degrees in (("right_shoulder_pitch", -120), ("left_shoulder_pitch", -40), ("right_elbow", -50)):
+            holds = f"contains(., {joint!r}) and .//input"
+            row = f"//*[{holds} and not(.//*[{holds}])]"
+            field = browser.find_element("xpath", row).find_element("css selector", "input[type=text]")
+            field.send_keys("\ue009", "a")  # the control key
+            field.send_keys(str(degrees))
+        time.sleep(6.0)
+        return bytes(browser.get_screenshot_as_png())
+
+
+SCREENSHOTS: dict[str, Callable[[], bytes]] = {one.__name__: one for one in (view_pa10, view_khr1, khr1_sliders)}
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -78,9 +95,27 @@ def _view(parameters: list[str], away: float, eye: tuple[float, ...] = (0.55, -1
         away: distance of the eye, in radii of the robot.
         eye: from which side it looks.
     """
-    given = [word for parameter in parameters for word in ("-p", parameter)]
-    robot = ["-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", *given]
-    page = ["-c", VIEW.format(away=away, eye=eye), "--ros-args", "-p", "port:=0", "-p", "open_browser:=false"]
+    robot = ["-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", *_given(parameters)]
+    with _page(robot, away, eye) as browser:
+        yield browser
+
+
+def _given(parameters: Sequence[str]) -> list[str]:
+    return [word for parameter in parameters for word in ("-p", parameter)]
+
+
+@contextlib.contextmanager
+def _page(robot: list[str], away: float, eye: tuple[float, ...], given: Sequence[str] = ()) -> Iterator[Any]:
+    """Likewise, with any node that moves a robot.
+
+    Args:
+        robot: arguments of the Python that is the node.
+        away: as above.
+        eye: as above.
+        given: parameters of the view node.
+    """
+    parameters = _given(["port:=0", "open_browser:=false", *given])
+    page = ["-c", VIEW.format(away=away, eye=eye), "--ros-args", *parameters]
     with _process(robot), _process(page) as view, _browser() as browser:
         browser.get(_address(view))
         _until(lambda: "t = " in _text(browser), "the robot's state is shown")

@@ -74,6 +74,7 @@ class Values(Mapping[str, str]):
             if name not in known:
                 raise unknown_name(f"argument of {setup}", name, known)
         self.given = frozenset(given)
+        self._defaults = {name: argument.default for name, argument in known.items()}
         self._values = {
             name: argument.checked(given[name]) if name in given else argument.default
             for name, argument in known.items()
@@ -87,6 +88,10 @@ class Values(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def is_wish(self, name: str) -> bool:
+        """Whether somebody gave a value that is not the default; False where there is no such argument."""
+        return name in self.given and self[name] != self._defaults[name]
 
     def flag(self, name: str) -> bool:
         """Whether a value is "true"."""

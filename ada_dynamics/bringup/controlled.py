@@ -4,64 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from ada_dynamics.bringup.arguments import Argument, Values
+from ada_dynamics.bringup.pa10 import EACH_STEP, EXACT, PA10_CONTROL
 from ada_dynamics.bringup.pictures import PICTURES
 from ada_dynamics.bringup.processes import Parameter
 from ada_dynamics.bringup.setup import ODOM, WORLD, Control, Parameters, Setup, common_arguments
-
-# A controller sees each step of the simulation: states that are 4 ms old would cost it damping.
-_EACH_STEP = {"publish_rate": Parameter(1000.0)}
-# The exact state has the simulation's own time, however slowly that goes by.
-_EXACT = {"state_source": Parameter("state")}
-
-# --- PA-10 ----------------------------------------------------------------------------------------------------------
-_BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far from the arm's singular poses
-_HAND = "flange"
-_COMPLIANCE = "compliance"
-_PA10_CONTROLLERS = (
-    "pose_servo",
-    "joint_trajectory",
-    "computed_torque",
-    "impedance",
-    _COMPLIANCE,
-    "gravity_compensation",
-)
-# What differs from the controllers' own values.
-_PA10_SETTINGS: Mapping[str, Parameters] = {
-    "pose_servo": {"link": Parameter(_HAND)},
-    "impedance": {"space": Parameter("link"), "link": Parameter(_HAND)},
-    _COMPLIANCE: {"link": Parameter(_HAND)},
-}
-_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
-
-
-def _pa10(values: Values) -> Parameters:
-    return {
-        "robot": Parameter(values["robot"], "robot"),
-        "world_frame": Parameter(WORLD),
-        "initial_positions": Parameter(list(_BENT)),
-        **({"wrench_rate": Parameter(250.0)} if values["controller"] == _COMPLIANCE else {}),
-        **_EACH_STEP,
-    }
-
-
-def _pa10_control(values: Values) -> Control:
-    name = values["controller"]
-    own = _PA10_SETTINGS.get(name, {})
-    return Control(
-        {
-            "controller": Parameter(name, "controller"),
-            "robot": Parameter(values["robot"], "robot"),
-            **_EXACT,
-            **({"wrench_of": Parameter("arm")} if name == _COMPLIANCE else {}),
-            **{f"{name}.{setting}": value for setting, value in own.items()},
-        },
-        link=_HAND if own else "",
-        remappings=(("wrench", f"dynamics_node/wrench/{_SENSOR}"),),
-    )
-
 
 # --- four rods as a closed chain ------------------------------------------------------------------------------------
 _FOUR_BAR, _SLIDER_CRANK, _NONE = "parallel_four_bar", "slider_crank", "none"
@@ -87,7 +35,7 @@ def _planar_4r(values: Values) -> Parameters:
         "robot": Parameter("planar_4r"),
         "world_frame": Parameter(WORLD),
         "initial_positions": Parameter(start),
-        **_EACH_STEP,
+        **EACH_STEP,
         **idle,
     }
 
@@ -107,7 +55,7 @@ def _planar_4r_control(values: Values) -> Control | None:
     parameters = {
         "controller": Parameter("virtual_closed_chain"),
         "robot": Parameter("planar_4r"),
-        **_EXACT,
+        **EXACT,
         "virtual_closed_chain.loops": Parameter(f"loops/{mechanism}.yaml", "mechanism"),
         "virtual_closed_chain.link": Parameter(_TIP),
         **{f"virtual_closed_chain.{name}": Parameter(list(gain)) for name, gain in gains.items()},
@@ -125,14 +73,14 @@ _ANKLE_GAIN = 10.0  # [N m s/rad] of eq. 6.13, for the same reason
 
 def _hoap2(values: Values) -> Parameters:
     if values["feet"] == "clamped":
-        return {"robot": Parameter(_STANDING, "feet"), "world_frame": Parameter(WORLD), **_EACH_STEP}
+        return {"robot": Parameter(_STANDING, "feet"), "world_frame": Parameter(WORLD), **EACH_STEP}
     return {
         "robot": Parameter("hoap2_10dof", "feet"),
         "base": Parameter("floating", "feet"),
         "contact": Parameter("on", "feet"),
         "rotor_inertia": Parameter(_ROTORS),
         "world_frame": Parameter(ODOM, "feet"),
-        **_EACH_STEP,
+        **EACH_STEP,
     }
 
 
@@ -145,7 +93,7 @@ def _hoap2_control(values: Values) -> Control | None:
             "controller": Parameter("balance"),
             "robot": Parameter(_STANDING),
             # A robot that is not fixed to the ground has another state; its joints are the same.
-            **(_EXACT if values["feet"] == "clamped" else {"balance.ankle_gain": Parameter(_ANKLE_GAIN)}),
+            **(EXACT if values["feet"] == "clamped" else {"balance.ankle_gain": Parameter(_ANKLE_GAIN)}),
             "balance.strategy": Parameter(values["strategy"], "strategy"),
         }
     )
@@ -160,18 +108,7 @@ def _hoap2_push(values: Values) -> Parameters:
 
 
 CONTROLLED = (
-    Setup(
-        "pa10_control",
-        "the arm PA-10 under a controller, with a target to drag",
-        (
-            Argument("robot", "pa10", "which arm: PA10-7CE, or the older PA-10-7C", ("pa10", "pa10_7c")),
-            Argument("controller", "pose_servo", "what moves it (docs/controllers.md)", _PA10_CONTROLLERS),
-            *common_arguments("hold"),
-        ),
-        _pa10,
-        lambda values: PICTURES["pa10_control"],
-        control=_pa10_control,
-    ),
+    PA10_CONTROL,
     Setup(
         "closed_chain_control",
         "four rods in a row that a controller lets move as a closed chain",

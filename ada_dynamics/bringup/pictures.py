@@ -20,6 +20,8 @@ class Picture:
         newton_metre: length of an arrow for 1 N m [m].
         robot: in the catalogue; "" for any.
         has_target: whether there is a target to drag.
+        sensors: topics of force/torque sensors, whose wrenches are shown, too.
+        is_simulated: whether there is a simulation with markers.
     """
 
     name: str
@@ -31,6 +33,8 @@ class Picture:
     newton_metre: float
     robot: str
     has_target: bool = False
+    sensors: tuple[str, ...] = ()
+    is_simulated: bool = True
 
     @property
     def file(self) -> str:
@@ -82,6 +86,21 @@ PICTURES = {
             "closed_chain_control", "world", (*_RHOMBUS, "joint_4"), 4.5, 0.0, 0.02, 0.02, "planar_4r", has_target=True
         ),
         Picture("hoap2_balance", "world", ("joint_4", "joint_9"), 1.4, 0.28, 0.002, 0.02, "hoap2_standing"),
+        Picture(
+            "pa10_bringup",
+            "world",
+            (),
+            2.8,
+            0.6,
+            0.005,
+            0.05,
+            "pa10",
+            has_target=True,
+            sensors=("/wrench",),
+            is_simulated=False,
+        ),
+        Picture("khr1_bringup", "world", (), 0.9, 0.18, 0.01, 0.1, "khr1", is_simulated=False),
+        Picture("ft_sensor", "netft", (), 0.6, 0.0, 0.005, 0.05, "", sensors=("/wrench",), is_simulated=False),
         Picture("display", "world", (), 2.5, 0.5, 0.01, 0.05, ""),
     )
 }

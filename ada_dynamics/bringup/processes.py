@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 PACKAGE = "ada_dynamics"
 # Executables of the package whose modules are not among its nodes.
-_MODULES = {"controller_node": "ada_controllers.node.controller_node"}
+_MODULES = {
+    "controller_node": "ada_controllers.node.controller_node",
+    "hardware_node": "ada_hardware.node.hardware_node",
+}
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
 
@@ -131,6 +134,16 @@ class Plan:
     def robot(self) -> Mapping[str, ParameterValue]:
         """All parameters of the simulated robot's node."""
         return self.parameters("dynamics_node")
+
+    @property
+    def devices(self) -> Mapping[str, ParameterValue]:
+        """All parameters of the node of devices; none where a robot is simulated."""
+        return self.parameters("hardware_node")
+
+    @property
+    def plant(self) -> str:
+        """Executable, and name, of the node that has the robot or the devices."""
+        return "hardware_node" if self.devices else "dynamics_node"
 
     @property
     def controller(self) -> str:

@@ -27,7 +27,8 @@ _YAW, _PITCH = 0.9, 0.3  # [rad] of the eye
 def topics(picture: Picture) -> tuple[str, ...]:
     """Topics and services that a configuration names, besides those of TF."""
     target = tuple(f"{TARGET}/{name}" for name in _TARGET_NAMES) if picture.has_target else ()
-    return (DESCRIPTION, MARKERS, *target, *(f"{WRENCH}/{joint}" for joint in picture.joints))
+    markers = (MARKERS,) if picture.is_simulated else ()
+    return (DESCRIPTION, *markers, *target, *_wrench_topics(picture).values())
 
 
 def render(picture: Picture) -> str:
@@ -54,7 +55,7 @@ def _configuration(picture: Picture) -> Tree:
                 _robot(),
                 _frames(picture),
                 *_wrenches(picture),
-                _markers(),
+                *([_markers()] if picture.is_simulated else []),
                 *([_target()] if picture.has_target else []),
             ],
             "Enabled": True,
@@ -113,14 +114,20 @@ def _frames(picture: Picture) -> Tree:
     return _display("TF", "Frames", rest, is_shown=False)
 
 
+def _wrench_topics(picture: Picture) -> dict[str, str]:
+    """Topics of wrenches, by what they are called."""
+    joints = {f"Wrench at {joint}": f"{WRENCH}/{joint}" for joint in picture.joints}
+    return {**joints, **{f"Sensor {topic.strip('/')}": topic for topic in picture.sensors}}
+
+
 def _wrenches(picture: Picture) -> list[Tree]:
     # Best effort fits publishers of either kind.
     return [
         _display(
             "Wrench",
-            f"Wrench at {joint}",
+            name,
             {
-                "Topic": _topic(f"{WRENCH}/{joint}", 5, reliability="Best Effort"),
+                "Topic": _topic(topic, 5, reliability="Best Effort"),
                 "Force Arrow Scale": picture.newton,
                 "Torque Arrow Scale": picture.newton_metre,
                 "Arrow Width": round(0.01 * picture.distance, 3),
@@ -130,7 +137,7 @@ def _wrenches(picture: Picture) -> list[Tree]:
                 "History Length": 1,
             },
         )
-        for joint in picture.joints
+        for name, topic in _wrench_topics(picture).items()
     ]
 
 

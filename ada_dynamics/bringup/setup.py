@@ -40,12 +40,13 @@ class Setup:
         name: as in NAME.launch.py and `ada up NAME`.
         summary: what it is, in a line.
         arguments: all that it takes.
-        robot: parameters of the robot's node that depend on this setup's own arguments.
+        robot: parameters of the simulated robot's node that depend on this setup's own arguments.
         picture: what RViz shows.
         has_sliders: whether the browser view sets the robot's pose.
         shorthands: other names for it, with the arguments that they stand for.
         control: the controller of the robot, where the values ask for one.
         view: parameters of the browser view's node.
+        devices: parameters of the node of devices, where the values ask for devices instead of a simulation.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Setup:
     shorthands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     control: Callable[[Values], Control | None] = lambda values: None
     view: Callable[[Values], Parameters] = lambda values: {}
+    devices: Callable[[Values], Parameters | None] = lambda values: None
 
     @property
     def launch_file(self) -> str:
@@ -65,7 +67,11 @@ class Setup:
 
 
 def common_arguments(idle: str) -> tuple[Argument, ...]:
-    """The arguments that every setup takes."""
+    """The arguments that every setup with a robot takes.
+
+    Args:
+        idle: what its joints do without a command.
+    """
     return (
         Argument(
             "idle",
@@ -74,22 +80,31 @@ def common_arguments(idle: str) -> tuple[Argument, ...]:
             ("hold", "release"),
         ),
         Argument("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as it goes", kind="number"),
-        Argument("view", "auto", "whether to show the robot in the browser; auto: where viser is installed", AUTO),
-        Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one", kind="port"),
-        Argument("rviz", "auto", "whether to show the robot in RViz; auto: where rviz2 is installed", AUTO),
-        Argument("record", "", "path of an .mcap file to record to; empty: none", kind="new_file"),
+        *_VIEWS,
+        _RECORD,
         Argument("oracle", "false", "whether to check every answer against pinocchio, on /diagnostics", BOOLEANS),
-        Argument(
-            "use_sim_time",
-            "false",
-            "whether the simulation is the clock (/clock) that all others follow",
-            BOOLEANS,
-        ),
-        Argument("namespace", "", "namespace of all nodes and topics; empty: none", kind="namespace"),
-        Argument(
-            "params_file",
-            "",
-            "path of a YAML file with parameters of the nodes; arguments that are given win over it",
-            kind="file",
-        ),
+        *_NODES,
     )
+
+
+def bare_arguments() -> tuple[Argument, ...]:
+    """The arguments that every setup takes."""
+    return (*_VIEWS, _RECORD, *_NODES)
+
+
+_VIEWS = (
+    Argument("view", "auto", "whether to show the robot in the browser; auto: where viser is installed", AUTO),
+    Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one", kind="port"),
+    Argument("rviz", "auto", "whether to show the robot in RViz; auto: where rviz2 is installed", AUTO),
+)
+_RECORD = Argument("record", "", "path of an .mcap file to record to; empty: none", kind="new_file")
+_NODES = (
+    Argument("use_sim_time", "false", "whether the simulation is the clock (/clock) that all others follow", BOOLEANS),
+    Argument("namespace", "", "namespace of all nodes and topics; empty: none", kind="namespace"),
+    Argument(
+        "params_file",
+        "",
+        "path of a YAML file with parameters of the nodes; arguments that are given win over it",
+        kind="file",
+    ),
+)

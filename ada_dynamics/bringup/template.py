@@ -16,6 +16,10 @@ from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGa
 from ada_dynamics.nodes.target.target_settings import TargetSettings
 from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.settings import Setting, fields_of
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
+from ada_hardware.registry import DEVICES
+from ada_hardware.safety.settings import SafetySettings
 
 NAME = "parameters.yaml"
 MADE_BY = "python -m ada_dynamics.bringup.files"
@@ -26,7 +30,7 @@ _HEAD = f"""\
 # `ada up`:
 #   ros2 launch ada_dynamics pa10_sim.launch.py params_file:=my.yaml
 # What it says wins over the setup's own values, and arguments that are given win over it. The names of the nodes fit in
-# any namespace. JOINT stands for the name of a joint.
+# any namespace. JOINT stands for the name of a joint, NAME for that of a device: here each has the name of its kind.
 """
 # A block must hold something: the parameter named here is not commented out.
 _SHOWN = {
@@ -35,6 +39,7 @@ _SHOWN = {
     "target_node": "scale",
     "view_node": "host",
     "oracle_node": "rate",
+    "hardware_node": "rate",
 }
 
 
@@ -44,10 +49,18 @@ Group = tuple[str, type[Any]]  # what stands before the names of settings, with 
 def settings_of_nodes() -> dict[str, list[Group]]:
     """The settings of each node."""
     controllers = [(f"{name}.", find(name).SETTINGS) for name in CONTROLLERS]
+    drivers = [(f"{name}.driver.", kind.driver_class().SETTINGS) for name, kind in DEVICES.items()]
     return {
         "dynamics_node": [("", DynamicsSettings), ("servo.JOINT.", ServoGains)],
         "controller_node": [("", ControllerSettings), ("", LoopSettings), ("shaping.", ShapingSettings), *controllers],
         "target_node": [("", TargetSettings)],
+        "hardware_node": [
+            ("", HardwareSettings),
+            ("NAME.", DeviceSettings),
+            *drivers,
+            ("NAME.safety.", SafetySettings),
+            ("NAME.sensor.", ForceSensorSettings),
+        ],
         "view_node": [("", ViewSettings)],
         "oracle_node": [("", OracleSettings)],
     }

@@ -25,7 +25,16 @@ def run_without_ros(what: Plan, problem: str, *, headless: bool, duration: float
         problem: why there are no ROS 2 nodes.
         headless: without pictures.
         duration: [s], after which it ends.
+
+    Raises:
+        InputError: the plan drives a device, or its robot comes from a topic.
     """
+    if what.devices:
+        backend = what.values["backend"]
+        raise InputError(
+            f"backend:={backend} needs ROS 2: {problem} Without it, try a device by `ada hw test`, or drive it from "
+            "Python (ada_hardware.robot.Robot)."
+        )
     is_still = bool(what.robot.get("start_paused"))
     is_shown = not headless and what.values["view"] != "false"
     print(f"without ROS topics: {problem}", flush=True)

@@ -14,7 +14,6 @@ from std_msgs.msg import String
 from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.deadlines import calm_interpreter
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
@@ -30,6 +29,7 @@ from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, sim
 from ada_dynamics.nodes.robot.standard_services import StandardServices
 from ada_dynamics.nodes.robot.state_publishers import StatePublishers
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.timing.deadlines import calm_interpreter
 
 NAME = "dynamics_node"
 SERVO = "servo"  # prefix of the gains of joints

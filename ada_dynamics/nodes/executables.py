@@ -46,6 +46,11 @@ def controller_node() -> int:
     return _started("controller_node", "ada_controllers.node.controller_node")
 
 
+def hardware_node() -> int:
+    """Real robots and sensors, or their emulators."""
+    return _started("hardware_node", "ada_hardware.node.hardware_node")
+
+
 def _started(name: str, module: str = "") -> int:
     if find_spec("rclpy") is None:
         print(f"{name}: error: {ros_problem()}", file=sys.stderr)

@@ -21,7 +21,6 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
@@ -29,6 +28,7 @@ from ada_dynamics.nodes.messages.state_message import StateNumbers, read_state
 from ada_dynamics.nodes.oracle.oracle import Verdict
 from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 from ada_dynamics.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+from ada_dynamics.timing.deadlines import DeadlineLoop
 
 Array = NDArray[np.float64]
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches from outside, over DDS, whether a robot is published and moves; imports rclpy.
+"""Watches from outside, over DDS, whether a robot or a sensor is published and moves; imports rclpy.
 
 `ada up` says by this when the robot moves, and whether somebody else publishes one of the same name.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import rclpy
+from geometry_msgs.msg import WrenchStamped
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -17,6 +20,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ada_dynamics.nodes.kit.qos import LATCHED
 
 _MOVED = 0.02  # [rad, m] that is no sagging of a servo any more
 _NAME = "ada_up"
@@ -30,23 +36,35 @@ class RobotWatch:
 
     Attributes:
         others: robots of that name that were there before, by `look_around`.
-        count: joint states seen.
+        count: joint states seen, or wrenches of a sensor.
         first: when the first one came (`time.monotonic`), or None.
         moved: when a joint had moved, or None.
+        devices: what a node of devices says of itself on ~/state; empty before it does.
     """
 
-    def __init__(self, namespace: str = "", robot: str = "dynamics_node", joints: str = "joint_states") -> None:
+    def __init__(
+        self,
+        namespace: str = "",
+        robot: str = "dynamics_node",
+        joints: str = "joint_states",
+        *,
+        wrench: str = "",
+        tells_devices: bool = False,
+    ) -> None:
         """Begin.
 
         Args:
             namespace: of the robot's node.
             robot: the node's name.
             joints: topic of its joint states.
+            wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
+            tells_devices: whether the node is one of devices, with ~/state.
         """
         self.others = 0
         self.count = 0
         self.first: float | None = None
         self.moved: float | None = None
+        self.devices: dict[str, Any] = {}
         self._robot = (robot, namespace or "/")
         self._start: Sequence[float] | None = None
         self._context = Context()
@@ -63,7 +81,12 @@ class RobotWatch:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         # Bytes: what is only counted need not be made into an object.
-        self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
+        if wrench:
+            self._node.create_subscription(WrenchStamped, wrench, self._counted, _QOS, raw=True)
+        else:
+            self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
+        if tells_devices:
+            self._node.create_subscription(String, f"{robot}/state", self._told, LATCHED)
 
     def look(self, seconds: float) -> None:
         """Take in what arrives within some seconds."""
@@ -90,13 +113,20 @@ class RobotWatch:
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def _seen(self, message: bytes) -> None:
+    def _told(self, message: String) -> None:
+        self.devices = json.loads(message.data)
+
+    def _counted(self, _: bytes) -> bool:
+        """Count a message, if it can be the watched one's."""
         if not self.count and self.robots <= self.others:
-            return  # only another robot's, so far
+            return False  # only another robot's, so far
         self.count += 1
         if self.first is None:
             self.first = time.monotonic()
-        if self.moved is not None:
+        return True
+
+    def _seen(self, message: bytes) -> None:
+        if not self._counted(message) or self.moved is not None:
             return
         positions = deserialize_message(message, JointState).position
         if self._start is None or len(self._start) != len(positions):

@@ -18,8 +18,10 @@ from rclpy.node import Node
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
 from ada_dynamics.nodes.view.controller_link import ControllerLink
+from ada_dynamics.nodes.view.hardware_link import HardwareLink
 from ada_dynamics.nodes.view.view_link import ViewLink
 from ada_dynamics.nodes.view.view_settings import ViewSettings
+from ada_dynamics.view.browser.hardware_panel import HardwarePanel
 from ada_dynamics.view.browser.page import Page, nearest_free
 from ada_dynamics.view.browser.remote import RemotePage
 
@@ -57,6 +59,7 @@ class ViewNode(Node):
         try:
             self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note)
             self.controller = ControllerLink(self, settings.controller, settings.target_link)
+            self.hardware = HardwarePanel(self.page, HardwareLink(self, settings.hardware, self.page.note))
             self.shown = RemotePage(
                 self.page,
                 self.link,
@@ -64,6 +67,7 @@ class ViewNode(Node):
                 pose_sliders=settings.pose_sliders,
                 follower=self.controller,
                 push=settings.push,
+                hardware=self.hardware,
             )
             if not self.link.has_transforms:
                 self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")

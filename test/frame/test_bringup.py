@@ -28,7 +28,10 @@ from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.simulation import Simulation
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
-EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file", "oracle", "idle"}
+EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
+OF_ROBOTS = {"oracle", "idle", "real_time_factor"}
+SENSORS = {"ft_sensor"}  # setups without a robot
+URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
 
 
 def read_settings(node, values):
@@ -42,6 +45,33 @@ def read_settings(node, values):
     return found
 
 
+def by_kind(values):
+    """Parameters of the node of devices, with NAME for each device, except for its driver's."""
+    found = {}
+    for name, value in values.items():
+        device, _, rest = name.partition(".")
+        is_common = rest and not rest.startswith("driver.") and device in values["devices"]
+        found[f"NAME.{rest}" if is_common else name] = value
+    return found
+
+
+def plans_with(setup, argument, choice):
+    """A plan for each backend that takes a choice of an argument; those that do not say so."""
+    names = {one.name: one for one in setup.arguments}
+    for backend in names["backend"].choices if "backend" in names else ("",):
+        values = {argument: choice, **({"backend": backend} if backend else {})}
+        if argument == "backend" and choice != backend:
+            continue
+        if backend == "real":
+            needs_sensor = values.get("sensor", "auto") not in ("auto", "none") or choice == "compliance"
+            urls = {name: url for name, url in URLS.items() if name in names}
+            values = {**{name: url for name, url in urls.items() if name != "sensor_url" or needs_sensor}, **values}
+        try:
+            yield plan(setup, values, FULL)
+        except InputError as refused:
+            assert backend and f"{argument}:={choice}" in str(refused)
+
+
 def executables(what):
     return [process.executable for process in what.processes]
 
@@ -52,7 +82,7 @@ def executables(what):
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_every_setup_takes_the_common_arguments_and_describes_all(setup):
     names = [argument.name for argument in setup.arguments]
-    assert set(names) >= EVERYWHERE
+    assert set(names) >= EVERYWHERE | (OF_ROBOTS if setup.name not in SENSORS else set())
     assert len(set(names)) == len(names)
     for argument in setup.arguments:
         assert len(argument.description) > 10
@@ -63,15 +93,18 @@ def test_every_setup_takes_the_common_arguments_and_describes_all(setup):
 def test_every_choice_of_every_setup_makes_a_plan_that_the_nodes_accept(setup):
     for argument in setup.arguments:
         for choice in argument.choices or (argument.default,):
-            what = plan(setup, {argument.name: choice}, FULL)
-            node = what.process("dynamics_node")
-            assert node.name == "dynamics_node"
-            assert not node.optional
-            for process in what.processes:
-                if process.package == "ada_dynamics":
-                    values = dict(what.parameters(process.executable))
-                    values.pop("use_sim_time", None)
-                    read_settings(process.executable, values)
+            plans = list(plans_with(setup, argument.name, choice))
+            assert plans or (setup.name, argument.name, choice) == ("ft_sensor", "use_sim_time", "true")
+            for what in plans:
+                node = what.process(what.plant)
+                assert node.name == what.plant
+                assert not node.optional
+                for process in what.processes:
+                    if process.package == "ada_dynamics" and process.executable != "record_node":
+                        values = dict(what.parameters(process.executable))
+                        values.pop("use_sim_time", None)
+                        is_hardware = process.executable == "hardware_node"
+                        read_settings(process.executable, by_kind(values) if is_hardware else values)
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)

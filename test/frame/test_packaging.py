@@ -31,6 +31,7 @@ print(json.dumps({kind: {name: resources.find(kind, name).read_text() for name i
 NODES = {
     "controller_node",
     "dynamics_node",
+    "hardware_node",
     "oracle_node",
     "record_node",
     "replay_node",

@@ -33,3 +33,15 @@ def test_every_topic_and_service_of_the_dynamics_node_is_on_the_page():
     assert len(calls) >= 12
     for name in calls:
         assert name.rstrip("/") in text, f"{name} is not on the page"
+
+
+def test_every_topic_and_service_of_the_hardware_node_is_on_the_page():
+    text = (REPOSITORY / "docs/ros2.md").read_text(encoding="utf-8")
+    files = [*(REPOSITORY / "ada_hardware/node").glob("*.py")]
+    code = "\n".join(file.read_text(encoding="utf-8") for file in files).replace("{prefix}", "")
+    made = r"create_(?:publisher|subscription|service)\(|(?:Inbox|PolledService)\((?:self|node), "
+    pattern = rf"(?:{made})\w+, f?\"([^\"{{]+)"
+    calls = re.findall(pattern, code)
+    assert {"~/stop", "~/reset", "~/state", "~/commanded", "joint_commands", "/tf"} <= set(calls)
+    for name in calls:
+        assert f"`{name}`" in text, f"{name} is not on the page"

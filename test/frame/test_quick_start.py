@@ -20,6 +20,7 @@ HEADLESS = {"sim": ["--headless", "--duration", "1"]}
 SHORTER = {
     ("reproduce", "all"): ["reproduce", "T3.1"],
     ("reproduce", "chapter6", "chapter7", "pa10"): ["reproduce", "R1"],
+    ("reproduce", "S2"): ["reproduce", "T3.2"],
 }
 
 

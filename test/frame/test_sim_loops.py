@@ -12,11 +12,14 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.mechanisms import four_bar, slider_crank
 from ada_dynamics.model.writers import write
+from ada_dynamics.simulation import progress
 from ada_dynamics.view.skeleton import skeleton
 
 
 @pytest.fixture
-def ada(capsys):
+def ada(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_AFTER", np.inf)  # else a slow machine tells how far it is
+
     def run(*arguments):
         code = cli.main([str(a) for a in arguments])
         return code, *capsys.readouterr()

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sros2_policy
 
+from ada_dynamics.bringup import SETUPS, Machine, plan
 from ada_dynamics.nodes.bag.selection import moves_robots
 
 NODES = (
@@ -14,6 +15,7 @@ NODES = (
     "oracle_node",
     "view_node",
     "controller_node",
+    "hardware_node",
     "target_node",
     "record_node",
     "replay_node",
@@ -76,12 +78,12 @@ def test_each_node_may_do_what_rclpy_does_in_it(node):
     assert not sros2_policy.refused(node, "reply", {f"/{node}/{service}" for service in PARAMETER_SERVICES})
 
 
-def test_only_view_controller_and_target_may_move_the_robot_and_only_robot_and_replay_may_publish_its_state():
+def test_only_view_controller_and_target_may_move_robots_and_only_robots_and_replay_may_publish_their_state():
     for node in NODES:
         published = sros2_policy.allowed(node, "publish")
         assert any(moves_robots(topic) for topic in published) == (node in MOVERS)
         assert ("/joint_commands" in published) == (node in ("view_node", "controller_node"))
-        assert ("/joint_states" in published) == (node in ("dynamics_node", "replay_node"))
+        assert ("/joint_states" in published) == (node in ("dynamics_node", "hardware_node", "replay_node"))
         assert bool(sros2_policy.allowed(node, "request")) == (node == "view_node")
 
 
@@ -94,3 +96,30 @@ def test_no_name_allows_everything():
                 "/dynamics",
                 "/joint_states_of_others",
             }
+
+
+def started():
+    """What each setup starts, with each backend and each controller of the arm."""
+    for setup in SETUPS.values():
+        choices = {argument.name: argument.choices for argument in setup.arguments}
+        emulated = [backend for backend in choices.get("backend", ("",)) if backend != "real"]
+        for backend in emulated:
+            for controller in choices.get("controller", ("",)):
+                given = {"backend": backend, "controller": controller, "oracle": "true", "record": "run.mcap"}
+                values = {name: value for name, value in given.items() if value and name in choices}
+                yield plan(setup, values, Machine(has_rviz=True, has_viser=True))
+
+
+def test_whatever_a_setup_starts_has_its_place_in_the_policy():
+    seen = set()
+    for what in started():
+        for process in what.processes:
+            if process.package == "ada_dynamics":
+                seen.add(process.executable)
+                assert process.name == process.executable and process.executable in NODES
+                read = {f"/{target}" for source, target in process.remappings if source in ("state", "wrench")}
+                assert not sros2_policy.refused(process.executable, "subscribe", read)
+        devices = what.devices
+        topics = {f"/{devices.get(f'{name}.topic', 'wrench')}" for name in devices.get("devices", [])}
+        assert not sros2_policy.refused("hardware_node", "publish", topics)
+    assert seen == set(NODES) - {"replay_node"}

@@ -30,3 +30,13 @@ def ros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RosWorld]:
             yield world
         finally:
             world.close()
+
+
+@pytest.fixture
+def beside(ros: RosWorld) -> Iterator[RosWorld]:
+    """The same domain with an executor of its own: for a node whose callbacks wait, while `ros` goes on."""
+    world = type(ros)(ros.domain, ros.environment)
+    try:
+        yield world
+    finally:
+        world.close()

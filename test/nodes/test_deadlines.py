@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.nodes.kit.deadlines import DeadlineLoop, Deadlines, calm_interpreter
+from ada_dynamics.timing.deadlines import DeadlineLoop, Deadlines, calm_interpreter
 
 MS = 1_000_000  # [ns]
 PATIENCE = 20.0  # [s] after which a test has failed
@@ -308,6 +308,20 @@ def test_stop_inside_a_tick_asks_for_the_end_and_does_not_wait_for_itself() -> N
     assert record.loop.stop() is True
 
 
+def test_a_start_that_a_signal_interrupts_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    loop = DeadlineLoop(1e-3, lambda n: None)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            loop.start()
+    assert loop.stop() and not loop.is_running
+    loop.start()
+    assert loop.is_running and loop.stop(PATIENCE)
+
+
 def test_start_while_it_runs_changes_nothing_and_stop_says_when_a_tick_does_not_return() -> None:
     inside, leave = threading.Event(), threading.Event()
 
@@ -389,7 +403,7 @@ def test_a_priority_that_the_system_refuses_is_logged_once_with_the_fix(
     record = Record(1e-3, 5, priority=80, name="physics")
     assert len(record.run()) == 5
     assert len(caplog.records) == 1
-    assert "physics: no real-time priority 80 (Operation not permitted)" in caplog.text
+    assert "physics: runs with no real-time priority 80 (Operation not permitted;" in caplog.text
     assert "limits.conf" in caplog.text
 
 
@@ -403,7 +417,7 @@ def test_a_priority_is_asked_for_the_loops_own_thread(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "sched_setscheduler", allow)
     Record(1e-3, 1, priority=7, name="physics").run()
     Record(1e-3, 1, name="other").run()
-    assert asked == [("physics", 0, os.SCHED_FIFO, 7)]
+    assert asked == [("physics", 0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, 7)]
 
 
 @pytest.mark.parametrize("priority", [-1, 100])

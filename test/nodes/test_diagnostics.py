@@ -99,3 +99,14 @@ def test_a_name_is_taken_once(ros):
     diagnostics.add("physics", lambda: Status(Level.OK, ""))
     with pytest.raises(InputError, match="robot_node have a source 'physics' already"):
         diagnostics.add("physics", lambda: Status(Level.OK, ""))
+
+
+def test_a_part_that_is_gone_is_reported_no_more_and_its_name_is_free(ros):
+    diagnostics = Diagnostics(ros.node("robot_node"), "pa10", PERIOD)
+    arrays = ros.collect(DiagnosticArray, "/diagnostics")
+    for _ in range(2):
+        diagnostics.add("arm", lambda: Status(Level.OK, ""))
+        ros.wait(lambda: arrays and len(arrays[-1].status) == 1, what="a report with it")
+        diagnostics.remove("arm")
+        ros.wait(lambda: not arrays[-1].status, what="a report without it")
+    diagnostics.remove("arm")

@@ -7,7 +7,8 @@ from ada_dynamics.nodes import executables
 
 
 @pytest.mark.parametrize(
-    "name", ["controller_node", "dynamics_node", "oracle_node", "view_node", "record_node", "replay_node"]
+    "name",
+    ["controller_node", "dynamics_node", "hardware_node", "oracle_node", "view_node", "record_node", "replay_node"],
 )
 def test_without_ros_an_executable_says_what_is_missing(name, monkeypatch, capsys):
     monkeypatch.setattr(executables, "find_spec", lambda _: None)

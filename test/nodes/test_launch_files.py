@@ -46,7 +46,9 @@ def test_a_launch_file_describes_the_setup_of_its_name(name):
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_what_a_launch_file_starts_is_installed(setup, entry_points):
-    what = plan(setup, {"oracle": "true", "view": "true", "rviz": "true"}, Machine(True, True))
+    wanted = {"oracle": "true", "view": "true", "rviz": "true", "record": "run.mcap", "backend": "emulator"}
+    names = {argument.name for argument in setup.arguments}
+    what = plan(setup, {name: value for name, value in wanted.items() if name in names}, Machine(True, True))
     for process in what.processes:
         if process.package == "ada_dynamics":
             assert entry_points[process.executable] == f"ada_dynamics.nodes.executables:{process.executable}"
@@ -105,20 +107,43 @@ def start_launch(launching, ros):
     return start
 
 
+def words_of(setup):
+    """Arguments with which a setup runs anywhere: nothing to be seen, and devices emulated."""
+    wanted = {"view": "false", "rviz": "false", "oracle": "true", "namespace": "cell", "backend": "emulator"}
+    names = {argument.name for argument in setup.arguments}
+    if setup.name == "pa10_control":
+        wanted["backend"] = "sim"
+    return {name: value for name, value in wanted.items() if name in names}
+
+
 @pytest.mark.ros
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETUPS)
-def test_a_launch_starts_a_robot_and_an_interrupt_ends_it(name, start_launch, ros):
+def test_a_launch_starts_a_robot_or_a_sensor_and_an_interrupt_ends_it(name, start_launch, ros, tmp_path):
+    from geometry_msgs.msg import WrenchStamped
     from sensor_msgs.msg import JointState
 
-    states = ros.collect(JointState, "/cell/joint_states")
-    process = start_launch(name, "view:=false", "rviz:=false", "oracle:=true", "namespace:=cell")
-    ros.wait(lambda: len(states) > 2 or not process.is_running, 60, "joint states")
+    ros.environment["XDG_STATE_HOME"] = str(tmp_path)  # for flight records
+    is_sensor = name == "ft_sensor"
+    found = ros.collect(
+        WrenchStamped if is_sensor else JointState, f"/cell/{'wrench' if is_sensor else 'joint_states'}"
+    )
+    words = words_of(SETUPS[name])
+    process = start_launch(name, *(f"{argument}:={value}" for argument, value in words.items()))
+    ros.wait(lambda: len(found) > 2 or not process.is_running, 90, "joint states or wrenches")
     assert process.is_running, process.output
-    assert process.stop(20) == 0, process.output
-    assert process.output.count("process has finished cleanly") == 2, process.output
+    assert process.stop(30) == 0, process.output
+    count = len(plan(name, words, Machine(False, False)).processes)
+    assert process.output.count("process has finished cleanly") == count, process.output
     assert "Traceback" not in process.output
     assert "Caught exception" not in process.output
+
+
+@pytest.mark.ros
+def test_a_real_device_without_an_address_ends_a_launch_with_what_to_do(start_launch):
+    process = start_launch("pa10_bringup", "view:=false", "rviz:=false")
+    assert process.wait(30) == 1
+    assert "url is not set" in process.output and "backend:=emulator" in process.output
 
 
 @pytest.mark.ros

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import dataclass
 from textwrap import dedent
 
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.ros
 from rcl_interfaces.msg import Parameter as ParameterMessage  # noqa: E402
 from rcl_interfaces.msg import ParameterType, ParameterValue  # noqa: E402
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
+from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
@@ -346,3 +349,32 @@ def test_a_wrong_name_behind_a_prefix_is_refused_with_near_names(ros):
     node = ros.node("chooser", parameter_overrides=[Parameter("b.stifness", value=7.0)])
     with pytest.raises(InputError, match=r"b\.stiffness"):
         start_settings(node, Gains, prefix="b")
+
+
+def test_names_behind_a_further_prefix_are_left_to_those_who_declare_them(ros):
+    node = node_with(ros, arm__stiffness=7.0, arm__tool__damping=3.0)
+    arm = Parameters(node, Gains, prefix="arm", beside=("tool",))
+    tool = Parameters(node, Gains, prefix="arm.tool")
+    refuse_unknown_overrides(node)
+    assert (arm.value.stiffness, tool.value.damping) == (7.0, 3.0)
+    wrong = ros.node("wrong", parameter_overrides=[Parameter("arm.tol.damping", value=3.0)])
+    with pytest.raises(InputError, match=r"arm\.tol\.damping"):
+        Parameters(wrong, Gains, prefix="arm", beside=("tool",))
+
+
+def test_a_node_that_is_gone_leaves_nothing_behind(ros):
+    """What keeps a node keeps its context, and with it the threads, sockets and memory of DDS."""
+
+    class Keeper(Node):
+        def __init__(self, **arguments):
+            super().__init__("keeper", **arguments)
+            self.parameters = Parameters(self, Rates, on_change=self.change)
+
+        def change(self, old, new):
+            pass
+
+    node = ros.add(Keeper(context=ros.context))
+    gone = weakref.ref(node)
+    ros.remove(node)
+    del node
+    ros.wait(lambda: gc.collect() >= 0 and gone() is None, what="its end: the executor knows it for a moment")

@@ -133,7 +133,7 @@ def test_what_was_recorded_is_played_on_another_domain_bit_for_bit_and_in_order(
         assert on_disk(path, topic) == messages, topic
     heard = {
         "/joint_states": other.collect(JointState, "/joint_states", RELIABLE, raw=True),
-        "/arm/number": other.collect(Float64, "/arm/number", qos.SENSOR, raw=True),
+        "/arm/number": other.collect(Float64, "/arm/number", qos.streams(100), raw=True),
     }
     player = replayer(other, path, start_paused=True)
     for topic in heard:

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.ros
 START = [0.2, 0.7, -0.3, 0.5, 0.4, -0.6, 0.1]  # [rad], unlike anything that a node would take by itself
 HELD = 0.02  # [rad] that the servos may let a joint sag
 PATIENCE = 60.0  # [s] for a process to be there on a busy machine
+SILENCE = 0.2  # [s] after which no message of a killed process comes any more
 VIEW = "view: http://127.0.0.1:"
 OPTIONS = {
     "dynamics_node": ("robot:=pa10", f"initial_positions:={START}"),
@@ -119,8 +120,15 @@ class NodeSet:
         assert not left - others, "files in shared memory have outlived it"
 
     def kill(self, name):
-        """End a node by force."""
+        """End a node by force, and hear the last of it."""
         assert self.running.pop(name).kill() == -signal.SIGKILL
+        if name == "dynamics_node":
+            self.ros.wait(self._is_silent, PATIENCE, "the last of its states")
+
+    def _is_silent(self):
+        newest = self.states[-1]
+        time.sleep(SILENCE)
+        return self.states[-1] is newest
 
     def _publishers(self):
         """Of joint_states; those that were killed count for another 20 s."""

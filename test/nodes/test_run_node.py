@@ -28,6 +28,9 @@ NODE = """\
             self.words = self.create_publisher(String, "words", 10)
             self.create_service(Trigger, "~/act", self.act)
             self.failure = None
+            self.beginning = self.create_timer(0.001, self.begin)    # before that, there is no node that could close
+        def begin(self):
+            self.beginning.cancel()
             print("ready", flush=True)
         def act(self, request, response):
             return response
@@ -93,6 +96,21 @@ def test_a_signal_ends_a_node_that_is_still_being_made(ros):
             time.sleep(60.0)
         """
     process = small_node(ros, slow, "slow")
+    until(ros, process, "making")
+    assert process.stop() == 0, process.output
+    assert process.output.split() == ["making"]
+
+
+def test_a_node_that_a_signal_interrupts_while_it_is_made_may_stumble_on_its_way_out(ros):
+    half = """
+        def half():
+            try:
+                print("making", flush=True)
+                time.sleep(60.0)
+            finally:
+                raise RuntimeError("it is only half made")
+        """
+    process = small_node(ros, half, "half")
     until(ros, process, "making")
     assert process.stop() == 0, process.output
     assert process.output.split() == ["making"]

@@ -3,6 +3,7 @@
 
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ pytest.importorskip("rclpy")
 
 import sros2_policy
 from rclpy.parameter import Parameter
+from ros_world import PATIENCE, POLL
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
@@ -25,8 +27,18 @@ pytestmark = pytest.mark.ros
 ALL_WRENCHES = Parameter("wrenches", value=["all"])
 CLOCK = Parameter("publish_clock", value=True)
 SIM_TIME = Parameter("use_sim_time", value=True)
-# Only there at times: with sliders moved, with topics to fall back on, with simulation time.
-_VIEW_AT_TIMES = {"/joint_commands", "/tf", "/joint_states", "/clock", "/dynamics_node/markers"}
+# Only there at times: with sliders moved, with topics to fall back on, with simulation time, with devices.
+_VIEW_AT_TIMES = {
+    "/clock",
+    "/dynamics_node/markers",
+    "/hardware_node/commanded",
+    "/joint_commands",
+    "/joint_states",
+    "/tf",
+    "/wrench",
+}
+
+_FRAMES = set() if environment.can_send_tf() else {"/tf", "/tf_static"}
 
 
 def in_graph(ros, name: str) -> dict[str, set[str]]:
@@ -42,13 +54,24 @@ def in_graph(ros, name: str) -> dict[str, set[str]]:
     return {rule: {found for found, _ in names(name, "/")} for rule, names in ask.items()}
 
 
-def compare(ros, name: str, *, complete: bool = True) -> dict[str, set[str]]:
-    """All that a node has is allowed, and, if it has all that it may have, nothing else is; what it has."""
-    found = in_graph(ros, name)
-    for rule, names in found.items():
-        assert not sros2_policy.refused(name, rule, names), rule
-        if complete:
-            assert not sros2_policy.unused(name, rule, names), rule
+def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
+    """All that a node has is allowed, and nothing else is; what it has.
+
+    Args:
+        ros: world of the node.
+        name: of the node.
+        besides: names by rule that it has at other times, or elsewhere.
+    """
+    end = time.monotonic() + PATIENCE  # names come one after another
+    while True:
+        found = in_graph(ros, name)
+        unused = {rule: sros2_policy.unused(name, rule, found[rule] | besides.get(rule, set())) for rule in found}
+        if not any(unused.values()) or time.monotonic() > end:
+            break
+        time.sleep(POLL)
+    assert not any(unused.values()), unused
+    refused = {rule: sros2_policy.refused(name, rule, names) for rule, names in found.items()}
+    assert not any(refused.values()), refused
     return found
 
 
@@ -60,21 +83,17 @@ def simulation(ros, *parameters: Parameter):
 
 def test_the_simulation_has_exactly_what_its_policy_allows(ros):
     simulation(ros, Parameter("robot", value="four_bar"), ALL_WRENCHES, CLOCK)
-    found = in_graph(ros, "dynamics_node")
-    if not environment.can_send_tf():
-        found["publish"] |= {"/tf", "/tf_static"}
-    if standard_services.LACKING is not None:
-        found["reply"] |= {f"/{name}" for name in standard_services.NAMES}
+    services = {f"/{name}" for name in standard_services.NAMES} if standard_services.LACKING is not None else set()
     # It follows a clock, or waits for a description, only where it is told to.
-    found["subscribe"] |= {"/clock", "/robot_description"}
-    for rule, names in found.items():
-        assert not sros2_policy.refused("dynamics_node", rule, names), rule
-        assert not sros2_policy.unused("dynamics_node", rule, names), rule
+    compare(ros, "dynamics_node", publish=_FRAMES, reply=services, subscribe={"/clock", "/robot_description"})
 
 
 def test_the_simulation_that_waits_for_its_robot_stays_within_its_policy(ros):
     simulation(ros, SIM_TIME)
-    assert compare(ros, "dynamics_node", complete=False)["subscribe"] == {"/clock", "/robot_description"}
+    found = in_graph(ros, "dynamics_node")
+    assert found["subscribe"] == {"/clock", "/robot_description"}
+    for rule, names in found.items():
+        assert not sros2_policy.refused("dynamics_node", rule, names), rule
 
 
 def test_the_oracle_has_exactly_what_its_policy_allows(ros):
@@ -91,9 +110,7 @@ def test_the_view_has_exactly_what_its_policy_allows(ros):
 
     options = [Parameter("port", value=0), Parameter("open_browser", value=False)]
     ros.add(ViewNode(context=ros.context, parameter_overrides=options))
-    found = compare(ros, "view_node", complete=False)
-    for rule, names in found.items():
-        assert not sros2_policy.unused("view_node", rule, names | _VIEW_AT_TIMES), rule
+    compare(ros, "view_node", publish=_VIEW_AT_TIMES, subscribe=_VIEW_AT_TIMES)
 
 
 def test_the_controller_has_exactly_what_its_policy_allows(ros):
@@ -102,12 +119,27 @@ def test_the_controller_has_exactly_what_its_policy_allows(ros):
     options = [Parameter("robot", value="planar_3r"), SIM_TIME]
     node = ros.add(ControllerNode(context=ros.context, parameter_overrides=options))
     ros.wait(lambda: node.phase != "unconfigured", what="the controller")
-    found = compare(ros, "controller_node", complete=False)
     # Depending on the robot it takes the state from one topic or the other, under the name that the setups give it or
-    # its own, and waits for a description where it is not told which robot.
-    found["subscribe"] |= {"/state", "/dynamics_node/state", "/robot_description"}
-    for rule, names in found.items():
-        assert not sros2_policy.unused("controller_node", rule, names), rule
+    # its own (as the wrench), and waits for a description where it is not told which robot.
+    states = {"/state", "/dynamics_node/state", "/dynamics_node/wrench/flange_fixed", "/robot_description"}
+    compare(ros, "controller_node", subscribe=states)
+
+
+def test_the_hardware_has_exactly_what_its_policy_allows(ros, monkeypatch):
+    from hardware_world import Fleet
+
+    from ada_hardware.node.hardware_node import HardwareNode
+
+    Fleet(monkeypatch)
+    options = [
+        Parameter("device", value="pa10"),
+        Parameter("url", value="udp://127.0.0.1:9"),
+        Parameter("autostart", value="active"),
+        SIM_TIME,
+    ]
+    node = ros.add(HardwareNode(context=ros.context, parameter_overrides=options))
+    ros.wait(lambda: node.phase == "active", what="the hardware")
+    compare(ros, "hardware_node", publish=_FRAMES | {"/wrench"})  # that of a force/torque sensor, which is not there
 
 
 def test_the_target_has_exactly_what_its_policy_allows(ros):
@@ -121,10 +153,10 @@ def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros
     pytest.importorskip("mcap")
     from ada_dynamics.nodes.record_node import RecordNode
 
-    nodes = ("dynamics_node", "view_node", "controller_node")
+    nodes = ("dynamics_node", "view_node", "controller_node", "hardware_node")
     published = {name for node in nodes for name in sros2_policy.allowed(node, "publish")}
     published |= {"/oracle_node/differences", "/joint_trajectory", "/controller_node/joint_trajectory"}
-    published -= {"/controller_node/transition_event"}
+    published -= {"/controller_node/transition_event", "/hardware_node/transition_event"}
     for name in published - {"/rosout", "/parameter_events", "/diagnostics"}:
         ros.publisher(Clock if name == "/clock" else Float64, name.replace("*", "s1"))
     options = [Parameter("path", value=str(tmp_path / "run.mcap")), SIM_TIME]

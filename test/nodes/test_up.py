@@ -78,6 +78,17 @@ def test_a_dry_run_says_what_would_be_started(ada):
     assert "ros2 run ada_dynamics view_node" in out
 
 
+def test_a_dry_run_with_a_backend_has_the_devices_with_their_addresses(ada):
+    words = ("view:=false", "rviz:=false", "--dry-run")
+    code, out, _ = ada("pa10_control", "--backend", "emulator", *words)
+    assert code == 0
+    assert "ros2 run ada_dynamics hardware_node --ros-args" in out and "dynamics_node" not in out
+    assert '      pa10.driver.url: "emulator:"' in out
+    code, out, _ = ada("khr1_bringup", "port:=/dev/ttyUSB7", *words)
+    assert code == 0
+    assert '      khr1.driver.url: "/dev/ttyUSB7"' in out and '      autostart: "inactive"' in out
+
+
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
@@ -86,6 +97,10 @@ def test_a_dry_run_says_what_would_be_started(ada):
         (["pa10", "rviz=true"], ["NAME:=VALUE"]),
         (["pa10", "idle:=stand"], ["idle:=stand", "hold, release"]),
         (["pa10", "--duration", "0"], ["--duration is 0.0", "positive"]),
+        (["pa10_bringup"], ["url is not set", "backend:=emulator"]),
+        (["pa10", "--backend", "emulator"], ["pa10_sim is always simulated", "pa10_bringup"]),
+        (["pa10_control", "--backend", "emulator", "backend:=sim"], ["--backend emulator", "backend:=sim", "one of"]),
+        (["pa10_control", "--backend", "mujoco"], ["backend:=mujoco", "sim, emulator, real"]),
         (["pa10", "--headless", "view:=true"], ["--headless is without pictures", "view:=true"]),
     ],
 )
@@ -198,6 +213,13 @@ def test_without_ros_there_is_no_controller_and_that_is_said(ada, monkeypatch):
     assert code == 0
     assert "without ROS 2 these have no effect: idle:=hold, the controller virtual_closed_chain" in out
     assert "planar_4r: 0.1 s in" in out
+
+
+def test_without_ros_no_device_is_driven_and_what_can_be_done_is_said(ada, monkeypatch):
+    monkeypatch.setattr(environment, "ros_problem", lambda: "there is no rclpy.")
+    code, _, err = ada("khr1_bringup", "--backend", "emulator", "--headless")
+    assert code == 2
+    assert "backend:=emulator needs ROS 2: there is no rclpy." in err and "ada hw" in err
 
 
 def test_without_ros_a_robot_from_a_topic_is_refused(ada, monkeypatch):

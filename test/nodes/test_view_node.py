@@ -28,7 +28,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_dynamics.nodes.messages.markers import MarkerMessages, read_markers
 from ada_dynamics.nodes.messages.state_message import read_state
-from ada_dynamics.nodes.view import view_link, view_requests
+from ada_dynamics.nodes.view import node_requests, view_link
 from ada_dynamics.nodes.view_node import ViewNode, main
 from ada_dynamics.view.browser import remote_robot
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
@@ -294,7 +294,7 @@ def test_buttons_call_the_services_and_refusals_are_said(ros, view):
 
 
 def test_a_service_that_never_answers_is_given_up(ros, view, monkeypatch):
-    monkeypatch.setattr(view_requests, "PATIENCE", 0.3)
+    monkeypatch.setattr(node_requests, "PATIENCE", 0.3)
     silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
     silent.create_service(Trigger, "/dynamics_node/step", lambda _, answer: answer)
     node = view()

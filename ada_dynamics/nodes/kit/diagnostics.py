@@ -58,6 +58,10 @@ class Diagnostics:
             raise InputError(f"diagnostics of {self._node.get_name()} have a source {name!r} already.")
         self._sources[name] = source
 
+    def remove(self, name: str) -> None:
+        """Report no more on a part that has gone."""
+        self._sources.pop(name, None)
+
     def publish(self) -> None:
         """Report now: the timer calls it, and others where something has just gone wrong."""
         message = DiagnosticArray()

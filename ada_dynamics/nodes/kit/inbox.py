@@ -15,17 +15,19 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 
-class _NoCallbacks(CallbackGroup):
-    """Subscriptions of this group wake no executor."""
+class NoCallbacks(CallbackGroup):
+    """What is of this group wakes no executor."""
 
     def can_execute(self, entity: object) -> bool:
+        """Never."""
         return False
 
     def beginning_execution(self, entity: object) -> bool:
+        """Not allowed."""
         return False
 
     def ending_execution(self, entity: object) -> None:
-        pass
+        """There is none."""
 
 
 class Inbox:
@@ -49,7 +51,7 @@ class Inbox:
         self._lock = threading.Lock()
         self._is_open = True
         self._subscription: Any = node.create_subscription(
-            kind, topic, _never, qos, raw=raw, callback_group=_NoCallbacks()
+            kind, topic, _never, qos, raw=raw, callback_group=NoCallbacks()
         )
         self.topic: str = self._subscription.topic_name
 

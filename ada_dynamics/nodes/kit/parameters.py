@@ -34,6 +34,7 @@ _TYPES = {
     "floats": Parameter.Type.DOUBLE_ARRAY,
     "strs": Parameter.Type.STRING_ARRAY,
 }
+_ATTRIBUTE = "_ada_parameter_changes"  # of a node
 _LARGEST_INTEGER = 2**63 - 1
 _IN_EVERY_NODE = "use_sim_time"
 _DECLARED_BY_OTHERS = ("qos_overrides.",)  # rclpy declares those of topics that allow it
@@ -54,6 +55,7 @@ class Parameters(Generic[S]):
         cls: type[S],
         *,
         prefix: str = "",
+        beside: Sequence[str] = (),
         on_change: Callable[[S, S], None] | None = None,
         on_done: Callable[[S], None] | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class Parameters(Generic[S]):
             node: whose parameters they are.
             cls: settings class.
             prefix: of all names, such as "servo.s1" for servo.s1.stiffness.
+            beside: further prefixes behind it whose parameters are declared by others, as "gains" for servo.s1.gains.
             on_change: called with the old and the new settings before these hold; what it raises as AdaError is the
                 refusal that the caller gets. Where a later check of the same request refuses, it is called again with
                 new and old exchanged.
@@ -76,7 +79,7 @@ class Parameters(Generic[S]):
         self.on_change, self.on_done = on_change, on_done
         self.settings = {self.prefix + one.name: one for one in fields_of(cls)}
         self._node = weakref.ref(node)
-        self.value = start_settings(node, cls, prefix=prefix)
+        self.value = start_settings(node, cls, prefix=prefix, beside=beside)
         for name, value in self.typed(self.value).items():
             _declare(node, name, value, self.settings[name])
         _Changes.of(node).groups.append(self)
@@ -101,13 +104,14 @@ class Parameters(Generic[S]):
         return {self.prefix + name: value for name, value in as_mapping(settings).items()}
 
 
-def start_settings(node: Node, cls: type[S], *, prefix: str = "") -> S:
+def start_settings(node: Node, cls: type[S], *, prefix: str = "", beside: Sequence[str] = ()) -> S:
     """Settings with the values that a node was started with, whether they are declared or not.
 
     Args:
         node: see `Parameters`.
         cls: likewise.
         prefix: likewise.
+        beside: likewise.
 
     Raises:
         InputError: a start value is not allowed.
@@ -116,7 +120,12 @@ def start_settings(node: Node, cls: type[S], *, prefix: str = "") -> S:
     overrides = _overrides(node)
     known = {before + one.name: one for one in fields_of(cls)}
     # All names that begin so, for nobody else looks for wrong ones among them.
-    names = [name for name in overrides if name in known or (before and name.startswith(before))]
+    others = tuple(f"{before}{one}." for one in beside)
+    names = [
+        name
+        for name in overrides
+        if name in known or (before and name.startswith(before) and not (others and name.startswith(others)))
+    ]
     given = {name.removeprefix(before): overrides[name].value for name in names}
     for one in known.values():
         if one.kind in ("floats", "strs") and given.get(one.name, ()) is None:
@@ -152,10 +161,12 @@ class _Changes:
 
     @classmethod
     def of(cls, node: Node) -> _Changes:
-        """The one of a node."""
-        if node not in _CHANGES:
-            _CHANGES[node] = cls(node)
-        return _CHANGES[node]
+        """The one of a node, kept in it: a table of all nodes would keep them alive, as callbacks know their node."""
+        found: _Changes | None = getattr(node, _ATTRIBUTE, None)
+        if found is None:
+            found = cls(node)
+            setattr(node, _ATTRIBUTE, found)
+        return found
 
     def _rewrite(self, requested: Sequence[Parameter]) -> list[Parameter]:
         """The request in the declared types, or one that changes nothing in place of one that is refused."""
@@ -228,9 +239,6 @@ class _Changes:
         if request is None or [id(one) for one in request.parameters] != [id(one) for one in parameters]:
             return None
         return request
-
-
-_CHANGES: weakref.WeakKeyDictionary[Any, _Changes] = weakref.WeakKeyDictionary()
 
 
 def _overrides(node: Node) -> dict[str, Parameter]:

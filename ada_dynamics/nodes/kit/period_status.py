@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ada_dynamics.nodes.kit.periods import PeriodSummary
+from ada_dynamics.timing.periods import PeriodSummary
 
 MOST_MISSED = 1e-3  # share of the periods in one report that may be late before it is said
 _MS = 1e3

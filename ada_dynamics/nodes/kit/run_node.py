@@ -10,7 +10,6 @@ it is time: callbacks end first, then the node closes in peace (`close()`, if it
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import os
 import signal
@@ -78,10 +77,15 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
 def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) -> Node | None:
     """The node; None if a signal came before there was one."""
     node: Node | None = None
-    with contextlib.suppress(_Stopped):
+    try:
         _initialise(arguments)
         node = make()
         signals.begin()
+    except _Stopped:
+        pass
+    except Exception:  # what is half made may stumble when it is taken down again
+        if not signals.count:
+            raise
     return node
 
 

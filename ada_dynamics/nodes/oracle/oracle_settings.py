@@ -5,14 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ada_dynamics.dynamics.computation import ALGORITHMS
-from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
+from ada_dynamics.nodes.kit.robot_settings import AUTO, check_gravity
 from ada_dynamics.settings import setting
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -44,5 +40,4 @@ class OracleSettings:
 
     def __post_init__(self) -> None:
         """Check what concerns several numbers."""
-        if self.gravity and (len(self.gravity) != 3 or not np.isfinite(self.gravity).all()):
-            raise InputError(f"gravity is {list(self.gravity)}; it must be three finite numbers [m/s^2], or empty.")
+        check_gravity(self.gravity)

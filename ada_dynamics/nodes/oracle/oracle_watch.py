@@ -18,10 +18,11 @@ from ada_dynamics.analysis.pinocchio_package import pinocchio
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.kit.robot_settings import AUTO
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.messages.state_message import StateNumbers
 from ada_dynamics.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_told_by_joints, state_of_joints
-from ada_dynamics.nodes.oracle.oracle_settings import AUTO, OracleSettings
+from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
 
 Array = NDArray[np.float64]
 

@@ -6,36 +6,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.dynamics.computation import ALGORITHMS
-from ada_dynamics.model.builder import BASES
+from ada_dynamics.nodes.kit.robot_settings import AUTO, RobotSettings
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.methods import METHODS
 
-AUTO = "auto"
 IDLE = ("hold", "release")
 FLOATING_WORLD, FIXED_WORLD = "odom", "world"  # frames of the ground
 _FASTEST = 20_000.0  # [Hz]
 
 
 @dataclass(frozen=True)
-class DynamicsSettings:
+class DynamicsSettings(RobotSettings):
     """What can be said about a simulation and its topics; see the descriptions."""
 
     # --- the robot ----------------------------------------------------------------------------------------------
-    robot: str = setting(
-        "",
-        "name in the catalogue (`ada list`) or path of a robot's file; empty: waits for the topic robot_description",
-        read_only=True,
-    )
-    loops: str = setting("", "path of a YAML or JSON file with joints that close loops", read_only=True)
-    base: str = setting(
-        AUTO,
-        "how the root link is held; auto: as the catalogue has it, else fixed",
-        choices=(AUTO, *BASES),
-        read_only=True,
-    )
-    gravity: tuple[float, ...] = setting(
-        (), "gravity vector in the world; empty: the robot's own", unit="m/s^2", read_only=True
-    )
     rotor_inertia: float = setting(
         0.0,
         "of each motor, as seen at its joint, beside what the robot's description has",
@@ -48,9 +32,6 @@ class DynamicsSettings:
         AUTO, "ground at height 0; auto: under floating robots with weight", choices=(AUTO, "on", "off"), read_only=True
     )
     joint_stops: bool = setting(True, "soft stops at the position limits of the joints", read_only=True)
-    description_timeout: float = setting(
-        10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
-    )
 
     # --- physics ------------------------------------------------------------------------------------------------
     physics_rate: float = setting(

@@ -19,7 +19,6 @@ from visualization_msgs.msg import MarkerArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.messages.markers import MarkerMessages
 from ada_dynamics.nodes.messages.marks import Marks
@@ -28,6 +27,7 @@ from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
 from ada_dynamics.nodes.robot.plant import Plant, Snapshot
 from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.system import frictionless
+from ada_dynamics.timing.deadlines import DeadlineLoop
 
 _MARKERS_LAST = 5.0  # periods
 _WARN_EVERY = 10.0  # [s]

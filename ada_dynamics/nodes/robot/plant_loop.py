@@ -10,8 +10,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.nodes.kit.deadlines import DeadlineLoop
 from ada_dynamics.nodes.robot.plant import Plant, Snapshot
+from ada_dynamics.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
 FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known

@@ -16,9 +16,9 @@ from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.robot.dynamics_settings import AUTO, DynamicsSettings
+from ada_dynamics.nodes.kit.robot_settings import AUTO
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
 from ada_dynamics.simulation import Contact, JointServos, JointStops, Simulation, defaults
 
 Array = NDArray[np.float64]
@@ -31,11 +31,7 @@ def load_robot(settings: DynamicsSettings, description: str | None = None) -> Mo
         InputError: a parameter is unusable.
         ModelError: the robot's description is.
     """
-    gravity = settings.gravity or None
-    if gravity is not None and (len(gravity) != 3 or not np.isfinite(gravity).all()):
-        raise InputError(f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2], or empty.")
-    base = None if settings.base == AUTO else settings.base
-    model = load(description or settings.robot, base=base, gravity=gravity, loops=settings.loops or None)
+    model = settings.load(description)
     return with_rotors(model, settings.rotor_inertia) if settings.rotor_inertia else model
 
 

@@ -87,7 +87,7 @@ class StatePublishers:
         self._static = self._node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
         stamp = self._node.get_clock().now().to_msg()
         self._static.publish(
-            TFMessage(transforms=[_transform(row, stamp) for row in self._messages.static_transforms()])
+            TFMessage(transforms=[transform_message(row, stamp) for row in self._messages.static_transforms()])
         )
         return self._node.create_publisher(TFMessage, "/tf", qos.STATES)
 
@@ -117,7 +117,8 @@ class StatePublishers:
         return int(self._node.get_clock().now().nanoseconds)
 
 
-def _transform(row: FixedTransform, stamp: Time) -> TransformStamped:
+def transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:
+    """A frame that stays, as a message. Args: the frame, and a time."""
     message = TransformStamped(child_frame_id=row.child)
     message.header.stamp, message.header.frame_id = stamp, row.parent
     message.transform.translation = Vector3(**dict(zip("xyz", row.xyz, strict=True)))

@@ -31,7 +31,8 @@ from ada_dynamics.nodes.messages.markers import read_markers
 from ada_dynamics.nodes.messages.poses import matrix_of
 from ada_dynamics.nodes.messages.state_message import read_state
 from ada_dynamics.nodes.robot.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
-from ada_dynamics.nodes.view.view_requests import PlantRequests, Post
+from ada_dynamics.nodes.view.node_requests import Post
+from ada_dynamics.nodes.view.view_requests import PlantRequests
 from ada_dynamics.view.browser.marks import KeptMarks, Mark
 from ada_dynamics.view.browser.plant import Answer
 from ada_dynamics.view.browser.seen import Seen, SeenJoints, SeenState

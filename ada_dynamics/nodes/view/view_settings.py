@@ -41,6 +41,11 @@ class ViewSettings:
     target_link: str = setting(
         "", "link that the controller's target pose is for; empty: how far it is away is not told", read_only=True
     )
+    hardware: str = setting(
+        "hardware_node",
+        "node of real robots and sensors, whose phases, STOP, sliders and forces are on the page once it is seen",
+        read_only=True,
+    )
     push_link: str = setting(
         "", "link that the button pushes at first; empty: the hand of an arm, the trunk of what floats", read_only=True
     )

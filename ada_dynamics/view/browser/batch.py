@@ -63,19 +63,20 @@ class Batch:
 class Batches:
     """All parts of a robot, by solid. What is see-through is drawn apart, or it would hide what is behind it."""
 
-    def __init__(self, scene: Any, parts: Sequence[Part], rows: dict[str, int]) -> None:
+    def __init__(self, scene: Any, parts: Sequence[Part], rows: dict[str, int], node: str = "/robot") -> None:
         """Draw them.
 
         Args:
             scene: viser's.
             parts: all of them.
             rows: by link, the row of its pose in what `move` is given.
+            node: name of what they are below, in the scene.
         """
         by_solid: dict[tuple[str, bool], list[Part]] = {}
         for part in parts:
             by_solid.setdefault((part.solid, part.rgba[3] < 1.0), []).append(part)
         self.each = [
-            Batch(scene, f"/robot/{i}_{solid if '/' not in solid else 'mesh'}", alike)
+            Batch(scene, f"{node}/{i}_{solid if '/' not in solid else 'mesh'}", alike)
             for i, ((solid, _), alike) in enumerate(by_solid.items())
         ]
         ordered = [part for alike in by_solid.values() for part in alike]

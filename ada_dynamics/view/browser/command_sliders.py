@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -13,15 +12,14 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Prismatic
-from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
-from ada_dynamics.view.browser.page import Page, SharedNumber
+from ada_dynamics.view.browser.motor_sliders import LEAD, PERIOD, SLIDE, TURN, Motor, MotorSliders
+from ada_dynamics.view.browser.page import Page
+
+__all__ = ["LEAD", "PERIOD", "SLIDE", "TURN", "CommandSliders", "Commanded", "motors_of"]
 
 Array = NDArray[np.float64]
 
-PERIOD = 0.05  # [s] between commands, so that they do not go stale
-TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] at most; slower where the joint is
-LEAD = 0.5  # [rad] or [m] that a command may be ahead of its joint
 _SHOWN = 0.2  # [s] between looks at the joints while nothing is commanded
 
 
@@ -48,33 +46,24 @@ class CommandSliders:
             box: what stands beside the box.
         """
         self._page, self._plant, self._title = page, plant, title
-        self._names = [n for n in model.actuated if model.joints[n].nq == model.joints[n].nv == 1]
-        self._is_angle = np.array([model.joints[n].kind != Prismatic.kind for n in self._names], dtype=bool)
+        self._motors = MotorSliders(page, motors_of(model))
+        self._names = [motor.name for motor in self._motors.motors]
         self._places = np.array([model.q_index(n).start for n in self._names], dtype=np.intp)
-        self._speeds = np.array([_speed(model, n) for n in self._names])
-        self._commanded = np.zeros(len(self._names))
         self._due = self._last = 0.0
         self._was_watched = False
         self.is_on = False
-        self.sliders: list[Any] = []
-        self._numbers: list[SharedNumber] = []
         if not self._names:
             return
         self._folder = page.gui.add_folder(title, expand_by_default=False)
         with self._folder:
             self.box = page.gui.add_checkbox(box, False, hint="motors go where the sliders are")
-            for i, name in enumerate(self._names):
-                self._add(i, name, float(model.lower[self._places[i]]), float(model.upper[self._places[i]]))
+            self._motors.add()
         page.when(self.box, lambda: self.switch(bool(self.box.value)))
 
-    def _add(self, i: int, name: str, lower: float, upper: float) -> None:
-        is_angle = bool(self._is_angle[i])
-        unit, rest = ("deg", 180.0) if is_angle else ("m", 1.0)
-        low, high = (_shown(x, is_angle) if abs(x) < NO_LIMIT else math.copysign(rest, x) for x in (lower, upper))
-        step = 0.1 if is_angle else 1e-3
-        slider = self._page.gui.add_slider(f"{name} [{unit}]", low, max(high, low + step), step, low, disabled=True)
-        self.sliders.append(slider)
-        self._numbers.append(SharedNumber(slider))
+    @property
+    def sliders(self) -> list[Any]:
+        """Viser's, one per motor."""
+        return self._motors.sliders
 
     def offer(self, is_offered: bool) -> None:
         """Show them, or hide them, and command no more then."""
@@ -91,8 +80,7 @@ class CommandSliders:
         self._due = 0.0
         with self._page.server.atomic():
             self.box.value = is_on
-            for slider in self.sliders:
-                slider.disabled = not is_on
+            self._motors.disable(not is_on)
         if not is_on:
             self._plant.command(None)
 
@@ -114,28 +102,20 @@ class CommandSliders:
         present = q[self._places]
         if not self.is_on:
             self._due = now + _SHOWN
-            self._commanded = present.copy()
-            for number, value, is_angle in zip(self._numbers, present.tolist(), self._is_angle, strict=True):
-                number.show(_shown(value, is_angle))
+            self._motors.commanded = present.copy()
+            for i, value in enumerate(present.tolist()):
+                self._motors.show(i, value)
             return
         elapsed = now - self._last if self._due else PERIOD
         self._due, self._last = now + PERIOD, now
         if self._is_left_alone():
             self.end("nobody looks at this page")
             return
-        self._commanded = self._next(present, min(elapsed, 4.0 * PERIOD))
+        commanded = self._motors.advance(self._motors.goal(), present, min(elapsed, 4.0 * PERIOD))
         try:
-            self._plant.command(dict(zip(self._names, self._commanded.tolist(), strict=True)))
+            self._plant.command(dict(zip(self._names, commanded.tolist(), strict=True)))
         except InputError as problem:
             self.end(str(problem))
-
-    def _next(self, present: Array, elapsed: float) -> Array:
-        """Towards the sliders, as fast as the joints may go, and not far ahead of them."""
-        goal = np.array([n.read() for n in self._numbers])
-        goal[self._is_angle] = np.radians(goal[self._is_angle])
-        reach = self._speeds * elapsed
-        moved = self._commanded + np.clip(goal - self._commanded, -reach, reach)
-        return np.asarray(np.clip(moved, present - LEAD, present + LEAD))
 
     def _is_left_alone(self) -> bool:
         """Whether the last person who looked at the page has closed it."""
@@ -145,12 +125,14 @@ class CommandSliders:
         return left
 
 
-def _speed(model: Model, name: str) -> float:
-    joint = model.joints[name]
-    own = abs(joint.limits.velocity)
-    usual = SLIDE if joint.kind == Prismatic.kind else TURN
-    return min(own, usual) if own > 0.0 else usual
-
-
-def _shown(value: float, is_angle: bool) -> float:
-    return math.degrees(value) if is_angle else value
+def motors_of(model: Model) -> list[Motor]:
+    """The motors of a robot that have one position."""
+    found = []
+    for name in model.actuated:
+        joint = model.joints[name]
+        if joint.nq == joint.nv == 1:
+            place, is_angle = model.q_index(name).start, joint.kind != Prismatic.kind
+            own, usual = abs(joint.limits.velocity), TURN if is_angle else SLIDE
+            speed = min(own, usual) if own > 0.0 else usual
+            found.append(Motor(name, float(model.lower[place]), float(model.upper[place]), speed, is_angle))
+    return found

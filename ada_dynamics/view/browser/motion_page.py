@@ -163,6 +163,9 @@ class MotionPage(ABC):
             gui.add_markdown("or drag a link with the mouse; a click pushes it away from you")
         self.page.when(self.push_button, self.push)
 
+    def _show_playing(self) -> None:
+        self.play_button.label = "pause" if self.is_playing else "play"
+
     # --- pushes -------------------------------------------------------------------------------------------------
     def push(self) -> None:
         """What the button does: a force on the centre of mass of a link."""
@@ -222,7 +225,7 @@ class MotionPage(ABC):
         if self.joint_plot:
             self.joint_plot.add(t, [float(q[i]) for i in self._own])
         with self.page.server.atomic():
-            self.play_button.label = "pause" if self.is_playing else "play"
+            self._show_playing()
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
             now = f"t = **{t:.3f}** s{pace}{energy}{gap}"
             self.status.content = f"{self.remark}\n\n{now}" if self.remark else now

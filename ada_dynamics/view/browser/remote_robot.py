@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 
 LOST = 1.5  # [s] without a state, after which the plant counts as gone
 _BELIEVED = 1.0  # [s] that an answer of the plant counts more than what is seen of its time
+DRAWN = 0.0  # [s] between drawings, at least; browsers without a GPU want more
 _IDLE = 0.25  # [s] between drawings of a robot that stands still, or that nobody looks at
 _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot
 
@@ -106,7 +107,8 @@ class RemoteRobotPage(MotionPage):
         self._tick_sliders(lost)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
             self.pose_sliders.posing.q = self.q.copy()
-        if (is_new and self.page.is_looked_at) or now - self._drawn_at > _IDLE:
+        since = now - self._drawn_at
+        if (is_new and self.page.is_looked_at and since >= DRAWN) or since > max(_IDLE, DRAWN):
             self.show()
         self.marks.tick()
         if self.gizmo:

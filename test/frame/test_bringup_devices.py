@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Setups that drive devices: what is planned for a simulated, an emulated and a real one, and what is refused."""
+
+import re
+
+import pytest
+
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_dynamics.bringup import Machine, plan
+from ada_dynamics.bringup.rviz import topics
+from ada_dynamics.commands import up
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.load import load
+from ada_hardware.opening import is_emulated
+from ada_hardware.registry import DEVICES, SENSOR
+
+FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
+ARM = "udp://127.0.0.1:50000"
+LINE = "/dev/ttyUSB0"
+REAL = {"pa10_bringup": {"url": ARM}, "khr1_bringup": {"port": LINE}, "ft_sensor": {"url": ARM}}
+PA10_CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", "gravity_compensation")
+
+
+def executables(what):
+    return [process.executable for process in what.processes]
+
+
+# --- backends -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_bringup_is_of_the_real_device_unless_another_backend_is_asked_for(name):
+    real = plan(name, REAL[name], BARE)
+    assert executables(real) == ["hardware_node"]
+    assert not real.processes[0].optional
+    (url,) = REAL[name].values()
+    (device,) = real.devices["devices"]
+    assert real.processes[0].given[f"{device}.driver.url"] == url
+    assert real.devices[f"{device}.kind"] == device and device in DEVICES
+    emulated = plan(name, {"backend": "emulator"}, BARE)
+    assert is_emulated(emulated.devices[f"{device}.driver.url"])
+
+
+@pytest.mark.parametrize(
+    ("name", "robot", "frame"), [("pa10_bringup", "pa10", "world"), ("khr1_bringup", "khr1", "odom")]
+)
+def test_a_robot_may_be_simulated_in_the_place_of_the_device(name, robot, frame):
+    what = plan(name, {"backend": "sim"}, FULL)
+    assert executables(what)[0] == "dynamics_node" and not what.devices
+    assert (what.robot["robot"], what.robot["world_frame"], what.robot["idle"]) == (robot, frame, "hold")
+
+
+def test_a_controlled_arm_is_simulated_unless_another_backend_is_asked_for():
+    assert executables(plan("pa10_control", {}, BARE)) == ["dynamics_node", "controller_node"]
+    for values in ({"backend": "emulator"}, {"backend": "real", "url": ARM}):
+        assert executables(plan("pa10_control", values, BARE)) == ["hardware_node", "controller_node"]
+
+
+@pytest.mark.parametrize("controller", PA10_CONTROLLERS)
+def test_the_controller_is_the_same_beside_each_backend_but_for_where_the_state_comes_from(controller):
+    of_simulation = {"state_source", "state_timeout", "max_position_jump"}
+    parameters = []
+    for backend in ("sim", "emulator"):
+        what = plan("pa10_control", {"backend": backend, "controller": controller}, BARE)
+        found = dict(what.parameters("controller_node"))
+        assert found["state_source"] == ("state" if backend == "sim" else "joint_states")
+        parameters.append({name: value for name, value in found.items() if name not in of_simulation})
+    assert parameters[0] == parameters[1]
+
+
+def test_a_jump_of_the_measured_pose_makes_a_controller_begin_anew_beside_a_device():
+    what = plan("pa10_control", {"backend": "emulator"}, BARE)
+    assert "max_position_jump" not in what.parameters("controller_node")  # as the node has it by itself
+
+
+def test_beside_a_device_states_come_as_often_as_the_arm_tells_them():
+    what = plan("pa10_control", {"backend": "emulator"}, BARE)
+    period = DEVICES["pa10"].driver_class().SETTINGS().period
+    assert what.devices["publish_rate"] == pytest.approx(1.0 / period)
+    assert "publish_rate" not in plan("pa10_bringup", {"backend": "emulator"}, BARE).devices
+
+
+@pytest.mark.parametrize(("name", "argument"), [("pa10_control", "robot"), ("pa10_bringup", "variant")])
+def test_the_older_arm_has_its_own_protocol_and_model(name, argument):
+    for choice, variant, model in (("pa10_7c", "7c", "pa10_7c"), ("pa10", "ce", "pa10")):
+        value = choice if argument == "robot" else variant
+        values = {"backend": "emulator", argument: value, "controller": "pose_servo"}
+        what = plan(name, values, BARE)
+        assert what.devices["pa10.driver.variant"] == variant
+        assert what.devices["pa10.model"] == model == what.parameters("controller_node")["robot"]
+        assert what.process("hardware_node").given["pa10.model"] == model
+        assert plan(name, {**values, "backend": "sim"}, BARE).robot["robot"] == model
+
+
+def test_a_map_of_the_servos_goes_to_the_driver(tmp_path):
+    file = tmp_path / "map.yaml"
+    file.write_text("{}")
+    what = plan("khr1_bringup", {"port": LINE, "angle_map": str(file)}, BARE)
+    assert what.devices["khr1.driver.angle_map"] == str(file)
+    assert "khr1.driver.angle_map" not in plan("khr1_bringup", {"port": LINE}, BARE).devices
+
+
+def test_faults_of_an_emulated_device_may_be_given_as_its_address():
+    what = plan("pa10_control", {"backend": "emulator", "url": "emulator:drop=0.1"}, BARE)
+    assert what.process("hardware_node").given["pa10.driver.url"] == "emulator:drop=0.1"
+
+
+def test_a_real_device_may_be_tried_without_its_port():
+    what = plan("khr1_bringup", {"port": "dry:"}, BARE)
+    assert what.devices["khr1.driver.url"] == "dry:" and what.devices["autostart"] == "inactive"
+
+
+# --- when the robot may move --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
+def test_a_real_robot_moves_only_after_somebody_has_activated_it_and_an_emulated_one_at_once(name):
+    def start(backend, **values):
+        url = REAL.get(name, {"url": ARM}) if backend == "real" else {}
+        return plan(name, {"backend": backend, **url, **values}, BARE).devices["autostart"]
+
+    assert (start("real"), start("emulator")) == ("inactive", "active")
+    # One that nobody commands would not stay active for long: it waits for the first command.
+    assert (start("real", activate="true"), start("emulator", activate="false")) == ("commanded", "inactive")
+    assert start("real", activate="false") == "inactive"
+
+
+@pytest.mark.parametrize("name", ["pa10_bringup", "khr1_bringup", "pa10_control"])
+def test_only_an_emulated_robot_stays_active_while_nobody_commands_it(name):
+    (robot,) = plan(name, {"backend": "emulator"}, BARE).devices["devices"]
+    key = f"{robot}.safety.hold_without_commands"
+    assert plan(name, {"backend": "emulator"}, BARE).devices[key] is True
+    for activate in ("auto", "true"):
+        values = {"backend": "real", "activate": activate, **REAL.get(name, {"url": ARM})}
+        assert key not in plan(name, values, BARE).devices
+
+
+# --- sensors ------------------------------------------------------------------------------------------------------
+
+
+def test_a_controller_that_gives_way_gets_a_sensor_in_front_of_the_hand():
+    what = plan("pa10_control", {"backend": "emulator", "controller": "compliance"}, BARE)
+    assert what.devices["devices"] == ["pa10", "netft"]
+    assert what.devices["netft.driver.url"] == "emulator:"
+    control = what.parameters("controller_node")
+    assert what.devices["netft.frame"] == control["compliance.link"]
+    assert what.devices["netft.frame"] in load("pa10").link_names
+    # The sensor's topic is the controller's own, and says what touches the hand, which is the controller's default.
+    assert "wrench" not in dict(what.process("controller_node").remappings)
+    assert "wrench_of" not in control and ControllerSettings().wrench_of == "contact"
+    assert "netft.topic" not in what.devices
+
+
+def test_a_sensor_may_be_there_without_a_controller_that_needs_it():
+    values = {"url": ARM, "sensor": "dynpick", "sensor_url": LINE}
+    what = plan("pa10_bringup", values, BARE)
+    assert what.devices["devices"] == ["pa10", "dynpick"] and what.devices["dynpick.driver.url"] == LINE
+    assert plan("pa10_bringup", {"url": ARM}, BARE).devices["devices"] == ["pa10"]
+
+
+@pytest.mark.parametrize("sensor", [name for name, kind in DEVICES.items() if kind.kind == SENSOR])
+def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
+    what = plan("ft_sensor", {"sensor": sensor, "backend": "emulator", "frame": "flange"}, FULL)
+    assert what.devices[f"{sensor}.frame"] == "flange" and what.devices[f"{sensor}.kind"] == sensor
+    assert what.process("rviz2").arguments[-2:] == ("-f", "flange")
+    assert plan("ft_sensor", {"sensor": sensor, "backend": "emulator"}, BARE).devices[f"{sensor}.frame"] == sensor
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "parts"),
+    [
+        ("pa10_bringup", {}, ["url is not set", "where is the pa10", "url:=arcnet:arc0", "backend:=emulator"]),
+        ("khr1_bringup", {}, ["port is not set", "port:=/dev/ttyUSB0", "backend:=emulator"]),
+        ("ft_sensor", {"sensor": "dynpick"}, ["url is not set", "url:=/dev/ttyUSB0", "backend:=emulator"]),
+        ("pa10_control", {"backend": "real"}, ["url is not set"]),
+        (
+            "pa10_control",
+            {"backend": "real", "url": ARM, "controller": "compliance"},
+            ["sensor_url is not set", "where is the netft"],
+        ),
+        ("pa10_bringup", {"backend": "emulator", "url": ARM}, [f"url:={ARM}", "real device", "backend:=real"]),
+        ("pa10_control", {"url": ARM}, [f"url:={ARM} is for devices", "backend is sim", "backend:=emulator or real"]),
+        ("khr1_bringup", {"backend": "sim", "port": LINE}, [f"port:={LINE} is for devices"]),
+        ("pa10_control", {"activate": "true"}, ["activate:=true is for devices"]),
+        ("pa10_control", {"sensor": "netft"}, ["sensor:=netft is for devices"]),
+        ("pa10_control", {"backend": "emulator", "idle": "release"}, ["idle:=release is for simulations"]),
+        ("pa10_control", {"backend": "emulator", "real_time_factor": "0.5"}, ["real_time_factor:=0.5", "backend:=sim"]),
+        ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
+        ("ft_sensor", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
+        ("ft_sensor", {"backend": "sim"}, ["backend:=sim", "real, emulator"]),
+        ("pa10_control", {"backend": "mujoco"}, ["backend:=mujoco", "sim, emulator, real"]),
+        (
+            "pa10_control",
+            {"backend": "emulator", "controller": "compliance", "sensor": "none"},
+            ["sensor:=none", "compliance"],
+        ),
+        ("pa10_bringup", {"url": ARM, "sensor_url": ARM}, [f"sensor_url:={ARM}", "there is no sensor"]),
+        ("khr1_bringup", {"port": LINE, "angle_map": "/none.yaml"}, ["angle_map:=/none.yaml", "no file"]),
+        ("pa10_bringup", {"url": ARM, "variant": "8c"}, ["variant:=8c", "ce, 7c"]),
+    ],
+)
+def test_what_does_not_fit_the_backend_is_refused_with_what_does(name, values, parts):
+    with pytest.raises(InputError) as refused:
+        plan(name, values, BARE)
+    for part in parts:
+        assert part in str(refused.value)
+
+
+def test_defaults_may_be_handed_through_to_any_backend():
+    """As launch files do that include one of ours and pass their own arguments on."""
+    of_devices = {"url": "", "activate": "auto", "sensor": "auto", "sensor_url": ""}
+    assert executables(plan("pa10_control", {"backend": "sim", **of_devices}, BARE))[0] == "dynamics_node"
+    of_simulations = {"idle": "hold", "real_time_factor": "1.0", "use_sim_time": "false"}
+    assert executables(plan("pa10_control", {"backend": "emulator", **of_simulations}, BARE))[0] == "hardware_node"
+
+
+def test_an_address_may_stand_in_a_file_of_parameters(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text(f'hardware_node: {{ros__parameters: {{pa10.driver.url: "{ARM}"}}}}')
+    what = plan("pa10_bringup", {"params_file": str(file)}, BARE)
+    assert "pa10.driver.url" not in what.devices
+    assert what.process("hardware_node").params_file == file
+
+
+# --- what is started beside ---------------------------------------------------------------------------------------
+
+
+def test_beside_devices_topics_are_recorded_by_a_node_that_may_fail(tmp_path):
+    path = tmp_path / "run.mcap"
+    what = plan("khr1_bringup", {"backend": "emulator", "record": str(path)}, BARE)
+    assert executables(what) == ["hardware_node", "record_node"]
+    assert what.process("record_node").optional and what.process("record_node").given == {"path": str(path)}
+
+
+def test_view_and_rviz_show_a_device_from_its_own_node():
+    what = plan("pa10_control", {"backend": "emulator"}, FULL)
+    assert executables(what) == ["hardware_node", "controller_node", "view_node", "rviz2", "target_node"]
+    assert what.parameters("view_node")["plant"] == "hardware_node"
+    assert what.parameters("view_node")["target_link"] == "flange"
+    assert what.process("rviz2").arguments[1].endswith("config/pa10_bringup.rviz")
+    simulated = plan("pa10_control", {}, FULL)
+    assert "plant" not in simulated.parameters("view_node")
+    assert simulated.process("rviz2").arguments[1].endswith("config/pa10_control.rviz")
+
+
+@pytest.mark.parametrize(("name", "frame"), [("pa10_bringup", "world"), ("khr1_bringup", "world"), ("ft_sensor", "")])
+def test_rviz_shows_what_a_device_publishes_in_a_frame_that_is_there(name, frame):
+    what = plan(name, {"backend": "emulator", "namespace": "cell"}, FULL)
+    process = what.process("rviz2")
+    moved = dict(process.remappings)
+    assert moved["/robot_description"] == "robot_description"
+    assert not any("dynamics_node" in topic for topic in moved)
+    if frame:
+        assert what.devices["world_frame"] == frame and "-f" not in process.arguments
+
+
+def test_no_configuration_of_a_device_shows_what_only_a_simulation_tells():
+    for name in ("pa10_bringup", "khr1_bringup", "ft_sensor"):
+        picture = up.find_setup(name)[0].picture({"backend": "emulator"})
+        assert not any(re.search("dynamics_node", topic) for topic in topics(picture))
+
+
+def test_nodes_of_devices_take_no_time_from_a_simulation():
+    for process in plan("pa10_control", {"backend": "emulator", "use_sim_time": "false"}, FULL).processes:
+        assert process.given["use_sim_time"] is False

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware node on real DDS, with robots that do what the test says: its life, stops and resets."""
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from hardware_world import (
+    ONE,
+    TWO,
+    Fleet,
+    ask,
+    call,
+    diagnosed,
+    hardware,
+    life,
+    states,
+    transition,
+)
+
+from ada_hardware.errors import DeviceAlarm, NoAnswer, TransportError
+from ada_hardware.node import hardware_node
+from ada_hardware.safety.phases import Phase
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture
+def fleet(monkeypatch):
+    fleet = Fleet(monkeypatch)
+    yield fleet
+    fleet.open_all()
+
+
+# --- life -------------------------------------------------------------------------------------------------------------
+def test_the_node_lives_as_a_lifecycle_node_and_robots_with_it(ros, fleet):
+    node = hardware(ros, **ONE, autostart="unconfigured")
+    assert life(ros) == "unconfigured" and not fleet.made
+    assert transition(ros, "configure") and life(ros) == "inactive"
+    robot = fleet.robot
+    assert robot.phase is Phase.INACTIVE and robot.settings.url == "udp://127.0.0.1:9" and robot.place == "process"
+    assert transition(ros, "activate") and robot.phase is Phase.ACTIVE
+    assert transition(ros, "deactivate") and robot.phase is Phase.INACTIVE
+    assert transition(ros, "activate") and transition(ros, "deactivate")
+    assert transition(ros, "cleanup") and robot.phase is Phase.CLOSED and node.connection is None
+    assert transition(ros, "configure") and fleet.robot is not robot
+    assert transition(ros, "inactive_shutdown") and fleet.robot.phase is Phase.CLOSED and life(ros) == "finalized"
+
+
+def test_an_active_node_that_ends_brings_its_robot_to_rest(ros, fleet):
+    node = hardware(ros, **ONE, until="active")
+    ros.remove(node)
+    assert fleet.robot.phase is Phase.CLOSED
+
+
+@pytest.mark.parametrize(("wanted", "phase"), [("inactive", Phase.INACTIVE), ("active", Phase.ACTIVE)])
+def test_the_node_goes_as_far_by_itself_as_it_is_told_to(ros, fleet, wanted, phase):
+    node = hardware(ros, **ONE, autostart=wanted, until=wanted)
+    assert fleet.robot.phase is phase and life(ros) == wanted and node.problem is None
+
+
+def test_a_device_that_cannot_be_opened_ends_a_node_that_was_to_start_by_itself(ros, fleet):
+    fleet.answers["open"] = TransportError("no such port; there are /dev/ttyUSB1.")
+    node = hardware(ros, **ONE)
+    problem = ros.wait(lambda: node.failure, what="the failure")
+    assert str(problem) == "pa10: no such port; there are /dev/ttyUSB1."
+
+
+def test_a_device_that_cannot_be_opened_leaves_the_node_unconfigured_until_it_can(ros, fleet):
+    fleet.answers["open"] = NoAnswer("nobody answers.")
+    node = hardware(ros, **ONE, autostart="unconfigured")
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    assert not transition(ros, "configure")
+    assert life(ros) == "unconfigured" and node.failure is None and node.connection is None
+    ros.wait(lambda: "pa10: nobody answers." in diagnosed(reports, "node").get("message", ""), what="the report")
+    fleet.answers.clear()
+    assert transition(ros, "configure") and node.problem is None
+
+
+def test_a_robot_that_does_not_start_leaves_the_node_inactive_with_the_reason(ros, fleet):
+    fleet.answers["activate"] = DeviceAlarm("motor power is off; switch it on.")
+    node = hardware(ros, **ONE, until="inactive")
+    assert not transition(ros, "activate") and life(ros) == "inactive"
+    assert str(node.problem) == "pa10: motor power is off; switch it on."
+    assert transition(ros, "activate"), "the scripted robot fails once"
+
+
+def test_robots_start_together_and_none_alone(ros, fleet):
+    node = hardware(ros, **TWO, until="inactive")
+    left, right = fleet.made
+    right.answers["activate"] = DeviceAlarm("it is hot.")
+    assert not transition(ros, "activate")
+    assert str(node.problem) == "right: it is hot."
+    assert left.phase is Phase.INACTIVE and "activate" in left.calls, "the other one was brought to rest again"
+    left.answers["activate"] = DeviceAlarm("it is cold.")
+    right.answers["activate"] = DeviceAlarm("it is hot.")
+    right.phase = Phase.INACTIVE
+    assert not transition(ros, "activate")
+    assert str(node.problem) == "left: it is cold. right: it is hot."
+
+
+# --- robots that leave their phase by themselves ----------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("phase", "why"),
+    [
+        (Phase.STOPPED, "alarm: motor-side resolver (0xc0)"),
+        (Phase.INACTIVE, "deactivated: no command for 0.5 s"),
+    ],
+)
+def test_a_robot_that_leaves_its_phase_takes_the_node_along_and_says_why(ros, fleet, phase, why):
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    told = states(ros)
+    node = hardware(ros, **ONE, until="active")
+    fleet.robot.fall(phase, why)
+    ros.wait(lambda: node.phase == "inactive", what="the node to follow")
+    assert life(ros) == "inactive"
+    ros.wait(lambda: told[-1]["phase"] == "inactive", what="the state")
+    assert told[-1]["devices"]["pa10"]["phase"] == phase.value
+    assert told[-1]["devices"]["pa10"]["reason"] == why
+    level = 2 if phase is Phase.STOPPED else 0
+    report = ros.wait(lambda: why in diagnosed(reports, "pa10").get("message", "") and diagnosed(reports, "pa10"))
+    assert report["level"] == level and report["because"] == why
+
+
+def test_one_robot_that_falls_brings_all_to_rest(ros, fleet):
+    node = hardware(ros, **TWO, until="active")
+    left, right = fleet.made
+    left.fall(Phase.STOPPED, "its link is lost")
+    ros.wait(lambda: node.phase == "inactive", what="the node to follow")
+    assert right.phase is Phase.INACTIVE and left.phase is Phase.STOPPED
+
+
+def test_a_robot_that_is_gone_leaves_the_node_unconfigured(ros, fleet):
+    node = hardware(ros, **ONE, until="active")
+    fleet.robot.fall(Phase.CLOSED, "its cycle's process has died")
+    ros.wait(lambda: node.phase == "unconfigured", what="the node to follow")
+    assert life(ros) == "unconfigured"
+    assert transition(ros, "configure") and transition(ros, "activate")
+
+
+# --- stop and reset ---------------------------------------------------------------------------------------------------
+def test_a_stop_is_answered_in_every_state_and_nothing_moves_until_a_reset(ros, fleet):
+    node = hardware(ros, **ONE, autostart="unconfigured")
+    answer = call(ros, "stop")
+    assert answer.success and answer.message == "nothing was driven; nothing moves until ~/reset."
+    assert transition(ros, "configure"), "reading is no motion"
+    assert not transition(ros, "activate")
+    assert "stopped: the service ~/stop was called. Reset it first" in str(node.problem)
+    assert call(ros, "reset").success
+    robot = fleet.robot
+    assert call(ros, "stop").success and robot.phase is Phase.STOPPED
+    assert not transition(ros, "activate")
+    assert call(ros, "reset").message == "pa10: alarms and stops are cleared; nothing moves."
+    assert robot.phase is Phase.INACTIVE
+    assert transition(ros, "activate")
+    answer = call(ros, "stop")
+    assert answer.success and answer.message == "pa10: coming to rest; nothing moves until ~/reset."
+    assert robot.phase is Phase.STOPPED and robot.reason == "the service ~/stop was called"
+    ros.wait(lambda: node.phase == "inactive", what="the node to follow")
+    assert not transition(ros, "activate")
+    assert transition(ros, "cleanup") and transition(ros, "configure")
+    assert not transition(ros, "activate"), "a stop outlives the connection"
+    assert call(ros, "reset").success and transition(ros, "activate")
+
+
+@pytest.mark.parametrize("busy", ["open", "activate", "deactivate", "close"])
+def test_a_stop_is_answered_while_a_transition_runs(ros, beside, fleet, busy):
+    before = {"open": "unconfigured", "activate": "inactive", "deactivate": "active", "close": "inactive"}[busy]
+    node = hardware(beside, **ONE, autostart=before, until=before)
+    door = fleet.shut(busy)
+    name = {"open": "configure", "close": "cleanup"}.get(busy, busy)
+    client = ros.tester.create_client(hardware_node.Trigger, "hardware_node/stop")
+    ros.wait(client.service_is_ready, what="the service")
+    running = ask(ros, name)
+    ros.wait(lambda: fleet.made and busy in fleet.robot.calls, what=f"{name} to be under way")
+    answer = client.call_async(hardware_node.Trigger.Request())
+    ros.wait(answer.done, what="the answer, with the executor of the node busy")
+    assert answer.result().success
+    door.set()
+    ros.wait(running.done, what="the end of the transition")
+    assert fleet.robot.phase in (Phase.STOPPED, Phase.CLOSED, Phase.INACTIVE)
+    assert node.devices.latched == "the service ~/stop was called"
+    assert node.phase != "active"
+
+
+def test_robots_that_do_not_answer_a_stop_are_named_and_the_others_are_stopped(ros, fleet):
+    hardware(ros, **TWO, until="active")
+    left, right = fleet.made
+    left.answers["stop"] = NoAnswer("it was left to its own watchdog.")
+    answer = call(ros, "stop")
+    assert not answer.success and answer.message == "left: it was left to its own watchdog."
+    assert right.phase is Phase.STOPPED
+
+
+def test_a_reset_while_robots_are_driven_is_refused(ros, fleet):
+    hardware(ros, **ONE, until="active")
+    answer = call(ros, "reset")
+    assert not answer.success and "deactivate the node, or stop it" in answer.message
+    assert "reset" not in fleet.robot.calls
+
+
+def test_an_alarm_that_stays_is_told_by_reset_and_the_stop_stays_too(ros, fleet):
+    node = hardware(ros, **ONE, until="inactive")
+    assert call(ros, "stop").success
+    fleet.robot.answers["reset"] = DeviceAlarm("the emergency stop is pressed; release it.")
+    answer = call(ros, "reset")
+    assert not answer.success and "release it" in answer.message
+    assert node.devices.latched and fleet.robot.phase is Phase.STOPPED
+    assert call(ros, "reset").success
+
+
+def test_a_request_under_way_is_not_lost_when_the_node_ends(ros, fleet):
+    """The thread that serves stops ends with the node, after all callbacks."""
+    node = hardware(ros, **ONE, until="active")
+    future = ask(ros, "deactivate")
+    ros.wait(future.done, what="the transition")
+    ros.remove(node)
+    assert not node.loop.is_running

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What joint_commands become for a device that follows all its joints in one mode; no ROS."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.commanding.guard import Command
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Mode
+from ada_hardware.node.commands import NOT_ACTIVE, JointCommands, Rules
+
+NAMES = ["a", "b", "c"]
+LIMITS = [JointLimit(name, -1.0, 1.0, 2.0, 5.0) for name in NAMES]
+HERE = np.array([0.1, 0.2, 0.3])
+ALL = frozenset(Mode)
+
+
+def commands(modes=ALL, max_age=0.1, max_jump=0.5):
+    return JointCommands(LIMITS, frozenset(modes), Rules(max_age, max_jump))
+
+
+# --- modes ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("modes", "mode"),
+    [
+        (ALL, Mode.POSITION),
+        ({Mode.VELOCITY, Mode.EFFORT}, Mode.VELOCITY),
+        ({Mode.EFFORT}, Mode.EFFORT),
+    ],
+)
+def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_taken(modes, mode):
+    """Position before velocity before effort, as dynamics_node has it."""
+    command = Command(NAMES, position=[0.2, 0.3, 0.4], velocity=[1.0, -1.0, 0.5], effort=[3.0, 2.0, 1.0])
+    demand = commands(modes).demand(command, 0.0, HERE)
+    assert demand.mode is mode
+    assert demand.values.tolist() == getattr(command, mode.value)
+
+
+def test_what_the_device_does_not_know_is_refused_with_what_it_takes():
+    one = commands({Mode.POSITION})
+    assert one.demand(Command(NAMES, effort=[0.0] * 3), 0.0, HERE) is None
+    assert one.refused == {"mode": 1} and one.count == 1
+    assert one.last_refusal == "the command gives effort only; this device takes position."
+
+
+def test_the_order_of_names_is_that_of_the_message():
+    demand = commands().demand(Command(["c", "a", "b"], velocity=[3e-1, 1e-1, 2e-1]), 0.0, HERE)
+    assert demand.values.tolist() == [1e-1, 2e-1, 3e-1]
+
+
+# --- parts of the joints ----------------------------------------------------------------------------------------------
+def test_joints_that_a_position_command_does_not_name_stay_where_they_were_told_to_be():
+    one = commands()
+    first = one.demand(Command(["a"], position=[0.4]), 0.0, HERE)
+    assert first.values.tolist() == [0.4, 0.2, 0.3], "the others where they are measured"
+    drifted = np.array([0.4, 0.25, 0.3])
+    second = one.demand(Command(["b"], position=[0.6]), 0.1, drifted)
+    assert second.values.tolist() == [0.4, 0.6, 0.3], "the others where they were told to be"
+    one.forget()
+    third = one.demand(Command(["c"], position=[0.1]), 0.2, drifted)
+    assert third.values.tolist() == [*drifted[:2].tolist(), 0.1], "after a new activation where they are"
+
+
+def test_a_velocity_in_between_makes_positions_begin_anew():
+    one = commands()
+    one.demand(Command(NAMES, position=[0.4, 0.4, 0.4]), 0.0, HERE)
+    assert one.demand(Command(["a"], velocity=[1.0]), 0.1, HERE).values.tolist() == [1.0, 0.0, 0.0]
+    assert one.demand(Command(["a"], position=[0.2]), 0.2, HERE).values.tolist() == [0.2, 0.2, 0.3]
+
+
+def test_efforts_must_name_all_joints():
+    one = commands()
+    assert one.demand(Command(["a", "c"], effort=[1.0, 1.0]), 0.0, HERE) is None
+    assert "b are missing" in one.last_refusal and one.refused == {"joints without an effort": 1}
+
+
+def test_a_part_of_the_joints_is_refused_while_the_others_are_nowhere():
+    one = commands()
+    where = np.array([0.1, math.nan, 0.3])
+    assert one.demand(Command(["a"], position=[0.2]), 0.0, where) is None
+    assert "where b are is not known" in one.last_refusal
+
+
+def test_what_was_told_is_not_changed_by_who_got_it():
+    one = commands()
+    demand = one.demand(Command(["a"], position=[0.4]), 0.0, HERE)
+    demand.values[:] = 9.0
+    assert one.demand(Command(["b"], position=[0.1]), 0.0, HERE).values.tolist() == [0.4, 0.1, 0.3]
+    assert HERE.tolist() == [0.1, 0.2, 0.3]
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (Command(NAMES, position=[math.nan, 0.0, 0.0]), "not finite"),
+        (Command(NAMES, velocity=[0.0, math.inf, 0.0]), "not finite"),
+        (Command(NAMES, position=[0.1, 0.2, 1.5]), "over a limit"),
+        (Command(NAMES, velocity=[0.0, 0.0, -2.5]), "over a limit"),
+        (Command(NAMES, effort=[5.5, 0.0, 0.0]), "over a limit"),
+        (Command(NAMES, position=[0.8, 0.2, 0.3]), "jump"),
+        (Command(["a", "d"], position=[0.1, 0.1]), "unknown joint"),
+        (Command(["a", "a"], position=[0.1, 0.1]), "duplicate joint"),
+        (Command(NAMES, position=[0.1]), "wrong length"),
+        (Command(NAMES), "empty"),
+        (Command(NAMES, velocity=[0.0] * 3, stamp=9.8), "too old"),
+        (Command(NAMES, velocity=[0.0] * 3, stamp=10.5), "from the future"),
+    ],
+)
+def test_what_breaks_a_rule_comes_to_nothing_and_is_counted(command, reason):
+    one = commands()
+    assert one.demand(command, 10.0, HERE) is None
+    assert one.refused == {reason: 1} and one.count == 1 and one.last_refusal
+
+
+def test_rules_can_change_while_it_goes_on():
+    one = commands()
+    far = Command(NAMES, position=[0.9, 0.2, 0.3])
+    assert one.demand(far, 0.0, HERE) is None
+    one.change(Rules(0.0, 0.0))
+    assert one.demand(far._replace(stamp=-100.0), 0.0, HERE) is not None
+    assert one.age == pytest.approx(100.0)
+
+
+def test_what_comes_while_the_robot_is_not_to_move_is_no_fault_of_the_sender():
+    one = commands()
+    one.ignored()
+    assert one.refused == {NOT_ACTIVE: 1} and one.count == 0 and one.last_refusal == ""
+
+
+numbers = st.floats(width=64)
+
+
+@given(
+    names=st.lists(st.sampled_from([*NAMES, "d"]), max_size=4),
+    position=st.lists(numbers, max_size=4),
+    velocity=st.lists(numbers, max_size=4),
+    effort=st.lists(numbers, max_size=4),
+    modes=st.sets(st.sampled_from(list(Mode)), min_size=1),
+    here=st.lists(st.one_of(st.floats(-1.0, 1.0), st.just(math.nan)), min_size=3, max_size=3),
+)
+def test_whatever_comes_a_demand_is_whole_finite_within_limits_and_of_a_mode_of_the_device(
+    names, position, velocity, effort, modes, here
+):
+    one = commands(modes)
+    demand = one.demand(Command(names, position, velocity, effort), 0.0, np.array(here))
+    if demand is None:
+        assert one.count == 1 and one.last_refusal
+        return
+    assert demand.mode in modes and demand.values.shape == (3,)
+    assert np.isfinite(demand.values).all()
+    bound = {Mode.POSITION: 1.0 + 1e-9, Mode.VELOCITY: 2.0, Mode.EFFORT: 5.0}[demand.mode]
+    assert np.abs(demand.values).max() <= bound

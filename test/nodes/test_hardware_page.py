@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware panel over real DDS: the real hardware node, emulated devices on real wires, and a person without a
+browser, who holds buttons by what a browser would send.
+"""
+
+import math
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+from hardware_world import Commander, active_hardware, hardware
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from ada_dynamics.nodes.view_node import ViewNode
+from ada_dynamics.view.browser.hardware_robot import HardwareRobotPage
+from ada_hardware.emulation.process import EmulatorProcess
+
+pytestmark = pytest.mark.ros
+
+ELBOW = "right_elbow"
+
+
+@pytest.fixture(autouse=True)
+def flights(tmp_path, monkeypatch):
+    """Flight records go where the test's other files are."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+class Person:
+    """At the page of a view node; what it says to them is kept."""
+
+    def __init__(self, ros):
+        self.ros = ros
+        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+        self.panel, self.said = self.node.hardware, []
+        self.node.page.say = self.said.append
+
+    @property
+    def state(self):
+        return self.panel.state
+
+    def sliders(self, name):
+        """Its sliders, once the robot is on the page: then nothing builds the page anew, and buttons stay."""
+        self.ros.wait(lambda: isinstance(self.node.shown.robot, HardwareRobotPage), 60.0, "the robot on the page")
+        return self.ros.wait(lambda: self.panel.sliders.get(name), 60.0, f"the sliders of {name}")
+
+    def wants(self, name, joint, degrees):
+        sliders = self.sliders(name)
+        i = [motor.name for motor in sliders.device.motors].index(joint)
+
+        def act():
+            sliders.motors.sliders[i].value = degrees
+            sliders.want(i)
+
+        self.node.page.note("test", act)
+        self.ros.wait(lambda: i in sliders.wanted, what="the slider")
+
+    def holds(self, until, what, button="move", timeout=60.0):
+        hold = getattr(self.panel, button)
+
+        def act():
+            hold.sign(1)
+            return until()
+
+        return self.ros.wait(act, timeout, what)
+
+    def lets_go(self, button="move"):
+        getattr(self.panel, button).release(1)
+
+
+def positions(messages):
+    return dict(zip(messages[-1].name, messages[-1].position, strict=True)) if messages else {}
+
+
+def test_sliders_move_a_humanoid_while_the_button_is_held_and_a_stop_ends_it(ros):
+    measured = ros.collect(JointState, "joint_states")
+    with EmulatorProcess("khr1") as robot:
+        hardware(
+            ros, device="khr1", url=robot.url, until="inactive", khr1__safety__hold_without_commands=True, tf_rate=10.0
+        )
+        person = Person(ros)
+        sliders = person.sliders("khr1")
+        assert sliders.device.servos[ELBOW].zero == 90.0
+        assert any(path.endswith("khr1_walk.csv") for path in sliders.device.motions)
+        person.wants("khr1", ELBOW, 40.0)
+        start = ros.wait(lambda: positions(measured), what="a reading")[ELBOW]
+        person.holds(lambda: positions(measured)[ELBOW] > start + 0.2, "the elbow to move")
+        assert person.state.phase == "active", "the press has activated the node"
+        person.lets_go()
+        ros.wait(lambda: not sliders.is_commanding, what="the end of the commands")
+        last = positions(measured)[ELBOW]
+        count = len(measured)
+        ros.wait(lambda: len(measured) > count + 10, what="more readings")
+        assert positions(measured)[ELBOW] == pytest.approx(last, abs=math.radians(10.0)), "it stays"
+        assert person.state.phase == "active"
+
+        person.holds(lambda: positions(measured)[ELBOW] > last + 0.1, "it to go on")
+        person.panel._stop()
+        ros.wait(lambda: person.state.devices["khr1"].phase == "stopped", what="the stop")
+        person.holds(lambda: any("Press reset first" in text for text in person.said), "a word on why nothing moves")
+        person.lets_go()
+        assert not sliders.wanted, "after a stop the sliders are where the robot is"
+        person.panel.hardware.reset(person.said.append)
+        ros.wait(lambda: not person.state.stopped, what="the reset")
+        ros.wait(lambda: person.said[-1] is None, what="the answer, without a problem")
+        assert not robot.violations()
+    assert person.node.failure is None
+
+
+def test_a_robot_that_others_command_and_commands_that_are_refused_are_said(ros):
+    with EmulatorProcess("khr1") as robot:
+        active_hardware(ros, device="khr1", url=robot.url, khr1__safety__hold_without_commands=True, tf_rate=0.0)
+        person = Person(ros)
+        person.sliders("khr1")
+        sender = Commander(ros).ready()
+        sender.until(
+            lambda: "right_elbow" in person.state.devices["khr1"].last_refusal,
+            "the refusal",
+            names=[ELBOW],
+            position=[99.0],
+        )
+        ros.wait(lambda: "last refused: " in person.panel._status.content, what="it on the page")
+        person.holds(lambda: any("tester commands khr1" in text for text in person.said), "a word on the other one")
+
+
+def test_a_motion_is_played_while_its_button_is_held(ros):
+    with EmulatorProcess("khr1") as robot:
+        node = active_hardware(ros, device="khr1", url=robot.url, khr1__safety__hold_without_commands=True, tf_rate=0.0)
+        person = Person(ros)
+        person.sliders("khr1")
+        person.holds(lambda: person.state.devices["khr1"].plays, "the motion to begin", button="play")
+        ros.wait(lambda: node.connection.playing.row > 2, what="the motion to be under way")
+        person.lets_go("play")
+        ros.wait(lambda: person.state.phase == "inactive", what="the end of it")
+        assert "was left off after" in node.connection.playing.ended
+        assert not robot.violations()
+
+
+def test_wrenches_of_a_sensor_are_bars_and_zeroed_by_a_button(ros):
+    with EmulatorProcess("dynpick") as sensor:
+        hardware(ros, device="dynpick", url=sensor.url, autostart="active", until="active")
+        person = Person(ros)
+        bars = ros.wait(lambda: person.panel._sensors, what="the bars")
+        ros.wait(lambda: "dynpick in dynpick" in bars.bars["dynpick"].content, what="a wrench")
+        sensor.fault("fx", 15.0)
+        ros.wait(lambda: person.panel.hardware.wrench("dynpick").values[0] > 13.0, what="a force")
+        person.panel.hardware.bias(person.said.append)
+        ros.wait(lambda: abs(person.panel.hardware.wrench("dynpick").values[0]) < 2.0, what="the zero")
+        ros.wait(lambda: person.said or person.node.failure, what="the answer")
+        assert person.node.failure is None
+        assert person.said == [None]
+
+
+def test_a_node_that_goes_away_is_said_and_its_stop_says_what_to_press_instead(ros):
+    with EmulatorProcess("khr1") as robot:
+        node = hardware(ros, device="khr1", url=robot.url, until="inactive", tf_rate=0.0)
+        person = Person(ros)
+        person.sliders("khr1")
+        ros.remove(node)
+        ros.wait(lambda: "hardware_node: gone" in person.panel._status.content, what="the word")
+        person.panel._stop()
+        ros.wait(lambda: any("Press the emergency stop of the robot itself" in t for t in person.said), what="advice")

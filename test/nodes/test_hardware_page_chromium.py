@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware panel in a real browser, the hardware node with an emulated robot behind DDS: held, stopped, killed."""
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from chromium import Visit, chromium, plain_light
+
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+from hardware_world import Commander
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from ada_dynamics.nodes.view_node import ViewNode
+from ada_dynamics.view.browser import hardware_hold, remote_robot
+from ada_hardware.emulation.process import EmulatorProcess
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+NODE = (sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", "-p", "tf_rate:=0.0")
+# An old PA10-7C, which forgives 0.4 s of silence; a PA10-7CE, 10 ms, which no machine keeps that draws without a GPU.
+JUDGED = {"variant": "7c", "start": [0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0], "max_acceleration": 200.0, "watchdog": 60.0}
+PATIENT = {
+    "driver__variant": "7c",
+    "driver__device_timeout": 0.4,
+    "driver__period": 0.006,
+    "driver__reply_timeout": 0.0055,
+    "driver__command_timeout": 0.1,
+    "driver__start_timeout": 10.0,
+    "safety__host_timeout": 20.0,
+    "safety__max_missed": 1000,
+}
+EXPIRES = 1.5  # [s] here: a browser that draws without a GPU is late with its signs of life
+
+
+@pytest.fixture(autouse=True)
+def world(tmp_path, monkeypatch):
+    """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
+    monkeypatch.setattr(hardware_hold, "EXPIRES", EXPIRES)
+    monkeypatch.setattr(hardware_hold, "FORGOTTEN", 4.0 * EXPIRES)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    with chromium(tmp_path / "chromium") as driver:
+        driver.set_window_size(1000, 700)
+        yield driver
+
+
+class Stand:
+    """A robot on the wire of a node of its own, and a person in front of its page.
+
+    Attributes:
+        page: what the person sees.
+        panel: that they use.
+        states: joint states, one after another.
+    """
+
+    def __init__(self, ros, browser, device, url, **settings):
+        self.ros, self.device = ros, device
+        self.states = ros.collect(JointState, "joint_states")
+        settings = {"safety__hold_without_commands": "true", **settings}
+        own = [f"{device}.{name.replace('__', '.')}:={value}" for name, value in settings.items()]
+        words = [word for one in (f"device:={device}", f"url:={url}", *own) for word in ("-p", one)]
+        ros.start(*NODE, *words)
+        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+        plain_light(self.node.page)
+        self.panel = self.node.hardware
+        self.page = Visit(browser, self.node.page, self.node.shown, lambda: browser.get("about:blank"))
+        self.page.until(lambda: self.node.shown.robot and self.panel.sliders, "the robot and its sliders", every=0.5)
+        self.page.until(lambda: f"{device}: inactive" in self.page.text(), "the phase is on the page", every=0.5)
+
+    def where(self, joint):
+        newest = self.states[-1]
+        return newest.position[list(newest.name).index(joint)]
+
+    def types(self, joint, degrees):
+        """What a person types into the field beside a slider."""
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.common.keys import Keys
+
+        sliders = self.panel.sliders[self.device]
+        i = [motor.name for motor in sliders.device.motors].index(joint)
+        fields = self.page.browser.find_elements(By.CSS_SELECTOR, "input[inputmode=decimal], input[inputmode=numeric]")
+        field = fields[1 + i]  # the first one is that of the speed
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(str(degrees))
+        self.page.until(lambda: sliders.motors.sliders[i].value == degrees, "the slider is where it was typed to be")
+        self.page.until(lambda: i in sliders.wanted, "the slider was moved")
+
+    def presses(self):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.page.browser).click_and_hold(self.page.button("hold to move")).perform()
+
+    def lets_go(self):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.page.browser).release().perform()
+
+    def moves(self, joint, by=0.1):
+        start = self.where(joint)
+        self.page.until(lambda: abs(self.where(joint) - start) > by, f"{joint} moves")
+
+    def rests(self, joint):
+        """The commands have ended, and the joint comes to rest."""
+        self.page.until(lambda: not self.panel.sliders[self.device].is_commanding, "commands end")
+        places = [self.where(joint)]
+
+        def still():
+            places.append(self.where(joint))
+            return len(places) > 10 and max(places[-10:]) - min(places[-10:]) < 1e-3
+
+        self.page.until(still, "the joint is at rest")
+
+    def phase(self):
+        return self.panel.state.devices[self.device].phase
+
+
+def browser_processes(driver):
+    """The browser and all that it has started."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    found, new = [], [driver.service.process.pid]
+    while new:
+        new = [pid for pid, parent in parents.items() if parent in new]
+        found += new
+    return found
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_stopped_by_the_red_one(ros, browser):
+    with EmulatorProcess("khr1") as robot:
+        here = Stand(ros, browser, "khr1", robot.url)
+        here.types("left_elbow", 60)
+        here.page.until(lambda: here.panel._ghost.is_visible, "the ghost is where the slider points")
+        here.page.keep("hardware-khr1-ghost")
+        here.presses()
+        here.moves("left_elbow")
+        here.page.until(lambda: "khr1: active" in here.page.text(), "the page says that it is active")
+        here.page.until(lambda: "held: robots go to their sliders" in here.page.text(), "and that it is held")
+        here.lets_go()
+        here.rests("left_elbow")
+        assert here.phase() == "active", "it holds where it is"
+        assert here.where("left_elbow") < 1.0
+        angle = f"is {57.29577951308232 * here.where('left_elbow'):.1f} deg"
+        here.page.until(lambda: angle in here.page.text(), "the page shows where the joint is")
+
+        Commander(ros).ready().until(
+            lambda: "last refused: joint 'left_elbow'" in here.page.text(),
+            "a refusal is on the page",
+            names=["left_elbow"],
+            position=[9.0],
+        )
+        here.panel.hardware.others = lambda device: ()  # the test itself, which has sent that
+        here.presses()
+        here.moves("left_elbow", 0.05)
+        here.page.touch(here.page.button("STOP"))  # the mouse still holds the other button
+        here.page.until(lambda: here.phase() == "stopped", "it is stopped")
+        here.page.until(lambda: "khr1: stopped" in here.page.text(), "and the page says so")
+        here.rests("left_elbow")
+        here.page.keep("hardware-khr1-stopped")
+        here.lets_go()
+        here.page.click("reset")
+        here.page.until(lambda: "khr1: inactive" in here.page.text(), "it is reset")
+        assert not robot.violations()
+        assert here.node.failure is None
+        here.page.leave()
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["frozen", "killed"])
+def test_an_arm_comes_to_rest_on_its_way_when_the_browser_is(ros, browser, number):
+    with EmulatorProcess("pa10", JUDGED) as robot:
+        here = Stand(ros, browser, "pa10", robot.url, **PATIENT)
+        here.types("w1", -80)
+        here.presses()
+        here.moves("w1")
+        pids = browser_processes(browser)
+        assert len(pids) > 3
+        signal_all(pids, number)
+        try:
+            here.rests("w1")
+            assert here.where("w1") > -1.39, "it was on its way"
+            assert here.phase() == "active", "it holds where it is"
+        finally:
+            signal_all(pids, signal.SIGCONT)
+        assert not robot.violations()
+        assert here.node.failure is None

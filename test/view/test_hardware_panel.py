@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware panel, seen from the server; its hardware node is a stand-in without ROS, and time is the test's."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.errors import InputError
+from ada_dynamics.view.browser import command_sliders, hardware_hold, hardware_sliders
+from ada_dynamics.view.browser.hardware_ghost import Ghost
+from ada_dynamics.view.browser.hardware_hold import EXPIRES, FORGOTTEN, RATE, Hold
+from ada_dynamics.view.browser.hardware_panel import HardwarePanel
+from ada_dynamics.view.browser.hardware_plant import Told, Wrench
+from ada_dynamics.view.browser.hardware_sensors import SensorBars
+from ada_dynamics.view.browser.hardware_state import read_hardware_state
+from ada_dynamics.view.browser.hardware_status import BLUE, GREEN, RED, status_html, wrench_html
+from ada_dynamics.view.browser.motor_sliders import Motor, MotorSliders
+from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.scene import Scene
+
+pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+
+JOINTS = ("hip", "knee")
+
+
+def said(phase="inactive", **changes):
+    """What ~/state says of a node with a robot of two joints."""
+    robot = {
+        "kind": "khr1",
+        "phase": changes.pop("robot_phase", phase),
+        "reason": "",
+        "alarms": [],
+        "last_refusal": "",
+        "modes": ["position"],
+        "period": 0.1,
+        "topics": {"commands": "/joint_commands", "states": "/joint_states", "commanded": "/hardware_node/commanded"},
+        "joints": [{"name": n, "lower": -1.0, "upper": 1.5, "velocity": 6.0, "effort": None} for n in JOINTS],
+        "servos": {"hip": {"sign": -1, "zero": 90}},
+        "motions": ["walk.csv"],
+        "plays": "",
+    }
+    robot.update(changes.pop("robot", {}))
+    return {"phase": phase, "stopped": "", "problem": "", "dry_run": False, "devices": {"leg": robot}, **changes}
+
+
+class Node:
+    """A stand-in for the hardware node: joints are where they are told to be, as soon as they are told."""
+
+    name, is_there = "hardware_node", True
+
+    def __init__(self):
+        self.said = said()
+        self.at = dict.fromkeys(JOINTS, 0.1)
+        self.asked, self.commanded, self.rivals = [], [], ()
+        self.problem, self.follows, self.told_at, self.felt = None, True, None, None
+
+    def state(self):
+        return None if self.said is None else read_hardware_state(json.dumps(self.said))
+
+    def measured(self, device):
+        return None if self.at is None else Told(time.monotonic(), dict(self.at))
+
+    def told(self, device):
+        return None if self.told_at is None else Told(time.monotonic(), dict(self.told_at))
+
+    def wrench(self, device):
+        return self.felt
+
+    def others(self, device):
+        return self.rivals
+
+    def command(self, device, positions):
+        self.commanded.append(None if positions is None else dict(positions))
+        if positions is not None and self.follows:
+            self.at = dict(positions)
+
+    def change(self, transition, then):
+        self.asked.append(transition)
+        then(self.problem)
+        if self.problem is None and transition == "activate":
+            self.said = said("active")
+
+    def stop(self, then):
+        self.asked.append("stop")
+
+    def reset(self, then):
+        self.asked.append("reset")
+
+    def bias(self, then):
+        self.asked.append("bias")
+
+    def play(self, path, then):
+        self.asked.append(f"play {path}")
+        self.said = said("active", robot={"plays": path})
+
+
+@pytest.fixture
+def page():
+    with Page("test", port=0) as shown:
+        shown.said = []
+        shown.say = shown.said.append
+        yield shown
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of all that the panel does."""
+    now = [100.0]
+    for module in (hardware_sliders, hardware_hold):
+        monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+class Desk:
+    """A panel, its node, and a person at it."""
+
+    def __init__(self, page, clock):
+        self.page, self.clock, self.node = page, clock, Node()
+        self.panel = HardwarePanel(page, self.node)
+        self.tick()
+
+    @property
+    def sliders(self):
+        return self.panel.sliders["leg"]
+
+    def tick(self):
+        self.clock[0] += 1.0 / RATE
+        self.page.act()
+        self.panel.tick(None)
+
+    def hold(self, seconds, button=None):
+        for _ in range(round(seconds * RATE)):
+            (button or self.panel.move).sign(1)
+            self.tick()
+
+    def let_go(self, button=None):
+        (button or self.panel.move).release(1)
+        self.tick()
+
+    def move(self, joint, degrees):
+        i = JOINTS.index(joint)
+        self.sliders.motors.sliders[i].value = degrees
+        self.sliders.want(i)
+
+    @property
+    def sent(self):
+        return [one for one in self.node.commanded if one is not None]
+
+
+@pytest.fixture
+def desk(page, clock):
+    return Desk(page, clock)
+
+
+# --- the button that is held ------------------------------------------------------------------------------------------
+def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page, clock):
+    hold = Hold(page, "hold")
+    hold.sign(1)
+    assert not hold.is_held, "one sign alone begins nothing"
+    clock[0] += 1.0 / RATE
+    hold.sign(1)
+    assert hold.is_held
+    clock[0] += EXPIRES
+    assert hold.is_held
+    clock[0] += 0.01
+    assert not hold.is_held, "no sign came: the browser is gone, or frozen"
+    hold.sign(1)
+    assert not hold.is_held, "one sign of a page that wakes up begins nothing either"
+    clock[0] += 1.0 / RATE
+    hold.sign(1)
+    assert hold.is_held and hold.presses == 1
+    hold.release(2)
+    assert hold.is_held, "another browser cannot let go of it"
+    hold.release(1)
+    assert not hold.is_held
+
+
+def test_signs_that_come_all_at_once_count_as_one(page, clock):
+    hold = Hold(page, "hold")
+    for _ in range(50):
+        hold.sign(1)
+    assert not hold.is_held
+
+
+def test_two_browsers_do_not_hold_it_in_turns(page, clock):
+    hold = Hold(page, "hold")
+    for _ in range(4):
+        clock[0] += 1.0 / RATE
+        hold.sign(1)
+        hold.sign(2)
+    hold.release(1)
+    assert not hold.is_held
+    assert hold.presses == 1
+    for _ in range(2):
+        clock[0] += 1.0 / RATE
+        hold.sign(2)
+    assert hold.is_held and hold.presses == 2
+
+
+def test_a_press_is_another_one_after_it_was_let_go_or_forgotten(page, clock):
+    hold = Hold(page, "hold")
+    hold.sign(1)
+    clock[0] += FORGOTTEN + 0.01
+    hold.sign(1)
+    assert hold.presses == 2
+    hold.release(1)
+    hold.sign(1)
+    assert hold.presses == 3
+
+
+# --- sliders ----------------------------------------------------------------------------------------------------------
+def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
+    clock = desk.clock
+    assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.1)] * 2)
+    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(math.degrees(-1.0), math.degrees(1.5))] * 2
+    desk.move("knee", 30.0)
+    desk.node.at = {"hip": 0.2, "knee": 0.2}
+    clock[0] += 1.0
+    desk.tick()
+    assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.2), 30.0])
+    assert desk.sliders.goal == {"knee": pytest.approx(math.radians(30.0))}
+    desk.sliders.forget()
+    clock[0] += 1.0
+    desk.tick()
+    assert desk.sliders.motors.sliders[1].value == pytest.approx(math.degrees(0.2))
+
+
+def test_nothing_is_commanded_unless_the_button_is_held(desk):
+    desk.node.said = said("active")
+    desk.move("knee", 30.0)
+    for _ in range(50):
+        desk.tick()
+    assert desk.sent == [] and desk.node.asked == []
+
+
+def test_a_held_button_moves_the_robot_at_the_chosen_speed_and_letting_go_leaves_it_there(desk):
+    desk.node.said = said("active")
+    desk.move("knee", 30.0)
+    desk.sliders.speed.value = 10.0
+    desk.hold(1.0)
+    path = np.array([one["knee"] for one in desk.sent])
+    steps = np.diff(path)
+    assert (steps <= math.radians(10.0) / RATE + 1e-9).all() and (steps[1:] > 0.0).all()
+    assert path[0] == pytest.approx(0.1), "it begins where the robot is"
+    assert {one["hip"] for one in desk.sent} == {0.1}, "joints whose sliders nobody moved stay"
+    count = len(desk.sent)
+    desk.let_go()
+    assert desk.node.commanded[-1] is None
+    for _ in range(20):
+        desk.tick()
+    assert len(desk.sent) == count
+    desk.hold(6.0)
+    assert desk.node.at["knee"] == pytest.approx(math.radians(30.0)), "and the next press goes on"
+
+
+def test_a_motion_begins_where_the_robot_is_told_to_be_so_that_it_does_not_sink_with_each_press(desk):
+    desk.node.said, desk.node.told_at = said("active"), {"hip": 0.12, "knee": 0.12}
+    desk.hold(0.2)
+    assert desk.sent[0] == {"hip": 0.12, "knee": 0.12}
+    desk.let_go()
+    desk.node.told_at = {"hip": 1.4, "knee": 1.4}  # of a moment long ago
+    desk.node.at = dict.fromkeys(JOINTS, 0.1)
+    desk.node.commanded.clear()
+    desk.hold(0.2)
+    assert desk.sent[0] == {"hip": 0.1, "knee": 0.1}
+
+
+def test_a_robot_that_does_not_follow_is_not_told_to_go_far_ahead(desk):
+    desk.node.said, desk.node.follows = said("active"), False
+    desk.move("knee", 80.0)
+    desk.sliders.speed.value = 60.0
+    desk.hold(3.0)
+    assert desk.sent[-1]["knee"] == pytest.approx(0.1 + 0.3)
+
+
+def test_a_hiccup_of_the_page_makes_no_jump(desk):
+    desk.node.said = said("active")
+    desk.move("knee", 80.0)
+    desk.sliders.speed.value = 60.0
+    desk.hold(0.3)
+    before = desk.sent[-1]["knee"]
+    desk.clock[0] += 0.25
+    desk.hold(1.0 / RATE)
+    assert desk.sent[-1]["knee"] - before <= math.radians(60.0) * 1.5 * command_sliders.PERIOD + 1e-9
+
+
+@pytest.mark.parametrize("robot", [{"phase": "stopped"}, {"phase": "closed"}])
+def test_after_a_stop_the_sliders_are_where_the_robot_is_again(desk, robot):
+    desk.node.said = said("active")
+    desk.move("knee", 30.0)
+    desk.hold(0.5)
+    desk.node.said = said("active", robot=robot)
+    count = len(desk.sent)
+    desk.hold(0.5)
+    assert len(desk.sent) == count and not desk.sliders.wanted
+    desk.node.said = said("active")
+    desk.hold(0.5)
+    assert {one["knee"] for one in desk.sent[count:]} == {desk.sent[count - 1]["knee"]}
+
+
+def test_joints_that_are_not_measured_are_not_commanded(desk):
+    desk.node.said = said("active")
+    desk.node.at = None
+    desk.hold(0.5)
+    assert desk.sent == []
+    assert "not measured" in desk.sliders._lines[0].content
+
+
+def test_beside_each_slider_stands_where_the_joint_is_and_its_servo(desk):
+    desk.node.said, desk.node.told_at = said("active"), {"hip": 0.2, "knee": 0.2}
+    desk.clock[0] += 1.0
+    desk.tick()
+    hip, knee = (line.content for line in desk.sliders._lines)
+    assert "is 5.7 deg, told 11.5, servo 84 deg" in hip, "-1 * 5.7 + 90"
+    assert "is 5.7 deg, told 11.5" in knee and "servo" not in knee
+
+
+# --- the panel --------------------------------------------------------------------------------------------------------
+def test_a_press_activates_a_node_that_is_inactive_once(desk):
+    desk.move("knee", 30.0)
+    desk.hold(0.5)
+    assert desk.node.asked == ["activate"]
+    assert desk.sent, "and then the robot moves"
+    desk.node.said = said("inactive", robot={"reason": "no command was accepted"})
+    count = len(desk.sent)
+    desk.hold(1.0)
+    assert desk.node.asked == ["activate"], "what fell by itself stays down as long as the button is held"
+    assert len(desk.sent) == count
+    assert desk.page.said == ["Nothing moves: leg is inactive: no command was accepted. Let go, and press anew"]
+    desk.let_go()
+    desk.hold(0.5)
+    assert desk.node.asked == ["activate"] * 2
+
+
+def test_an_activation_that_is_refused_is_said_once_and_not_asked_for_again(desk):
+    desk.node.problem = "refused"
+    desk.hold(1.0)
+    assert desk.node.asked == ["activate"]
+    assert desk.page.said[0] == "activate: refused"
+    assert len(desk.page.said) == 2 and desk.page.said[1].startswith("Nothing moves: the robots did not become active")
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (said("inactive", stopped="the service was called"), "stopped: the service was called. Press reset first"),
+        (said("inactive", robot={"phase": "stopped", "reason": "alarm"}), "leg is stopped: alarm. Press reset first"),
+        (said("unconfigured"), "hardware_node is unconfigured: press configure first"),
+        (said("active", robot={"plays": "walk.csv"}), "leg plays walk.csv"),
+    ],
+)
+def test_a_press_says_why_nothing_moves(desk, state, why):
+    desk.node.said = state
+    desk.hold(0.5)
+    assert desk.sent == [] and desk.node.asked == []
+    assert desk.page.said == [f"Nothing moves: {why}"]
+    assert why in desk.panel._says.content
+
+
+def test_a_robot_that_somebody_else_commands_is_left_to_them(desk):
+    desk.node.said, desk.node.rivals = said("active"), ("controller_node",)
+    desk.hold(0.5)
+    assert desk.sent == []
+    assert "controller_node commands leg" in desk.page.said[0]
+
+
+def test_a_node_that_is_gone_is_said_and_not_commanded(desk):
+    desk.node.said, desk.node.is_there = said("active"), False
+    desk.hold(0.5)
+    assert desk.sent == []
+    assert "hardware_node: gone" in desk.panel._status.content
+
+
+def test_stop_is_asked_for_in_every_state_and_without_the_pages_thread(desk):
+    for count, phase in enumerate(("unconfigured", "inactive", "active")):
+        desk.node.said = said(phase)
+        desk.tick()
+        desk.clock[0] += 1.0
+        desk.panel._stop()
+        desk.panel._stop()  # one press comes by two ways
+        assert desk.node.asked == ["stop"] * (count + 1), "no tick of the page came in between"
+        desk.panel._reset()
+        desk.node.asked.remove("reset")
+
+
+def test_a_stop_is_asked_for_again_until_the_node_says_that_it_is_stopped(desk):
+    desk.panel._stop()
+    for _ in range(round(1.2 * RATE)):
+        desk.tick()
+    assert desk.node.asked == ["stop"] * 3
+    desk.node.said = said("inactive", stopped="asked to")
+    for _ in range(round(2.0 * RATE)):
+        desk.tick()
+    assert desk.node.asked == ["stop"] * 3
+    desk.node.said = said("inactive")
+    for _ in range(round(2.0 * RATE)):
+        desk.tick()
+    assert desk.node.asked == ["stop"] * 3, "a reset by somebody else is not undone"
+
+
+def test_a_stop_that_nobody_hears_is_not_asked_for_for_ever(desk):
+    desk.panel._stop()
+    for _ in range(round(15.0 * RATE)):
+        desk.tick()
+    count = len(desk.node.asked)
+    assert 15 <= count <= 21
+    for _ in range(round(5.0 * RATE)):
+        desk.tick()
+    assert len(desk.node.asked) == count
+
+
+def test_a_motion_is_played_while_its_button_is_held_and_left_off_with_it(desk):
+    desk.node.said = said("active")
+    desk.tick()
+    desk.hold(0.5, desk.panel.play)
+    assert desk.node.asked == ["play walk.csv"]
+    desk.let_go(desk.panel.play)
+    assert desk.node.asked == ["play walk.csv", "deactivate"]
+    desk.tick()
+    assert len(desk.node.asked) == 2
+
+
+def test_a_motion_whose_browser_is_gone_is_left_off(desk):
+    desk.node.said = said("active")
+    desk.tick()
+    desk.hold(0.5, desk.panel.play)
+    for _ in range(round(EXPIRES * RATE) + 2):
+        desk.tick()
+    assert desk.node.asked == ["play walk.csv", "deactivate"]
+
+
+def test_the_panel_is_built_anew_after_the_page_was_cleared(desk):
+    desk.node.said = said("active")
+    desk.move("knee", 30.0)
+    desk.hold(0.3)
+    desk.page.clear()
+    desk.panel.build()
+    assert desk.node.commanded[-1] is None, "what was held is let go"
+    desk.tick()
+    desk.move("knee", 30.0)
+    desk.hold(0.3)
+    assert desk.node.commanded[-1] is not None
+
+
+def test_a_motion_whose_button_goes_away_with_the_page_is_left_off(desk):
+    desk.node.said = said("active")
+    desk.tick()
+    desk.hold(0.5, desk.panel.play)
+    desk.page.clear()
+    desk.panel.build()
+    assert desk.panel.play is None, "until the next look at the node"
+    desk.tick()
+    desk.tick()
+    assert desk.node.asked == ["play walk.csv", "deactivate"]
+
+
+def test_a_motion_that_others_began_is_left_alone_when_the_page_is_built_anew(desk):
+    desk.node.said = said("active", robot={"plays": "walk.csv"})
+    desk.tick()
+    desk.page.clear()
+    desk.panel.build()
+    desk.tick()
+    desk.tick()
+    assert desk.node.asked == []
+
+
+def test_without_a_hardware_node_there_is_nothing_on_the_page(page, clock):
+    node = Node()
+    node.said = None
+    panel = HardwarePanel(page, node)
+    panel.tick(None)
+    panel.build()
+    assert not panel.is_seen and panel.move is None
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+def test_phases_are_told_in_words_and_colours_and_alarms_with_their_text():
+    state = said("inactive", stopped="ouch", robot={"phase": "stopped"})
+    state["devices"]["leg"]["alarms"] = [{"code": 0x21, "text": "servo <off>", "joint": "hip", "is_stop": False}]
+    text = status_html("hardware_node", read_hardware_state(json.dumps(state)), is_there=True)
+    assert "leg: stopped" in text and RED in text and "stopped: ouch" in text
+    assert "hip: servo &lt;off&gt; (0x21)" in text, "what a device says is no markup"
+    text = status_html("hardware_node", read_hardware_state(json.dumps(said("active"))), is_there=True)
+    assert GREEN in text and RED not in text
+    assert BLUE in status_html("hardware_node", read_hardware_state(json.dumps(said("inactive"))), is_there=True)
+
+
+def test_what_is_no_state_of_a_hardware_node_is_refused_with_what_it_was():
+    for text in ("", "[]", "{}", '{"phase": 1}', json.dumps({**said(), "devices": {"leg": {}}}), "\x00"):
+        with pytest.raises(InputError, match="not the state of a hardware node"):
+            read_hardware_state(text)
+
+
+def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page, monkeypatch):
+    node = Node()
+    bars = SensorBars(page, node, ["hand"])
+    bars.tick({}, 1.0)
+    assert "hand: nothing is measured" in bars.bars["hand"].content
+    node.felt = Wrench(time.monotonic(), "flange", np.array([0.0, -35.0, 2.0, 0.1, 0.2, -0.3]))
+    bars._shown_at = -math.inf
+    bars.tick({"flange": np.eye(4)}, 1.0)
+    text = bars.bars["hand"].content
+    assert "bars up to 40 N, 1 N m" in text and "-35.00 N" in text and "hand in flange" in text
+    arrow = bars._arrows["hand"]
+    np.testing.assert_allclose(arrow.points[0], [[0, 0, 0], [0, -0.3 * 35 / 40, 0.3 * 2 / 40]], atol=1e-6)
+    assert "left:6%;width:44%" in wrench_html("hand", node.felt, (40.0, 1.0)), "-35 of 40 N: 44 % to the left"
+
+
+# --- ghost and sliders ------------------------------------------------------------------------------------------------
+def test_the_ghost_is_where_the_joints_shall_be_and_hides_without_a_pose(page):
+    model = ada.load("pa10")
+    scene = Scene(page.server, model)
+    ghost = Ghost(page, scene)
+    ghost.show(model.neutral(), None)
+    assert not ghost.is_visible and not len(ghost.positions())
+    q = np.linspace(-0.4, 0.5, 7)
+    ghost.show(model.neutral(), dict(zip(model.joint_names, q, strict=True)))
+    scene.show(q)
+    np.testing.assert_allclose(ghost.positions(), scene.part_positions(), atol=1e-6)
+    ghost.show(q, {"stranger": 1.0})
+    assert not ghost.is_visible
+    ghost.remove()
+
+
+def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(page):
+    motors = [Motor("a", -1.0, 2.0, 0.5), Motor("b", -0.1, 0.1, 0.1, is_angle=False)]
+    sliders = MotorSliders(page, motors)
+    sliders.add()
+    assert [(s.min, s.max) for s in sliders.sliders] == [(math.degrees(-1.0), math.degrees(2.0)), (-0.1, 0.1)]
+    sliders.show(0, 5.0)
+    assert sliders.sliders[0].value == math.degrees(2.0)
+    np.testing.assert_allclose(sliders.goal(), [2.0, -0.1])
+    told = sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
+    np.testing.assert_allclose(told, [0.05, 0.01])
