@@ -55,6 +55,7 @@ ROS = [
     "ros-trajectory-msgs",
     "ros-visualization-msgs",
 ]
+HARDWARE = ["pyserial>=3.5,<4"]
 CLUSTER = ["dask[distributed]>=2024.8"]  # versions are dates, so that an upper bound would say nothing
 EXTRAS = {
     "oracle": ORACLE,
@@ -64,6 +65,7 @@ EXTRAS = {
     "record": RECORD,
     "view": VIEW,
     "cluster": CLUSTER,
+    "hardware": HARDWARE,
     "tools": [
         "scipy>=1.11,<2",
         "transforms3d>=0.4.2,<0.5",
@@ -86,6 +88,7 @@ EXTRAS = {
         "selenium>=4.15,<5",
         "pillow>=10",
         *CLUSTER,
+        *HARDWARE,
     ],
     "dev": [
         "ruff>=0.15,<0.18",
@@ -105,6 +108,7 @@ NODES = [
     for name in (
         "controller_node",
         "dynamics_node",
+        "hardware_node",
         "oracle_node",
         "record_node",
         "replay_node",

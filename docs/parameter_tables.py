@@ -15,11 +15,20 @@ from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGa
 from ada_dynamics.nodes.target.target_settings import TargetSettings
 from ada_dynamics.nodes.view.view_settings import ViewSettings
 from ada_dynamics.settings import Setting, fields_of
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
+from ada_hardware.safety.settings import SafetySettings
 
 PAGE = Path(__file__).parent / "ros2.md"
 TABLES: dict[str, tuple[tuple[type[Any], str], ...]] = {
     "dynamics_node": ((DynamicsSettings, ""), (ServoGains, "servo.JOINT.")),
     "controller_node": ((ControllerSettings, ""), (LoopSettings, ""), (ShapingSettings, "shaping.")),
+    "hardware_node": (
+        (HardwareSettings, ""),
+        (DeviceSettings, "NAME."),
+        (SafetySettings, "NAME.safety."),
+        (ForceSensorSettings, "NAME.sensor."),
+    ),
     "oracle_node": ((OracleSettings, ""),),
     "view_node": ((ViewSettings, ""),),
     "target_node": ((TargetSettings, ""),),

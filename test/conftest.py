@@ -1,7 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of several folders share `mechanism_oracle`; pytest's "importlib" mode leaves the path alone."""
+"""What holds for all tests: they may import what lies in this folder, and none changes the process's priority."""
 
+import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # pytest's "importlib" mode leaves the path alone
+
+
+@pytest.fixture(autouse=True)
+def same_priority():
+    """No test makes those after it more, or less, important than what runs beside them."""
+    before = priority()
+    yield
+    assert priority() == before
+
+
+def priority():
+    """Of this process: niceness and, on Linux, scheduling class."""
+    scheduler = getattr(os, "sched_getscheduler", lambda process: None)
+    return os.getpriority(os.PRIO_PROCESS, 0), scheduler(0)

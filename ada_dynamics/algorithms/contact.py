@@ -54,7 +54,7 @@ class GroundContact(NamedTuple):
 
 
 class PairContact(NamedTuple):
-    """A sphere (a point, with radius zero) on a moving body, and a shape on another body or on the world."""
+    """A sphere (a point, with radius zero) on a body, and a shape on another body; one of both may be the world."""
 
     body: int
     point: Vec3
@@ -149,7 +149,7 @@ def contact_loads(
     v: Sequence[Scalar],
     step: Scalar | None = None,
 ) -> list[Load]:
-    """Loads of all contacts: one of each with the ground, one or two of each pair (none on the world).
+    """Loads of all contacts: one of each with the ground, one or two of each pair (on the world where it is the first).
 
     Args:
         tree: the mechanism that the contacts were resolved for.
@@ -192,17 +192,20 @@ def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
 def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], moving: Sequence[Motion]) -> list[Load]:
     """In the world's axes; both bodies are pushed at one point, so that no momentum comes from nowhere."""
     other = contact.other
-    theirs = Transform() if other.body == WORLD else world[other.body]
-    centre = world[contact.body].point_up(contact.point)
+    mine, theirs = (Transform() if body == WORLD else world[body] for body in (contact.body, other.body))
+    centre = mine.point_up(contact.point)
     near = other.nearest(theirs.rotation.down(v3.sub(centre, theirs.position)))
     near = near._replace(outward=theirs.rotation.up(near.outward))
     x = middle(centre, near, contact.radius)
     relative = v3.sub(_velocity_at(contact.body, x, world, moving), _velocity_at(other.body, x, world, moving))
     push = _push(contact.law, minus(contact.radius, near.distance), near.outward, relative, None)
-    loads = []
-    for body, force, origin in ((contact.body, push.law, centre), (other.body, v3.negate(push.law), x)):
-        if body != WORLD:
-            local = world[body].force_down(Force(v3.cross(x, force), force))
+    loads: list[Load] = []
+    for body, frame, force, origin in (
+        (contact.body, mine, push.law, centre),
+        (other.body, theirs, v3.negate(push.law), x),
+    ):
+        if body != WORLD or not loads:  # the first one tells the contact's force, whoever feels it
+            local = frame.force_down(Force(v3.cross(x, force), force))
             loads.append(Load(index, body, local, (*force, *v3.cross(v3.sub(x, origin), force)), None))
     return loads
 
@@ -219,11 +222,13 @@ def _velocity_at(body: int, x: Vec3, world: Sequence[Transform], moving: Sequenc
 def gather(
     loads: Sequence[Load],
 ) -> tuple[dict[int, Force], dict[int, ArticulatedInertia]]:
-    """Sums by body: `external` and `added` of `aba.forward_dynamics`."""
+    """Sums by body: `external` and `added` of `aba.forward_dynamics`; the world needs none."""
     external: dict[int, Force] = {}
     added: dict[int, ArticulatedInertia] = {}
     for load in loads:
         i = load.body
+        if i == WORLD:
+            continue
         external[i] = external[i] + load.force if i in external else load.force
         if load.added is not None:
             added[i] = added[i] + load.added if i in added else load.added

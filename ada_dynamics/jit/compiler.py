@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,11 @@ class _Process:
 
     def jit(self) -> Any:
         if self.linker is None:
-            self.linker = self.llvm.create_lljit_compiler(self.machine(Target.host()))
+            # LLVM's older linker puts each section of an object wherever there is room, and aborts the process where
+            # they end up over 2 GB apart, as in programs with hundreds of threads. JITLink keeps them together.
+            self.linker = self.llvm.create_lljit_compiler(
+                self.machine(Target.host()), use_jit_link=sys.platform != "win32"
+            )
         return self.linker
 
 

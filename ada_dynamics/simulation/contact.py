@@ -102,7 +102,7 @@ class Contact:
             tree: of that model, in whose bodies' axes the contacts are wanted; `model.tree` by default.
 
         Raises:
-            InputError: a link is unknown, or cannot move.
+            InputError: a link is unknown, or cannot move; neither side of a pair can.
         """
         tree = tree or model.tree
         found: list[ContactData] = []
@@ -112,7 +112,7 @@ class Contact:
             normal = triple(self.ground.normal)
             found.append(GroundContact(frame.body, point_in(frame, c.xyz), c.radius, law, normal, self.ground.height))
         for pair in self.pairs:
-            frame = _moving_frame(tree, pair.one, pair.name)
+            frame = _frame(tree, pair.one.link, pair.name)
             other = pair.other.at(_frame(tree, pair.other.link, pair.name))
             if other.body == frame.body:
                 raise InputError(
@@ -191,11 +191,11 @@ def _frame(tree: Tree, link: str, contact: str) -> Frame:
     return tree.frames[link]
 
 
-def _moving_frame(tree: Tree, of: ContactPoint | ContactSphere, contact: str | None = None) -> Frame:
-    frame = _frame(tree, of.link, contact or of.name)
+def _moving_frame(tree: Tree, of: ContactPoint | ContactSphere) -> Frame:
+    frame = _frame(tree, of.link, of.name)
     if frame.body == WORLD:
         raise InputError(
-            f"contact {contact or of.name!r}: link {of.link!r} is fixed to the world, so that nothing can push it. "
-            "Name a link that moves, or load the model with base='floating'; in a pair, exchange the two sides."
+            f"contact {of.name!r}: link {of.link!r} is fixed to the world, so that nothing can push it. Name a link "
+            "that moves, or load the model with base='floating'."
         )
     return frame

@@ -508,7 +508,7 @@ def shift(x: float, y: float, z: float) -> Array:
     return T
 
 
-# facts/hardware.md 2.4: L_b, L_s, L_e, L_w
+# docs/pa10_kinematics.md: L_b, L_s, L_e, L_w
 LENGTHS = {"pa10": (0.317, 0.450, 0.480, 0.070), "pa10_7c": (0.315, 0.450, 0.500, 0.080)}
 
 

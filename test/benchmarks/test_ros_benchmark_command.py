@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,14 +24,27 @@ def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
-def test_a_quick_run_measures_both_nodes_and_writes_all_raw_data(tmp_path: Path) -> None:
-    done = benchmark("--quick", "--json", str(tmp_path))
+def figures_of(folder: Path, *sections: str) -> dict[str, Any]:
+    """What a quick run writes."""
+    done = benchmark(*sections, "--quick", "--json", str(folder))
     assert done.returncode == 0, done.stderr
-    figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    figures: dict[str, Any] = json.loads((folder / "figures.json").read_text(encoding="utf-8"))
     assert "clock_gettime" in figures["machine"]["clock"]
     for table in figures["tables"]:
         assert all(len(row) == len(table["columns"]) for row in table["rows"]), table["title"]
+    return figures
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_the_latency_writes_its_raw_data(tmp_path: Path) -> None:
+    assert figures_of(tmp_path, "latency")["tables"]
+    for phase in ("latency", "latency_timer", "latency_published"):
+        assert np.load(tmp_path / phase / "latency.npy").shape == (20, 2)
+
+
+@pytest.mark.soak
+def test_a_quick_run_measures_both_nodes_and_writes_all_raw_data(tmp_path: Path) -> None:
+    figures = figures_of(tmp_path)
     labels = [row[0] for table in figures["tables"] for row in table["rows"]]
     assert sum("dynamics_node" in label for label in labels) == 4
     assert sum("rclpy timer" in label for label in labels) == 3

@@ -245,8 +245,8 @@ def test_a_chain_of_ten_thousand_links_is_read():
 
 
 @pytest.mark.slow
-def test_a_chain_of_a_hundred_thousand_links_is_read():
-    n = 100_000
+@pytest.mark.parametrize("n", [20_000, pytest.param(100_000, marks=pytest.mark.soak)])
+def test_a_long_chain_is_read(n):
     links = "".join(f'<link name="l{i}">{SPHERE}</link>' for i in range(n + 1))
     joints = "".join(
         f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/><origin xyz="0 0 1"/></joint>'

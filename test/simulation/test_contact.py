@@ -12,6 +12,7 @@ from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, g
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.simulation.contact import (
     Ball,
     Box,
@@ -400,6 +401,28 @@ def test_a_plane_fixed_to_the_world_is_the_ground():
     lifted = np.cross([0, 0, 0.5 * _depth(model, q, sphere)], ground.world[:3])
     np.testing.assert_allclose(np.subtract(pair.world[3:], ground.world[3:]), lifted, rtol=1e-9, atol=1e-12)
     assert pair.body == ground.body == 0
+
+
+def test_a_pair_may_have_its_first_side_on_the_world():
+    """A ball of the world and a sphere of a body, named in either order: the body feels the same."""
+    model = body()
+    q, v = [0.01, -0.02, 0.049, *TURNED], [0.1, 0.05, -0.2, 0.3, 0.0, 0.1]
+    here, there = (0.02, 0.01, 0.0), (0.0, 0.0, -0.05)
+    material = Material(stiffness=1e4)
+    usual = ContactPair("s", ContactSphere("a", "body", here, 0.06), Ball("world", there, 0.07))
+    swapped = ContactPair("s", ContactSphere("a", "world", there, 0.07), Ball("body", here, 0.06))
+    (first,), found = (
+        contact_loads(model.tree, Contact(pairs=[pair], material=material).resolve(model), q, v)
+        for pair in (usual, swapped)
+    )
+    told, felt = found
+    assert told.body == WORLD
+    assert felt.body == first.body == 0
+    assert np.linalg.norm(first.world[:3]) > 1.0
+    np.testing.assert_allclose(felt.force.force, first.force.force, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(felt.force.moment, first.force.moment, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(told.world[:3], np.negative(first.world[:3]), rtol=1e-12, atol=1e-12)
+    assert gather(found)[0].keys() == {0}
 
 
 def _depth(model, q, sphere):

@@ -25,13 +25,13 @@ with: {simulation.duration: 100 ms}
 parameters:
   start.joints.joint_1: {uniform: [10 deg, 80 deg]}
   simulation.step: [1 ms, 0.05 ms]
-random: {count: 100, seed: 1}
+random: {count: COUNT, seed: 1}
 measures: [energy_drift]
 """
 
 # Runs whose measure ends the worker: always, or only as long as a file is not there.
 KILLERS = """
-import os, sys
+import os, sys, time
 from pathlib import Path
 from ada_dynamics import sweep
 from ada_dynamics.scenarios import registry
@@ -42,6 +42,9 @@ folder = Path(sys.argv[1])
 def deadly(scenario, log):
     angle = round(log.q[0, 0], 6)
     if angle == 0.7:
+        end = time.monotonic() + 20.0  # lest the other one, cut off by this, has its only death when it is tried alone
+        while not (folder / "once").exists() and time.monotonic() < end:
+            time.sleep(0.01)
         os._exit(3)
     if angle == 0.4 and not (folder / "once").exists():
         (folder / "once").touch()
@@ -94,10 +97,10 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def begun(tmp_path: Path) -> tuple[subprocess.Popen[str], list[int], Path]:
+def begun(tmp_path: Path, runs: int = 200) -> tuple[subprocess.Popen[str], list[int], Path]:
     """A sweep that has some rows, and its workers."""
     file, out = tmp_path / "s.yaml", tmp_path / "out"
-    file.write_text(SWEEP)
+    file.write_text(SWEEP.replace("COUNT", str(runs // 2)))
     process = ada(file, "--output", out, "--jobs", 2)
     wait_for(lambda: len(rows_in(out / "runs.jsonl")) > 20 or process.poll() is not None)
     return process, children(process.pid), out
@@ -123,13 +126,13 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
-    process, workers, out = begun(tmp_path)
+    process, workers, out = begun(tmp_path, runs=20_000)  # not done before this process runs again
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     wait_for(lambda: not any(map(is_alive, workers)))
     rows = rows_in(out / "runs.jsonl")
-    assert f"{len(rows)} of 200 runs are kept in {out}; the same command goes on from there." in errors
+    assert f"{len(rows)} of 20000 runs are kept in {out}; the same command goes on from there." in errors
     assert "Traceback" not in errors
 
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from ada_dynamics.simulation.record.cdr import Layout, Message
 
+JOINT_STATE_PARTS = ("position", "velocity", "effort")  # of sensor_msgs/JointState, beside names
+
 _TIME = "int32 sec\nuint32 nanosec\n"
 _HEADER = "builtin_interfaces/Time stamp\nstring frame_id\n"
 _VECTOR3 = "float64 x\nfloat64 y\nfloat64 z\n"
@@ -73,13 +75,18 @@ DEFINITIONS = MappingProxyType(
 )
 
 
-def joint_state(names: Sequence[str]) -> Message:
-    """sensor_msgs/JointState with slots position, velocity and effort."""
+def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)) -> Message:
+    """sensor_msgs/JointState with slots position, velocity and effort.
+
+    Args:
+        names: of the joints.
+        given: which of the three have numbers.
+    """
     layout = Layout()
     layout.header("")
     layout.strings(names)
-    for slot in ("position", "velocity", "effort"):
-        layout.double_sequence(slot, len(names))
+    for slot, has_numbers in zip(JOINT_STATE_PARTS, given, strict=True):
+        layout.double_sequence(slot, len(names) if has_numbers else 0)
     return layout.fixed()
 
 

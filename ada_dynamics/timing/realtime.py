@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the system can do for threads and processes that must not be late; what it does not allow is done without."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+
+_NICENESS = -10
+_PR_SET_TIMERSLACK = 29  # linux/prctl.h
+_SLACK = 1_000  # [ns] that the system may be late on purpose; 50 000 unless told otherwise
+_LOCK_ALL = 1 | 2  # MCL_CURRENT | MCL_FUTURE of <sys/mman.h>
+
+
+def stay_in_memory() -> str:
+    """Lock the whole process in memory, so that it never waits for a disk.
+
+    Returns:
+        Why not; "" where it is locked.
+    """
+    import resource  # which only Unix has
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    # within a finite limit it could succeed now, and a later allocation fail
+    if limit != resource.RLIM_INFINITY and os.geteuid():
+        return "memory that is not locked (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if library.mlockall(_LOCK_ALL):
+            return f"memory that is not locked ({os.strerror(ctypes.get_errno())})"
+    except (OSError, AttributeError) as problem:
+        return f"memory that is not locked ({problem})"
+    return ""
+
+
+def be_urgent(priority: int) -> str:
+    """Give the calling thread real-time priority; what it starts later does not inherit it.
+
+    Args:
+        priority: 1 to 99 of SCHED_FIFO; 0: as usual.
+
+    Returns:
+        Why not; "" where it has it, or wants none.
+    """
+    if not priority:
+        return ""
+    if not hasattr(os, "sched_setscheduler"):
+        return f"no real-time priority {priority} (this system gives none)"
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+    except OSError as problem:
+        return (
+            f"no real-time priority {priority} ({problem.strerror}; allow it by '@realtime - rtprio 99' in "
+            f"/etc/security/limits.conf, and your user in that group)"
+        )
+    return ""
+
+
+def hurry(priority: int = 0) -> None:
+    """Have the system wake this process in time, as far as it is allowed; nothing is said where it is not.
+
+    Args:
+        priority: 1 to 99 of the real-time class SCHED_FIFO; 0, and where that is not allowed: more time than others.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # no Linux
+        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _SLACK, 0, 0, 0)
+    if priority and not be_urgent(priority):
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
