@@ -24,6 +24,7 @@ from ada_hardware.cycle.server import CycleServer
 from ada_hardware.safety.settings import SafetySettings
 
 PATIENCE = 30.0  # [s] in which the program says what to do
+_LOOK = 0.05  # [s] between looks at signals: one that comes just before a wait does not end it
 _log = logging.getLogger("ada_hardware")
 
 
@@ -62,7 +63,8 @@ def main(fast: int, requests: int, flight: int) -> int:
     with suppress(BrokenPipeError):  # the program is gone already: the first cycle sees it, and ends
         requests_end.send(messages.encode_reply(wanted["request"], None))
     loop.start()
-    server.ended.wait()
+    while not server.ended.wait(_LOOK):
+        pass
     loop.stop()
     return 0
 

@@ -340,7 +340,8 @@ import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
 print("up", *sys.argv[1:], flush=True)
 try:
-    time.sleep(60)
+    while True:  # a signal that comes just before a long sleep does not end it
+        time.sleep(0.01)
 except KeyboardInterrupt:
     print("bye", flush=True)
 """

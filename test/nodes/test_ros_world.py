@@ -76,7 +76,7 @@ def test_a_child_process_is_in_the_world_and_ends_as_by_ctrl_c(ros):
 def test_a_child_gets_sigint_even_if_the_tests_run_in_the_background_of_a_script(ros):
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        process = ros.start(sys.executable, "-c", "import signal; print('ready'); signal.pause()")
+        process = ros.start(sys.executable, "-c", "import time; print('ready')\nwhile True: time.sleep(0.01)")
     finally:
         signal.signal(signal.SIGINT, before)
     ros.wait(lambda: "ready" in process.output, what="the child")

@@ -93,7 +93,8 @@ def test_a_signal_ends_a_node_that_is_still_being_made(ros):
     slow = """
         def slow():
             print("making", flush=True)
-            time.sleep(60.0)
+            while True:  # a signal that comes just before a long sleep does not end it
+                time.sleep(0.01)
         """
     process = small_node(ros, slow, "slow")
     until(ros, process, "making")
@@ -106,7 +107,8 @@ def test_a_node_that_a_signal_interrupts_while_it_is_made_may_stumble_on_its_way
         def half():
             try:
                 print("making", flush=True)
-                time.sleep(60.0)
+                while True:
+                    time.sleep(0.01)
             finally:
                 raise RuntimeError("it is only half made")
         """
