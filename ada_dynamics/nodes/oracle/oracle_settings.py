@@ -33,7 +33,7 @@ class OracleSettings:
         1e-6, "difference that counts as none, on top of relative_tolerance", unit="rad/s^2, m/s^2, N m, N", lower=0.0
     )
     relative_tolerance: float = setting(1e-6, "the same as a share of the largest number of pinocchio's", lower=0.0)
-    stale_after: float = setting(2.0, "without a state: diagnostics say STALE", unit="s", lower=0.01)
+    stale_after: float = setting(2.0, "without a state, or a comparison: diagnostics say STALE", unit="s", lower=0.01)
     description_timeout: float = setting(
         10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True
     )

@@ -7,6 +7,7 @@ take the place of older ones.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -83,6 +84,7 @@ class OracleWatch:
         self._problem: str | None = None  # why nothing can be compared at all
         self._first_joints: float | None = None
         self._seen: tuple[Arrived | None, Arrived | None] = (None, None)
+        self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # of the newest message; empty where it was good
         self._over: str | None = None  # since the last report
         self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
@@ -104,6 +106,7 @@ class OracleWatch:
             return None
         if verdict is not None:
             self._count(verdict)
+            self._compared_at = time.monotonic()
             self.verdict = verdict
         return verdict
 
@@ -232,6 +235,9 @@ class OracleWatch:
         verdict = self.verdict
         if verdict is None:
             return Level.STALE, "the first comparison is under way; kernels may have to be compiled for it"
+        age, settings = time.monotonic() - self._compared_at, self._settings()
+        if age > settings.stale_after + 1.0 / settings.rate:  # states come again after a silence, or it takes long
+            return Level.STALE, f"the newest comparison is {age:.1f} s old; the next one is under way"
         if verdict.reason:
             return Level.WARN, f"not comparable: {verdict.reason}"
         return Level.OK, "both engines agree"

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the oracle node reports over time, by a clock of the test's own and without ROS."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("pinocchio")
+
+from ada_dynamics.nodes.kit.status import Level
+from ada_dynamics.nodes.oracle import oracle_watch
+from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
+from ada_dynamics.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+
+PENDULUM = """<robot name="pendulum">
+  <link name="ceiling"/>
+  <link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="pivot" type="continuous"><parent link="ceiling"/><child link="rod"/><axis xyz="1 0 0"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A steady clock that stands, in a list."""
+    now = [100.0]
+    monkeypatch.setattr(oracle_watch, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_after_a_silence_engines_agree_only_when_they_were_asked_again(clock):
+    joints = JointNumbers(["pivot"], [0.3], [0.0], [0.0])
+    watch = OracleWatch(lambda: OracleSettings(base="fixed"), Readers(lambda raw: joints, lambda raw: pytest.fail()))
+    watch.description = PENDULUM
+    watch.joints = Arrived(clock[0], b"before")
+    assert watch.compare() is not None
+    assert watch.status().level is Level.OK
+
+    clock[0] += 3.0
+    assert watch.status().message.startswith("no states for 3.0 s")
+    watch.joints = Arrived(clock[0], b"after")
+    waiting = watch.status()
+    assert waiting.level is Level.STALE
+    assert waiting.message == "the newest comparison is 3.0 s old; the next one is under way"
+    assert watch.compare() is not None
+    again = watch.status()
+    assert (again.level, again.values["compared"]) == (Level.OK, 2)
