@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
+from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -19,6 +20,8 @@ from ada_dynamics.nodes.messages.controller_topics import JOINT_TARGET, TARGET
 from ada_dynamics.nodes.messages.poses import write_pose
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
+
+_ARRIVAL = Duration(seconds=1)  # of the last command, at most
 
 
 class Outputs:
@@ -54,7 +57,8 @@ class Outputs:
         self._told_at = -np.inf
 
     def close(self) -> None:
-        """Take the publishers away; on the thread that spins the node."""
+        """Take the publishers away, the last command safely there; on the thread that spins the node."""
+        self._commands.wait_for_all_acked(_ARRIVAL)
         for publisher in (self._commands, self._states, self._poses, self._joints):
             self._node.destroy_publisher(publisher)
 

@@ -18,7 +18,7 @@ from ada_dynamics.timing.realtime import hurry
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
-from ada_hardware.emulation.host import EmulatorHost
+from ada_hardware.emulation.host import PRIORITY, EmulatorHost
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_hardware.registry import DEVICES
@@ -66,7 +66,12 @@ def _parser() -> argparse.ArgumentParser:
         )
     parser.add_argument("--seed", type=int, default=0, help="of random faults (default %(default)s)")
     parser.add_argument("--http", type=int, default=0, metavar="PORT", help="of the device's web pages; 0: a free one")
-    parser.add_argument("--priority", type=int, default=0, help="1 to 99 of the class SCHED_FIFO; 0: none")
+    parser.add_argument(
+        "--priority",
+        type=int,
+        default=PRIORITY,
+        help="1 to 99 of the class SCHED_FIFO, where that is allowed; 0: none (default %(default)s)",
+    )
     parser.add_argument("--until-eof", action="store_true", help="end with the input, so with who started it")
     return parser
 

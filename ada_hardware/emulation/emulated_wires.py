@@ -19,7 +19,6 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
 
 SCHEME = "emulator:"
-_PRIORITY = 49  # a device is never busy with something else; one less than the robot's cycle, by default
 
 
 class EmulatorAddress(NamedTuple):
@@ -82,7 +81,7 @@ def _value(text: str) -> object:
 def _started(device: str, url: str, settings: Mapping[str, object] | None) -> EmulatorProcess:
     address = read_address(device, url)
     settings = {**(settings or {}), **address.settings}
-    return EmulatorProcess(device, settings, faults=address.faults, priority=_PRIORITY)
+    return EmulatorProcess(device, settings, faults=address.faults)
 
 
 def _name(device: str, url: str, found: EmulatorProcess) -> str:

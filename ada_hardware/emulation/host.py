@@ -20,6 +20,7 @@ from ada_hardware.emulation.ends import End, open_end
 from ada_hardware.emulation.line import EmulatedLine
 from ada_hardware.transport.waiting import readable
 
+PRIORITY = 49  # real-time: a device is never busy with something else; one less than the robot's cycle, by default
 _LONGEST_WAIT = 0.5  # [s]
 
 

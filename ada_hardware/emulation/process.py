@@ -26,6 +26,7 @@ from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Violation
+from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.emulation.talk import as_line
 from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.transport.waiting import is_readable
@@ -49,7 +50,7 @@ class EmulatorProcess:
         faults: Mapping[str, float] | None = None,
         *,
         seed: int = 0,
-        priority: int = 0,
+        priority: int = PRIORITY,
         timeout: float = 60.0,
     ) -> None:
         """Start it, and wait until it is there.
@@ -71,8 +72,8 @@ class EmulatorProcess:
         self._lock = threading.Lock()  # one question at a time, from whichever thread
         self._owed = 0  # answers to questions that nobody waits for any more
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
-        command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof", f"--seed={seed}"]
-        command += [f"--priority={priority}"] if priority else []
+        command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof"]
+        command += [f"--seed={seed}", f"--priority={priority}"]
         command += [f"--listen={listen}"] if listen else []
         for option, values in (("setting", settings or {}), ("fault", faults or {})):
             command += [f"--{option}={key}={json.dumps(value)}" for key, value in values.items()]

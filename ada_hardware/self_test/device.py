@@ -20,7 +20,6 @@ from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.settings import SafetySettings
 
 SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
-_PRIORITY = 49  # of an emulator: a device is never busy with something else; less than the robot's own cycle
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ def plugged(what: Target) -> Iterator[Plugged]:
     shared = _shared(kinds, what.kind.emulator_class().SETTINGS)
     same = {name: value for name, value in what.driver.items() if name in shared}
     checked(what.kind.emulator_class().SETTINGS, {**same, **what.emulator}, prefix=EMULATOR_PREFIX)
-    with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults, priority=_PRIORITY) as emulator:
+    with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults) as emulator:
         page = {}
         if emulator.http_url and not what.driver.get("force_scale"):
             page = {"calibration_url": f"{emulator.http_url}{PAGE}"}
