@@ -95,6 +95,7 @@ def world_environment(domain: int, log_folder: Path) -> dict[str, str]:
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment["ROS_LOG_DIR"] = str(log_folder)
     environment["PYTHONUNBUFFERED"] = "1"
+    environment["PYTHONFAULTHANDLER"] = "1"  # where a process crashes is part of its output
     return environment
 
 

