@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ada_dynamics.errors import AdaError
@@ -98,6 +98,11 @@ class Checks:
         else:
             self.ok(name, text, **figures)
         return not problems
+
+    def take(self, others: Checks, remark: str = "") -> None:
+        """Note those that were done elsewhere, with a remark behind their words."""
+        for one in others.done:
+            self._note(replace(one, text=f"{one.text}{remark}"))
 
     def end(self, name: str, why: object) -> TestEnded:
         """Note one that failed and after which nothing can be checked; raise what this returns."""

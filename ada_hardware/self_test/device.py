@@ -52,6 +52,11 @@ class Target:
         """Whether something real may move; an address that is not known for an emulator's counts as real."""
         return bool(self.url) and not is_dry(self.url) and not is_emulated(self.url)
 
+    @property
+    def is_faultless(self) -> bool:
+        """Whether it is emulated without any fault, so that what goes wrong is the machine's or the program's."""
+        return not self.is_real and not self.faults and "=" not in self.url
+
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
         """With other defaults of the rules."""
         return Target(self.kind, self.url, self.driver, {**rules, **self.rules}, self.emulator, self.faults)

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from ada_hardware.robot import Robot
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.phases import Phase
 from ada_hardware.safety.settings import SafetySettings
-from ada_hardware.self_test.checks import Checks
+from ada_hardware.self_test.checks import Checks, TestEnded
 from ada_hardware.self_test.robot_checks import bad_commands
 
 Array = NDArray[np.float64]
@@ -60,7 +61,13 @@ class MotionChecks:
     """The checks of one robot, which is open."""
 
     def __init__(
-        self, robot: Robot, checks: Checks, rules: JointRules, safety: SafetySettings, joints: Sequence[str] = ()
+        self,
+        robot: Robot,
+        checks: Checks,
+        rules: JointRules,
+        safety: SafetySettings,
+        joints: Sequence[str] = (),
+        tries: int = 1,
     ) -> None:
         """Prepare.
 
@@ -70,13 +77,14 @@ class MotionChecks:
             rules: limits of the robot.
             safety: its rules.
             joints: those that are moved; none: all.
+            tries: of each check.
 
         Raises:
             InputError: the robot takes no positions.
         """
         self._robot, self._checks, self._rules, self._safety = robot, checks, rules, safety
         self._joints = tuple(joints) or robot.joints
-        self._motion = MOTIONS.get(robot.device, _ANY)
+        self._motion, self._tries = MOTIONS.get(robot.device, _ANY), tries
         if Mode.POSITION not in robot.modes:
             raise InputError(f"{robot.device} takes no positions; its motion cannot be checked.")
 
@@ -86,12 +94,51 @@ class MotionChecks:
         Raises:
             TestEnded: one failed after which the robot should not be moved any more.
         """
-        self._activate("activation")
-        self._check_refusals()
+        self._try(lambda: self._activate("activation"), is_active=False)
+        self._try(self._check_refusals)
         for name in self._joints:
-            self._check_joint(name)
-        self._check_silence()
-        self._check_stop()
+            self._try(partial(self._check_joint, name))
+        self._try(self._check_silence)
+        self._try(self._check_stop, is_active=False)
+
+    # --- tries ----------------------------------------------------------------------------------------------------
+    def _try(self, check: Callable[[], object], *, is_active: bool = True) -> None:
+        """Do a check, and where it fails and may be tried again, do so; what is noted says so.
+
+        Args:
+            check: notes what it finds.
+            is_active: whether the robot is active when it begins, or inactive.
+        """
+        checks, remark = self._checks, ""
+        for number in range(1, self._tries + 1):
+            ended: Exception | None = None
+            self._checks = trial = Checks()
+            try:
+                check()
+            except (TestEnded, HardwareError) as problem:
+                ended = problem
+            self._checks = checks
+            is_over = number == self._tries or not (ended or trial.failed)
+            if is_over or not self._begin_anew(is_active):
+                break
+            remark = f" (try {number + 1}; the one before: {trial.failed[0].text if trial.failed else ended})"
+        checks.take(trial, remark)
+        if ended is not None:
+            raise ended
+
+    def _begin_anew(self, is_active: bool) -> bool:
+        """Bring a robot that has stopped to where a check begins; whether that succeeds."""
+        robot = self._robot
+        for _ in range(self._tries):
+            with suppress(HardwareError):
+                if robot.phase.is_driven:
+                    robot.deactivate()
+                robot.reset()
+                robot.wait_feedback()
+                if is_active:
+                    robot.activate()
+                return True
+        return False
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def _activate(self, name: str) -> Array:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.timing.periods import PeriodSummary
 from ada_hardware.driver import Feedback, LinkCounts, Mode, RobotDriver
 from ada_hardware.errors import HardwareError, NoAnswer, Refused, TransportError
 from ada_hardware.robot import Robot
@@ -26,6 +27,8 @@ JITTER = 1.5  # periods that 99 % of periods must not exceed
 _SLOW = 1.1  # periods that the median must not exceed
 _FEWEST = 5  # periods whose median says something
 _ENOUGH = 200  # periods of which the slowest hundredth says something
+_LOOKS = 3  # at periods that are uneven
+_BETWEEN_FIGURES = 1.1  # [s]: a cycle tells them once a second
 _SETTLING = 0.5  # [s] in which a cycle's own start is over
 _WAIT = 5.0  # [s] for a first answer of a cycle
 
@@ -96,7 +99,7 @@ def check_wire(robot: Robot, checks: Checks, seconds: float) -> None:
     text += f", {refused} damaged or late"
     few = f"less than {100.0 * LEAST_SHARE:g} %. {status.counts.last_problem}" if share < LEAST_SHARE else ""
     checks.judge("wire", few, text, answered_share=share, sent=sent, received=received, damaged_or_late=refused)
-    _check_period(robot, checks)
+    _check_period(robot, checks, seconds)
 
 
 def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
@@ -107,18 +110,19 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
     return after.sent - before.sent, after.received - before.received, after.refused - before.refused
 
 
-def _check_period(robot: Robot, checks: Checks) -> None:
-    end, status = time.monotonic() + _WAIT, robot.status()
-    while (status.periods is None or status.periods.count < _FEWEST) and time.monotonic() < end:
-        time.sleep(robot.period)  # figures are told once a second
-        status = robot.status()
-    periods = status.periods
-    if periods is None or periods.count < _FEWEST:
+def _check_period(robot: Robot, checks: Checks, seconds: float) -> None:
+    periods = _periods(robot)
+    for _ in range(_LOOKS):  # a machine that was busy for a moment is not always busy
+        if periods is None or periods.period_p99 <= JITTER * robot.period:
+            break
+        time.sleep(max(seconds, _BETWEEN_FIGURES))
+        periods = _periods(robot)
+    if periods is None:
         checks.fail("period", f"the cycle told nothing about its periods within {_WAIT:g} s")
         return
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
     text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
-    notes = "; ".join(status.notes)
+    notes = "; ".join(robot.status().notes)
     problem = ""
     busy = "the machine is busy, or its cycle has no priority"
     if p50 > _SLOW * robot.period:
@@ -129,6 +133,17 @@ def _check_period(robot: Robot, checks: Checks) -> None:
     checks.judge(
         "period", problem, text, period_s=robot.period, median_s=p50, p99_s=p99, longest_s=longest, notes=notes
     )
+
+
+def _periods(robot: Robot) -> PeriodSummary | None:
+    """Newest figures of the cycle, as soon as there are enough of them."""
+    end = time.monotonic() + _WAIT
+    while time.monotonic() < end:
+        periods = robot.status().periods
+        if periods is not None and periods.count >= _FEWEST:
+            return periods
+        time.sleep(robot.period)
+    return None
 
 
 def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feedback:
