@@ -91,7 +91,7 @@ def _conditions(joints: Sequence[Terms]) -> list[bool]:
 class System:
     """The rows of some joints' equations that are solved for, and the x that are known before.
 
-    A rotor's x is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a condition that gives, like one with compliance.
+    A rotor's x is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a condition that gives.
     """
 
     def __init__(self, conditions: Conditions) -> None:
@@ -104,8 +104,8 @@ class System:
         for joint in conditions.joints:
             terms = joint.terms
             self._add(terms.held)
-            give += [e for e, _ in terms.gives()]
-            pull += [product(e, p) for e, p in terms.gives()]
+            give += [0.0] * terms.held
+            pull += [0.0] * terms.held
             if has_rotor(terms):
                 self._add(len(terms.efforts))
                 give += [1.0 / terms.armature] * len(terms.efforts)
@@ -177,9 +177,6 @@ def solve(
     external: Mapping[int, Force] | None = None,
     order: AssemblyOrder | Nesting | str | None = None,
     rows: Mapping[str, Sequence[int]] | None = None,
-    compliance: Sequence[Scalar] = (),
-    prior: Sequence[Scalar] = (),
-    passes: int = 1,
 ) -> assemble.Solution:
     """Accelerations, and the wrench of every joint.
 
@@ -190,13 +187,9 @@ def solve(
         tau: efforts.
         external: wrench on a body about its origin, in its axes.
         order: of assembly (see `assembly_order`); by default the one with few handles.
-        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent,
-            or have compliance.
-        compliance: ε of each of these conditions, loop by loop: J a + γ = -ε (λ - λ₀). None by default.
-        prior: λ₀ of each; zero by default.
-        passes: of the proximal iteration, each with the λ of the one before as λ₀.
+        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
     """
-    return assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows, compliance, prior), passes)
+    return assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows))
 
 
 def forward_dynamics(

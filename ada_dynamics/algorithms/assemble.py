@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ada_dynamics.algorithms import kinematics
@@ -50,11 +50,9 @@ class Solution(NamedTuple):
 
 @dataclass(frozen=True)
 class Loops:
-    """Which conditions of the loops are in use, and how stiff they are (see `ada.solve`)."""
+    """Which conditions of the loops are in use (see `ada.solve`)."""
 
     rows: Mapping[str, Sequence[int]] | None = None
-    compliance: Sequence[Scalar] = ()
-    prior: Sequence[Scalar] = ()
 
     def used(self, loop: Loop) -> tuple[int, ...]:
         """Conditions of a loop that are in use."""
@@ -72,24 +70,13 @@ class Loops:
             most = len(row_kinds(loop))
             if not set(self.used(loop)) <= set(range(most)):
                 raise InputError(f"loop {loop.name!r} has the conditions 0 to {most - 1}, not {list(self.used(loop))}.")
-        count = sum(len(self.used(loop)) for loop in tree.loops)
-        for what, given in (("compliance", self.compliance), ("prior", self.prior)):
-            if len(given) not in (0, count):
-                raise InputError(f"{what} has {len(given)} entries; the loops have {count} conditions in use.")
-
-    def of(self, tree: Tree, given: Sequence[Scalar], index: int) -> tuple[Scalar, ...]:
-        """The part of `compliance` or `prior` that belongs to a loop."""
-        first = sum(len(self.used(loop)) for loop in tree.loops[:index])
-        return tuple(given[first : first + len(self.used(tree.loops[index]))])
 
     def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
         """A loop joint, for the motions that its two links would have without it."""
         tree = state.tree
         loop = tree.loops[index]
-        used = self.used(loop)
-        rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, used)
-        compliance, prior = (self.of(tree, given, index) for given in (self.compliance, self.prior))
-        return LoopJoint(rows, Terms(len(used), (), 0.0, compliance, prior))
+        rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, self.used(loop))
+        return LoopJoint(rows, Terms(len(rows)))
 
 
 class State:
@@ -205,22 +192,13 @@ def solve(
     external: Mapping[int, Force] | None,
     order: AssemblyOrder | Nesting | str | None,
     loops: Loops,
-    passes: int = 1,
 ) -> Solution:
-    """Assemble all links, closing joints by `close`, and take them apart again; `passes` as for `ada.solve`."""
+    """Assemble all links, closing joints by `close`, and take them apart again."""
     insist_on_own_coordinates(tree)
     loops.check(tree)
     basis = regular(tree)
     state = State(basis, q, v, tau, external or {})
     steps = assembly_order(tree, order).steps
-    solution = _solve(close, basis, state, steps, loops)
-    for _ in range(passes - 1):
-        solution = _solve(close, basis, state, steps, replace(loops, prior=solution.multipliers))
-    return solution
-
-
-def _solve(close: Close, basis: Regular, state: State, steps: Sequence[Step], loops: Loops) -> Solution:
-    tree = state.tree
     done, pivots = _assemble(close, state, steps, loops)
     outcomes = _disassemble(len(tree.bodies), steps, done)
     accelerations: list[Scalar] = [0.0] * tree.nv

@@ -66,7 +66,7 @@ class Sweep:
         self.touched: list[set[int]] = [
             set() for _ in range(plan.conditions)
         ]  # bodies that hold a column, by condition
-        self.coupling = _Coupling(plan)
+        self.coupling = _Coupling(plan.conditions)
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
         self.inverse_D: list[Scalar] = [0.0] * tree.nv
@@ -145,12 +145,10 @@ class Sweep:
 
 
 class _Coupling:
-    """A: what the conditions have in common, -ε on its diagonal."""
+    """A: what the conditions have in common."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._rows: list[dict[int, Scalar]] = [{} for _ in range(plan.conditions)]
-        for c, epsilon in enumerate(plan.compliance):
-            self._rows[c][c] = -epsilon
+    def __init__(self, conditions: int) -> None:
+        self._rows: list[dict[int, Scalar]] = [{} for _ in range(conditions)]
 
     def subtract(self, c: int, d: int, value: Scalar) -> None:
         """Subtract from A_cd = A_dc."""
@@ -182,30 +180,25 @@ def forward_dynamics(
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
     rates: Sequence[Scalar] | None = None,
+    weights: Sequence[Scalar] = (),
 ) -> Closed:
     """Accelerations and multipliers; for models in which every joint has its own coordinates.
 
-    The plan's order must free the velocities of one joint together, children before parents. With compliance, the
-    proximal iteration is that of `kkt.forward_dynamics`; its passes differ in the right sides alone, so that on
-    expression nodes they share all factors. `added` and `added_armature` are those of `aba.forward_dynamics`; with
-    `rates` in place of γ the conditions are J a = -rates.
+    The plan's order must free the velocities of one joint together, children before parents. `added` and
+    `added_armature` are those of `aba.forward_dynamics`; `rates` and `weights` those of `kkt.forward_dynamics`.
     """
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
     effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
-    rows = planned_rows(tree, X, q, v, moving, plan)
-    x: list[Scalar] = [0.0] * plan.conditions
-    for _ in range(plan.passes):
-        sweep = Sweep(tree, X, q, plan, added, added_armature)
-        for body in tree.bodies:
-            own = needed_force(body.inertia, moving[body.index])
-            sweep.wrench[body.index] = own - external[body.index] if external and body.index in external else own
-        for c, row in enumerate(rows):
-            pull = product(plan.compliance[c], x[c]) if plan.compliance else 0.0
-            sweep.right[c] = minus(minus(0.0, row.rate if rates is None else rates[c]), pull)
-            for body_index, column in row.wrenches.items():
-                sweep.add_column(body_index, c, column)
-        accelerations, x = _run(sweep, plan, effort)
+    sweep = Sweep(tree, X, q, plan, added, added_armature)
+    for body in tree.bodies:
+        own = needed_force(body.inertia, moving[body.index])
+        sweep.wrench[body.index] = own - external[body.index] if external and body.index in external else own
+    for c, row in enumerate(planned_rows(tree, X, q, v, moving, plan, weights)):
+        sweep.right[c] = minus(0.0, row.rate if rates is None else rates[c])
+        for body_index, column in row.wrenches.items():
+            sweep.add_column(body_index, c, column)
+    accelerations, x = _run(sweep, plan, effort)
     pivots = [sweep.pivots[c] for c in range(plan.conditions)]
     return Closed(accelerations, [minus(0.0, y) for y in x], pivots, sweep.inverse_D)
 

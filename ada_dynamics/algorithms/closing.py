@@ -36,14 +36,7 @@ class Terms:
     held: int  # so many of them are λ, the first ones
     efforts: tuple[Scalar, ...] = ()  # τ, for the others
     armature: Scalar = 0.0  # of these others: they are τ - armature q̈
-    compliance: tuple[Scalar, ...] = ()  # ε of each λ: its row is -ε (λ - λ₀) instead of zero
-    prior: tuple[Scalar, ...] = ()  # λ₀
     mobility: tuple[Scalar, ...] = ()  # what each of the others does to single links along itself; for DCA in loops
-
-    def gives(self) -> list[tuple[Scalar, Scalar]]:
-        """ε and λ₀ of each λ."""
-        nothing = (0.0,) * self.held
-        return list(zip(self.compliance or nothing, self.prior or nothing, strict=True))
 
     @property
     def size(self) -> int:

@@ -17,7 +17,7 @@ from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical, Universal
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import minus, plus, product
@@ -71,6 +71,20 @@ class Row:
     rate: Scalar  # γ = J̇ v, with the accelerations that weight has in it taken out
     wrenches: dict[int, Force]  # by body, about its origin in its axes; none for the world
     own: Force  # on the description's child, about the origin of its frame, in that frame's axes
+
+
+def combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
+    """The condition Σ w (J a + γ) = 0."""
+    columns: dict[int, Scalar] = {}
+    wrenches: dict[int, Force] = {}
+    own, rate = NO_FORCE, v3.total(product(w, row.rate) for w, row in zip(weights, rows, strict=True))
+    for w, row in zip(weights, rows, strict=True):
+        for k, value in row.columns.items():
+            columns[k] = plus(columns.get(k, 0.0), product(w, value))
+        for i, wrench in row.wrenches.items():
+            wrenches[i] = wrenches.get(i, NO_FORCE) + wrench.scaled(w)
+        own = own + row.own.scaled(w)
+    return Row(columns, rate, wrenches, own)
 
 
 class Branches:

@@ -122,9 +122,6 @@ def equations(conditions: Conditions) -> tuple[Block, list[Scalar], list[FreeDir
     free = []
     for joint, start in zip(conditions.joints, conditions.starts, strict=True):
         terms = joint.terms
-        for i, (compliance, prior) in enumerate(terms.gives(), start):
-            G[i][i] = plus(G[i][i], compliance)
-            d[i] = minus(d[i], product(compliance, prior))
         mobility = terms.mobility or (0.0,) * len(terms.efforts)
         for i, (effort, own) in enumerate(zip(terms.efforts, mobility, strict=True), start + terms.held):
             give = product(own, 1.0 / (1.0 + product(2.0, product(terms.armature, own))))
@@ -235,9 +232,6 @@ def solve(
     external: Mapping[int, Force] | None = None,
     order: AssemblyOrder | Nesting | str | None = None,
     rows: Mapping[str, Sequence[int]] | None = None,
-    compliance: Sequence[Scalar] = (),
-    prior: Sequence[Scalar] = (),
-    passes: int = 1,
 ) -> assemble.Solution:
     """Accelerations, and the wrench of every joint.
 
@@ -248,13 +242,9 @@ def solve(
         tau: efforts.
         external: wrench on a body about its origin, in its axes.
         order: of assembly (see `assembly_order`); by default the one with few handles.
-        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent,
-            or have compliance.
-        compliance: ε of each of these conditions, loop by loop: J a + γ = -ε (λ - λ₀). None by default.
-        prior: λ₀ of each; zero by default.
-        passes: of the proximal iteration, each with the λ of the one before as λ₀.
+        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
     """
-    return assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows, compliance, prior), passes)
+    return assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows))
 
 
 def forward_dynamics(

@@ -3,23 +3,31 @@
 
 Every way to close loops is an order, or a choice of blocks, of elimination in one sparse symmetric system:
 
-    [ M   Jᵀ ] [ a  ]   [ τ - h ]
-    [ J  -ε  ] [ -λ ] = [ -γ - ε λ₀ ... ]
+    [ M  Jᵀ ] [ a  ]   [ τ - h ]
+    [ J  0  ] [ -λ ] = [  -γ   ]
+
+The conditions in use must be independent. Where those of a loop depend on each other, and which ones do changes with
+the pose (a Bennett linkage), combinations of them take their place: a plan says how many, their weights are numbers
+that whoever follows the motion chooses anew from time to time (`loops.combinations`). Off the loops, as in the stages
+of an integrator, dependent conditions contradict each other; combinations that stay as they are do not.
 
 A plan is made once per model, on numbers; the algorithms follow it over any scalars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
-from ada_dynamics.algorithms.closure import Row, loop_rows
+from ada_dynamics.algorithms.closure import Row, combined, loop_rows
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import Loop, Tree
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+
+
+Item = TypeVar("Item")
 
 
 class UnusableOrderError(Exception):
@@ -30,18 +38,46 @@ class UnusableOrderError(Exception):
 class Plan:
     """How to close the loops of a mechanism.
 
-    Unknowns are numbered: the velocities, then one multiplier per condition in use, loop by loop.
+    Unknowns are numbered: the velocities, then one multiplier per condition or combination in use, loop by loop.
     """
 
     rows: Mapping[str, tuple[int, ...]]  # conditions in use by loop, as indices into `closure.row_kinds`
     order: tuple[int, ...]  # of elimination of all unknowns
-    compliance: tuple[float, ...] = ()  # ε of each condition; none where all conditions are independent
-    passes: int = 1  # of the proximal iteration; more than one only with compliance
+    combinations: Mapping[str, int] = field(default_factory=dict)  # by loop, how many take the place of its conditions
 
     @property
     def conditions(self) -> int:
-        """Number of conditions in use."""
-        return sum(len(rows) for rows in self.rows.values())
+        """Number of conditions, or combinations, in use."""
+        return sum(self.combinations.get(name, len(rows)) for name, rows in self.rows.items())
+
+    @property
+    def weights(self) -> int:
+        """Number of weights of all combinations."""
+        return sum(count * len(self.rows[name]) for name, count in self.combinations.items())
+
+    def in_use(
+        self,
+        tree: Tree,
+        weights: Sequence[Scalar],
+        of_loop: Callable[[Loop, tuple[int, ...]], Sequence[Item]],
+        combine: Callable[[Sequence[Scalar], Sequence[Item]], Item],
+    ) -> list[Item]:
+        """Something of each condition, or of each combination.
+
+        Args:
+            tree: the mechanism.
+            weights: of the combinations, loop by loop, row by row.
+            of_loop: gives it for the conditions of a loop.
+            combine: makes one of several, by their weights.
+        """
+        left = iter(weights)
+        found: list[Item] = []
+        for loop in tree.loops:
+            items = of_loop(loop, self.rows[loop.name])
+            if loop.name in self.combinations:
+                items = [combine([next(left) for _ in items], items) for _ in range(self.combinations[loop.name])]
+            found += items
+        return found
 
 
 class Closed(NamedTuple):
@@ -60,6 +96,7 @@ def planned_rows(
     v: Sequence[Scalar],
     moving: Mapping[int, Moving],
     plan: Plan,
+    weights: Sequence[Scalar] = (),
 ) -> list[Row]:
     """The conditions in use, in the order of their multipliers."""
-    return [row for loop in tree.loops for row in loop_rows(tree, X, q, v, moving, loop, plan.rows[loop.name])]
+    return plan.in_use(tree, weights, lambda loop, rows: loop_rows(tree, X, q, v, moving, loop, rows), combined)

@@ -18,7 +18,7 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, product
+from ada_dynamics.spatial.vec3 import minus
 
 Equations = tuple[SymmetricMatrix, list[Scalar]]
 
@@ -46,8 +46,9 @@ def system(
     external: Mapping[int, Force] | None = None,
     equations: Callable[..., Equations] = composite_equations,
     rates: Sequence[Scalar] | None = None,
+    weights: Sequence[Scalar] = (),
 ) -> Equations:
-    """[M Jᵀ; J -ε] and [τ - h; -γ], in the unknowns [a; -λ]; other right sides than γ where `rates` are given."""
+    """[M Jᵀ; J 0] and [τ - h; -γ], in the unknowns [a; -λ]; other right sides than γ where `rates` are given."""
     nv = tree.nv
     X = transforms(tree, q)
     M, rest = equations(tree, q, v, tau, external) if external else equations(tree, q, v, tau)
@@ -56,11 +57,9 @@ def system(
         for j, value in row.items():
             matrix.add(i, j, value)
     right = list(rest)
-    for c, condition in enumerate(planned_rows(tree, X, q, v, world_and_bodies(tree, X, q, v), plan)):
+    for c, condition in enumerate(planned_rows(tree, X, q, v, world_and_bodies(tree, X, q, v), plan, weights)):
         for j, value in condition.columns.items():
             matrix.add(nv + c, j, value)
-        if plan.compliance:
-            matrix.add(nv + c, nv + c, -plan.compliance[c])
         right.append(minus(0.0, condition.rate if rates is None else rates[c]))
     return matrix, right
 
@@ -76,21 +75,17 @@ def forward_dynamics(
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
     rates: Sequence[Scalar] | None = None,
+    weights: Sequence[Scalar] = (),
 ) -> Closed:
     """Accelerations and multipliers; what is added as in `aba.forward_dynamics`, by the default equations only.
 
-    With compliance, the proximal iteration J a - ε λ = -γ - ε λ₀, starting at λ₀ = 0, ends at the multipliers of least
-    norm (weighted by ε) of all that hold the loops; two passes leave (ε/(σ²+ε))² of the gap. With `rates` in place of γ
-    the conditions are J a = -rates.
+    With `rates` in place of γ the conditions are J a = -rates; `weights` are those of the plan's combinations.
     """
     if added is not None or added_armature is not None:
         equations = partial(equations, added=added, added_armature=added_armature)
-    matrix, right = system(tree, q, v, tau, plan, external, equations, rates)
+    matrix, right = system(tree, q, v, tau, plan, external, equations, rates, weights)
     factors = factorise(matrix, plan.order)
     nv = tree.nv
     solution = solve_factorised(factors, right)
-    for _ in range(plan.passes - 1):
-        pulled = zip(right[nv:], plan.compliance, solution[nv:], strict=True)
-        solution = solve_factorised(factors, right[:nv] + [minus(r, product(e, x)) for r, e, x in pulled])
     multipliers, pivots = [minus(0.0, x) for x in solution[nv:]], [minus(0.0, p) for p in factors.pivots[nv:]]
     return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv])

@@ -26,6 +26,7 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
+from ada_dynamics.loops.combinations import WORN_OUT
 from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.stored import studied
@@ -126,14 +127,14 @@ class ClosedDynamics:
             )
 
     # --- kernels ------------------------------------------------------------------------------------------------
-    def quantity(self, name: str, external: bool, multipliers: bool) -> quantities.Quantity:
+    def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
         """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
         tree = self.tree
         if name in closed.ASSEMBLIES:
             solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
         else:
             solver = closed.elimination(tree, self.plans, name)
-        return closed.forward(tree, self.plans, solver, external, multipliers)
+        return closed.forward(tree, self.plans, solver, external, multipliers, judged)
 
     def _assembly_pivots(self, name: str) -> list[float]:
         """Pivots of an assembly, the smallest of each in the sample poses."""
@@ -181,20 +182,50 @@ class ClosedDynamics:
         given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
         if not self.plans.is_dense_only:
             for tier, candidate in ((FAST, name), (ROBUST, "late")):
-                if tier == ROBUST and self.plans.candidates.get(name) is self.plans.late:
+                if tier == ROBUST and (self.study.is_redundant or self.plans.candidates.get(name) is self.plans.late):
                     continue
                 result, status = self.kernel(candidate, wrenches is not None, True).single_status(*given)
                 if not status:
                     a, multipliers = result if isinstance(result, tuple) else (result, np.zeros(0))
-                    return Motion(a, multipliers, tier)
+                    return Motion(a, self._of_all(multipliers), tier)
         return self._rank_revealing(q, v, tau, wrenches)
+
+    def _of_all(self, multipliers: Array) -> Array:
+        """Multipliers of all conditions that act, from those of the ones used."""
+        if not self.study.is_redundant:
+            return multipliers
+        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.conditions)))
+        whole[..., list(self.plans.used)] = multipliers
+        return whole
 
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
         system = self._system(q, v, tau, np.zeros(6 * len(self.tree.bodies)) if wrenches is None else wrenches)
         solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
         if solution.is_singular:
             self._warn(solution, q)
-        return Motion(solution.accelerations, solution.multipliers / self._weights, RANK_REVEALING, solution)
+        tier = RANK_REVEALING if solution.is_singular or self.plans.is_dense_only else ROBUST
+        return Motion(solution.accelerations, solution.multipliers / self._weights, tier, solution)
+
+    def chosen(self, poses: Array) -> Array:
+        """Combinations that suit poses, one row each: weights, and what must be left of their determinant.
+
+        Where a pose is singular, nothing suits it, and no determinant is large enough.
+        """
+        count, n = len(poses), self.model.nv
+        rest, none = np.zeros((count, n)), np.zeros((count, 6 * len(self.tree.bodies)))
+        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans))
+        (M, _, J, _), _ = kernel.batch_status(np.ascontiguousarray(poses), rest, rest, none)
+        combinations = self.plans.combinations(self._weights)
+        W = np.linalg.solve(np.linalg.cholesky(M), (J / self._weights[:, None]).swapaxes(-1, -2))
+        s = np.linalg.svd(W, compute_uv=False)
+        matrix = combinations.matrix(W)
+        held = matrix @ J / np.sqrt(self.plans.following_typical)[:, None]
+        scaled = M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
+        among = held @ np.linalg.solve(M, held.swapaxes(-1, -2))
+        least = WORN_OUT * np.linalg.det(among) * np.linalg.det(scaled)
+        singular_pose = s[:, self.study.rank - 1] < singular.SINGULAR * s[:, 0]
+        least = np.where(singular_pose, np.inf, least)
+        return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
     def _warn(self, solution: singular.Solution, q: Array) -> None:
         names = ", ".join(sorted(self.lost_names(solution)))
@@ -228,9 +259,15 @@ class ClosedDynamics:
 
     def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
         """Accelerations where some state of the arguments stopped the fast kernel."""
-        if is_batch:
-            return np.array([m.accelerations for m in self.motions(name, inputs, True)])
-        return self.motions(name, inputs, False)[0].accelerations
+        if not is_batch or self.plans.is_dense_only:
+            found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
+            return found if is_batch else found[0]
+        external = len(inputs) > 3
+        kernel = self.kernels.get(f"closed {name} {external} judged", lambda: self.quantity(name, external, False, True))
+        (a, margin), _ = kernel.batch_status(*inputs)
+        for i in np.flatnonzero(~(np.isfinite(a).all(axis=1) & (margin[:, 0] >= 0.0))):
+            a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations
+        return np.asarray(a)
 
     def motions(self, name: str, inputs: Sequence[Array], is_batch: bool) -> list[Motion]:
         """All states, each by the first tier that can."""
@@ -260,9 +297,10 @@ class ClosedDynamics:
             if float(np.max(np.abs(gap), initial=0.0)) < smallest:
                 break
             system = self._system(q, rest, rest, no_wrenches)
-            q = self.model.integrate(q, projection.correction(projection.metric(system.M, system.J), gap))
+            at = projection.metric(system.M, system.J, self.study.rank)
+            q = self.model.integrate(q, projection.correction(at, gap))
         system = self._system(q, rest, rest, no_wrenches)
-        return q, projection.allowed(projection.metric(system.M, system.J), v)
+        return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
 
     def warn_if_open(self, q: Array) -> None:
         """Warn where loops are open in a state, or in the first one of a batch."""
@@ -316,7 +354,9 @@ class ClosedDynamics:
         result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
         if status:
             return None
-        return result if self.plans.conditions else (result, np.zeros((*result.shape[:-1], 0)))
+        if not self.plans.conditions:
+            return result, np.zeros((*result.shape[:-1], 0))
+        return result[0], self._of_all(result[1])
 
     @cached_property
     def unique(self) -> Flags:
@@ -350,4 +390,4 @@ class ClosedDynamics:
 
     def wrench_kernel(self, external: bool) -> Kernel:
         """From q, v, a and multipliers to all joint wrenches."""
-        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.late.rows, external)
+        return self.kernels.joint_wrenches(self.study.numbers.full_tree, self.plans.rows, external)

@@ -126,7 +126,7 @@ def finish(body: MarchBody, new: str, settled: str, lanes: Lanes, passes: int = 
     wanted = body.emit("icmp ne ptr %settle, null")
     with body.when(wanted):
         for _ in range(passes):
-            status = body.emit(f"call i32 %settle(ptr {new}, ptr {settled}, i64 %states)")
+            status = body.emit(f"call i32 %settle(ptr {new}, ptr %u, ptr {settled}, i64 %states)")
             body.leave_if(body.emit(f"icmp ne i32 {status}, 0"), status)
             body.copy(settled, new, "%n", lanes)
     body.copy(new, "%x", "%n", lanes)

@@ -57,7 +57,8 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     rows = found.rows(found.used)
     order, typical = _along_the_tree(model, Plan(rows, ()), numbers, q, acting)
     plan = Plan(rows, order)
-    return found, Plans(found.used, {"aba long": plan}, plan, typical, (), 0.0)
+    chosen = tuple(range(len(found.used)))
+    return found, Plans(dict(rows), found.used, chosen, {"aba long": plan}, plan, typical, (), 0.0, {}, ())
 
 
 def _acting(numbers: LoopNumbers, q: Array) -> list[int]:

@@ -7,12 +7,12 @@ keeps the matrix sparse: eliminated last, the multipliers of loops that share an
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.tree import WORLD, Tree
 
 Array = NDArray[np.float64]
@@ -23,27 +23,29 @@ EARLY_PIVOT = 1e-4  # of J M⁻¹ Jᵀ's diagonal entry that must be left for a 
 class Samples:
     """The symmetric system of the loops in sample poses, reduced step by step as elimination goes on."""
 
-    def __init__(self, numbers: LoopNumbers, poses: Sequence[Array], conditions: Sequence[int], epsilon: Array) -> None:
-        """Args: the loops, poses, conditions in use, their compliance."""
-        self.nv = numbers.tree.nv
-        self.is_compliant = bool(np.any(epsilon > 0.0))
-        chosen = list(conditions)
-        self.size = self.nv + len(chosen)
+    def __init__(self, masses: Sequence[Array], jacobians: Sequence[Array]) -> None:
+        """Args: mass matrix, and J of the conditions in use, pose by pose."""
+        conditions, self.nv = jacobians[0].shape
+        self.size = self.nv + conditions
         self.systems: list[Array] = []
         self.whole: list[Array] = []  # diagonals of J M⁻¹ Jᵀ
-        for q in poses:
-            M, J = numbers.mass_matrix(q), numbers.jacobian(q)[chosen]
+        for M, J in zip(masses, jacobians, strict=True):
             self.whole.append(np.einsum("ij,ji->i", J, np.linalg.solve(M, J.T)))
             K = np.zeros((self.size, self.size))
             K[: self.nv, : self.nv], K[self.nv :, : self.nv], K[: self.nv, self.nv :] = M, J, J.T
-            K[range(self.nv, self.size), range(self.nv, self.size)] = -epsilon
             self.systems.append(K)
         self.pattern = np.any([K != 0.0 for K in self.systems], axis=0)
+
+    def copy(self) -> Samples:
+        """The same, to be reduced in another order."""
+        other = copy.copy(self)
+        other.systems, other.pattern = [K.copy() for K in self.systems], self.pattern.copy()
+        return other
 
     @property
     def typical(self) -> Array:
         """Smallest diagonal entry of J M⁻¹ Jᵀ by condition, over the poses."""
-        return np.min(self.whole, axis=0) if self.whole else np.zeros(0)
+        return np.min(self.whole, axis=0)
 
     def smallest_determinant(self, scales: Array) -> float:
         """Of the systems, rows and columns divided by the roots of the scales; without its sign."""
@@ -125,12 +127,6 @@ def along_the_tree(
         if ready is not None:
             _spread(ready, touches, multipliers, samples)
             order.append(samples.nv + ready)
-            continue
-        if not waiting and samples.is_compliant:
-            # what is left follows from the others: the compliance is its pivot
-            last_one = samples.best([samples.nv + c for c in sorted(multipliers)])
-            _spread(last_one - samples.nv, touches, multipliers, samples)
-            order.append(last_one)
             continue
         if not waiting:
             return None

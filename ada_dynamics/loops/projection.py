@@ -27,11 +27,12 @@ class Metric(NamedTuple):
     Vt: Array
 
 
-def metric(M: Array, J: Array) -> Metric:
-    """Args: mass matrix and conditions (in units of forces) in a pose."""
+def metric(M: Array, J: Array, rank: int) -> Metric:
+    """Args: mass matrix and conditions (in units of forces) in a pose; rank of the conditions in general."""
     L = np.asarray(np.linalg.cholesky(M), dtype=np.float64)
     U, s, Vt = np.linalg.svd(np.linalg.solve(L, J.T), full_matrices=False)
-    kept = s > CUT * np.max(s, initial=0.0)
+    # Off the loops, dependent conditions seem to be independent.
+    kept = (s > CUT * np.max(s, initial=0.0)) & (np.arange(len(s)) < rank)
     return Metric(L, U[:, kept], s[kept], Vt[kept])
 
 

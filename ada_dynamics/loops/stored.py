@@ -70,17 +70,20 @@ def _study_of(model: Model, data: dict[str, Any], turned: bool) -> Study:
 
 def _plan_of(data: dict[str, Any]) -> Plan:
     rows = {name: tuple(chosen) for name, chosen in data["rows"].items()}
-    return Plan(rows, tuple(data["order"]), tuple(data["compliance"]), data["passes"])
+    return Plan(rows, tuple(data["order"]), dict(data["combinations"]))
 
 
 def _plans_of(data: dict[str, Any]) -> Plans:
     candidates = {name: _plan_of(plan) for name, plan in data["candidates"].items()}
-    late = candidates.get("kkt late") or _plan_of(data["late"])
     return Plans(
+        {name: tuple(chosen) for name, chosen in data["rows"].items()},
         tuple(data["conditions"]),
+        tuple(data["used"]),
         candidates,
-        late,
+        candidates.get("kkt late") or _plan_of(data["late"]),
         tuple(data["typical"]),
         tuple(data["inertias"]),
         data["determinant"],
+        {name: _plan_of(plan) for name, plan in data["following"].items()},
+        tuple(data["following_typical"]),
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a simulation asks of a model: the rate of its state, one implicit step, and the nearest state that is allowed.
 
-The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos; step
-length]. Everything is written over generic scalars and compiled into one kernel, contact and all.
+The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos;
+combinations that follow the motion of redundant loops; step length]. Everything is written over generic scalars and compiled into one kernel, contact and all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ada_dynamics.algorithms.elimination import Closed
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo, servo_efforts
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
-from ada_dynamics.dynamics.quantities.closed import Solver
+from ada_dynamics.dynamics.quantities.closed import Solver, projected
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.tree import Tree
@@ -72,10 +72,12 @@ class Equations:
     Attributes:
         tree: the mechanism; the accelerations that are given to it leave out the friction of its joints.
         loads: what acts on it.
+        following: numbers of the combinations (see `loops.combinations`); 0 where none are needed.
     """
 
     tree: Tree
     loads: Loads
+    following: int = 0
 
     # --- sizes --------------------------------------------------------------------------------------------------
     @property
@@ -86,13 +88,19 @@ class Equations:
     @property
     def input_size(self) -> int:
         """Numbers in u."""
-        return int(self.servo_inputs.stop) + 1
+        return int(self.chosen.stop) + 1
 
     @property
     def servo_inputs(self) -> slice:
         """Where the commands of the servos are in u."""
         start = self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes
         return slice(start, start + COMMAND_SIZE * len(self.loads.servos))
+
+    @property
+    def chosen(self) -> slice:
+        """Where the combinations are in u."""
+        start = int(self.servo_inputs.stop)
+        return slice(start, start + self.following)
 
     @property
     def _pushes(self) -> int:
@@ -196,31 +204,38 @@ class Acting:
 
 
 # --- quantities -----------------------------------------------------------------------------------------------------
-def rate_quantity(equations: Equations, name: str, forward: Callable[[], Forward]) -> Quantity:
-    """ẋ; `forward` is called when it is traced."""
-    return _quantity(equations, f"state_rate_{name}", "rate", lambda **x: equations.rate(forward(), **x))
+def rate_quantity(equations: Equations, name: str, forward: Callable[[Vector], Forward]) -> Quantity:
+    """ẋ; `forward` is made when it is traced, for the combinations in u."""
+
+    def body(x: Vector, u: Vector, t: Vector) -> Traced:
+        return equations.rate(forward(u[equations.chosen]), x, u, t)
+
+    return _quantity(equations, f"state_rate_{name}", "rate", body)
 
 
-def step_quantity(equations: Equations, solver: Solver | None) -> Quantity:
-    """One semi-implicit step; the solver is that of the loops, if there are any."""
-    name = "open" if solver is None else solver.tag
-    implicit = _open(without_friction(equations.tree)) if solver is None else _closed(solver)
-    return _quantity(equations, f"implicit_step_{name}", "next", lambda **x: equations.implicit_step(implicit, **x))
+def step_quantity(equations: Equations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
+    """One semi-implicit step; the solver is that of the loops, if there are any, for the combinations in u."""
+
+    def body(x: Vector, u: Vector, t: Vector) -> Traced:
+        closed = None if solver is None else _closed(solver(u[equations.chosen]))
+        return equations.implicit_step(closed or _open(without_friction(equations.tree)), x, u, t)
+
+    return _quantity(equations, f"implicit_step_{name}", "next", body)
 
 
-def settle_quantity(equations: Equations, projection: Quantity | None) -> Quantity:
+def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
     """The allowed state that is nearest: quaternions of unit length, loops closed."""
 
-    def body(x: Vector) -> Traced:
+    def body(x: Vector, u: Vector) -> Traced:
         q, v = equations.split(x)
-        if projection is None or projection.body is None:
+        if solver is None:
             return Traced({"settled": [*q, *v]})
-        found, guards = projection.body(q=q, v=v)
+        found, guards = projected(equations.tree, solver(u[equations.chosen]), q, v)
         return Traced({"settled": [*equations.nearest(found["position"]), *found["velocity"]]}, guards)
 
-    n = equations.state_size
-    name = "settle" + (f"_{projection.name}" if projection else "")
-    return Quantity(name, {"x": n}, {"settled": (n,)}, lambda: trace(name, {"x": n}, body, ("settled",)), body)
+    inputs, name = {"x": equations.state_size, "u": equations.input_size}, f"settle_{name}"
+    shape = {"settled": (equations.state_size,)}
+    return Quantity(name, inputs, shape, lambda: trace(name, inputs, body, ("settled",)), body)
 
 
 def contact_quantity(equations: Equations) -> Quantity:

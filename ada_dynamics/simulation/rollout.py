@@ -13,6 +13,7 @@ from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
 from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.system import System
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation.simulation import Simulation
@@ -106,6 +107,7 @@ def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, step
     padded = np.minimum(np.arange(count), len(states) - 1)
     x = np.ascontiguousarray(states[padded, 0].T)
     u = np.ascontiguousarray(np.array([system.inputs(tau[i], h=h) for i in padded]).T)
+    _choose(system, x, u)
     t, work, progress = np.zeros(count), np.empty((method.stages + 3) * x.size), np.zeros(6)
     log = np.empty((steps // every, *x.shape))
     main = system.step if method.is_direct else system.rate
@@ -125,10 +127,18 @@ def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, step
         done += int(progress.view(np.int64)[0])
         if done < steps:
             _step_one_by_one(stepper, x, u, done, h)
+            _choose(system, x, u)
             done += 1
             if done % every == 0:
                 log[done // every - 1] = x
     states[:, 1:] = log[:, :, : len(states)].transpose(2, 0, 1)
+
+
+def _choose(system: System, x: Array, u: Array) -> None:
+    """Combinations of redundant conditions that suit each state."""
+    chosen = system.chosen(x.T)
+    if chosen is not None:
+        u[system.equations.chosen] = chosen.T
 
 
 def _step_one_by_one(stepper: Stepper, x: Array, u: Array, first: int, h: float) -> None:

@@ -132,8 +132,9 @@ class Run:
         if self.sim._inputs.pushes_end(t):
             self.flush()  # rows with another push are worked out on their own
         u = self.sim._inputs.at(t, x[:nq], x[nq:])
-        if u is not self._last_input and not np.array_equal(u[:-1], self.stepper.u[:-1]):
-            self.stepper.u = u.copy()
+        loads = self.sim._system.equations.chosen.start
+        if u is not self._last_input and not np.array_equal(u[:loads], self.stepper.u[:loads]):
+            self.stepper.u = u
         self._last_input = u
 
     # --- log ----------------------------------------------------------------------------------------------------

@@ -314,7 +314,7 @@ class Simulation:
         """What `Run` does where nothing can come between the steps, in a fraction of its time."""
         stepper, u = self._stepper, self._inputs.at(self.t, _NOTHING, _NOTHING)
         if u is not self._steady_input:
-            stepper.u = u.copy()
+            stepper.u = u
             self._steady_input = u
         stepper.march(self._origin, self._done, n, self.step_length, 0)
         self._done += n

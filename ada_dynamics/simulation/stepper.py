@@ -93,13 +93,16 @@ class Stepper:
 
     @u.setter
     def u(self, value: Array) -> None:
-        self._u = np.ascontiguousarray(value, dtype=np.float64)
+        chosen = self._u[self.system.equations.chosen]
+        self._u = np.array(value, dtype=np.float64)
+        self._u[self.system.equations.chosen] = chosen  # which belongs to the state
         self._u_address = self._u.ctypes.data
         self.forget()
 
     def restart(self, x: Array) -> None:
         """Go on from a state as if nothing had been before."""
         self.x = x
+        self._choose()
         self._state[:] = 0.0
         self.counts = Counts()
         self._last_singular = -np.inf
@@ -107,6 +110,15 @@ class Stepper:
     def forget(self) -> None:
         """The rate that an adaptive method kept does not hold any more."""
         self._counters[5] = 0
+
+    def _choose(self) -> bool:
+        """Take combinations of redundant conditions that suit the state; whether they are others than before."""
+        chosen = self.system.chosen(self.x[None, :])
+        if chosen is None or np.array_equal(chosen[0], self._u[self.system.equations.chosen], equal_nan=True):
+            return False
+        self._u[self.system.equations.chosen] = chosen[0]
+        self.forget()
+        return True
 
     def accelerations(self, X: Array, U: Array, T: Array, h: float) -> Array:
         """Accelerations in rows of states, inputs and times.
@@ -139,7 +151,7 @@ class Stepper:
         done = 0
         while done < steps:
             done += self._march_natively(origin, first + done, steps - done, h, rows, every, phase + done)
-            if done < steps:
+            if done < steps and not self._choose():
                 self._careful_step(origin + (first + done) * h, h)
                 done += 1
                 if every and (phase + done) % every == 0:
@@ -208,6 +220,8 @@ class Stepper:
             if done < rows:
                 if status == STEP_TOO_SMALL:
                     raise self._too_small(float(self._state[1]))
+                if self._choose():
+                    continue
                 if self._careful_adaptive_step(until):
                     kept[done] = self._x
                     done += 1
@@ -299,7 +313,7 @@ class Stepper:
     def _settled_once(self, x: Array) -> Array:
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None
         if settle is not None:
-            found, status = settle.single_status(x)
+            found, status = settle.single_status(x, self._u)
             if not status:
                 return np.asarray(found)
         return self.system.settled_anywhere(x)

@@ -44,7 +44,10 @@ class System:
         self.model = model
         self.dynamics = dynamics
         self.kernels = dynamics.kernels
-        self.equations = Equations(_with_friction(tree_of(dynamics), model), loads)
+        closed = dynamics.kernels.closed
+        plans = closed.plans.following if closed else {}
+        following = next((plan.weights + 1 for plan in plans.values()), 0)
+        self.equations = Equations(_with_friction(tree_of(dynamics), model), loads, following)
         self.size = model.nq + model.nv
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -68,9 +71,8 @@ class System:
     @cached_property
     def step(self) -> Kernel:
         """x after a semi-implicit step."""
-        closed = self.kernels.closed
-        solver = None if closed is None else self._elimination()
-        return self._kernel(rates.step_quantity(self.equations, solver))
+        solver = None if self.kernels.closed is None else self._solver
+        return self._kernel(rates.step_quantity(self.equations, self._solver_name, solver))
 
     @cached_property
     def settle(self) -> Kernel | None:
@@ -79,9 +81,8 @@ class System:
         if closed is None:
             joints = [body.joint for body in self.equations.tree.bodies]
             unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
-            return self._kernel(rates.settle_quantity(self.equations, None)) if unit else None
-        projection = closed_quantities.projection(closed.tree, closed.plans, self._elimination())
-        return self._kernel(rates.settle_quantity(self.equations, projection))
+            return self._kernel(rates.settle_quantity(self.equations, "open", None)) if unit else None
+        return self._kernel(rates.settle_quantity(self.equations, self._solver_name, self._solver))
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
@@ -98,17 +99,35 @@ class System:
             quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
 
-    def _elimination(self) -> closed_quantities.Solver:
+    def _solver(self, chosen: Sequence[Any]) -> closed_quantities.Solver:
+        """The elimination that closes the loops, for combinations that follow the motion where these are needed."""
         closed = self.kernels.closed
         assert closed is not None
         name = self.kernels.candidate
         name = closed.cheapest if name in closed_quantities.ASSEMBLIES else name
+        if chosen:
+            return closed_quantities.following(closed.tree, closed.plans, name, chosen)
         return closed_quantities.elimination(closed.tree, closed.plans, name)
 
+    @property
+    def _solver_name(self) -> str:
+        closed = self.kernels.closed
+        if closed is None:
+            return "open"
+        solver = self._solver((0.0,) * self.equations.following)
+        return f"{solver.tag}_{closed_quantities.digest(closed.tree, closed.plans, solver.plan)}"
+
+    @property
+    def _is_assembled(self) -> bool:
+        """Whether accelerations come from an assembly, which has no combinations."""
+        return self.kernels.candidate in closed_quantities.ASSEMBLIES
+
     def _name(self) -> str:
-        if self.kernels.closed is not None:
-            closed, candidate = self.kernels.closed, self.kernels.candidate
-            return closed.quantity(candidate, self._wrenches, multipliers=False).name
+        closed, wrenches = self.kernels.closed, "_external" if self._wrenches else ""
+        if closed is not None and self._is_assembled:
+            return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).name
+        if closed is not None:
+            return f"{self._solver_name}{wrenches}"
         return f"{self.dynamics.options['algorithm']}{order_tag(self.kernels.order)}"
 
     @property
@@ -116,11 +135,13 @@ class System:
         loads = self.equations.loads
         return bool(loads.contacts or loads.applied or loads.pushes)
 
-    def _forward(self) -> Any:
+    def _forward(self, chosen: Sequence[Any]) -> Any:
         """Accelerations over generic scalars."""
         closed = self.kernels.closed
-        if closed is not None:
+        if closed is not None and self._is_assembled:
             return closed.quantity(self.kernels.candidate, self._wrenches, multipliers=False).body
+        if closed is not None:
+            return closed_quantities.forward(closed.tree, closed.plans, self._solver(chosen), self._wrenches).body
         tree, kernels = self.kernels.tree, self.kernels
         return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
 
@@ -170,6 +191,11 @@ class System:
             found, status = self.rate.batch_status(X, U, T[:, None])
             if not status:
                 return np.asarray(found[:, self.model.nq :])
+            chosen = self.chosen(X)
+            if chosen is not None and not np.array_equal(chosen, U[:, self.equations.chosen], equal_nan=True):
+                U = U.copy()
+                U[:, self.equations.chosen] = chosen
+                return self.accelerations(X, U, T)
             if len(T) > FEW:  # some row stops the kernel: the others need not wait for it
                 halves = slice(0, len(T) // 2), slice(len(T) // 2, None)
                 return np.concatenate([self.accelerations(X[half], U[half], T[half]) for half in halves])
@@ -192,7 +218,15 @@ class System:
         if push is not None:
             pushes[...] = push
         told = np.zeros(COMMAND_SIZE * len(loads.servos)) if commands is None else commands
-        return np.concatenate([tau, parameters, pushes, told, [h]])
+        return np.concatenate([tau, parameters, pushes, told, np.zeros(self.equations.following), [h]])
+
+    def chosen(self, X: Array) -> Array | None:
+        """Combinations that suit states, one row each, for their place in u; None where none are needed."""
+        closed = self.kernels.closed
+        if closed is None or not self.equations.following:
+            return None
+        nearest = [self.equations.nearest(x[: self.model.nq].tolist()) for x in X]
+        return closed.chosen(np.array(nearest, dtype=float))
 
 
 def dynamics_for(model: Model, algorithm: str, q: Array) -> Dynamics:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
 from ada_dynamics.algorithms.assemble import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.dynamics.quantities.base import (
@@ -27,7 +27,7 @@ from ada_dynamics.dynamics.quantities.base import (
 )
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
-from ada_dynamics.expr import Function, Traced, jvp, trace
+from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.regroup import for_efforts
@@ -47,6 +47,9 @@ ASSEMBLIES: dict[str, Callable[..., Solution]] = {"ada": ada.solve, "dca": dca.s
 
 EARLY_THRESHOLD = 1e-6  # of a typical pivot: an early order loses 1e-13 at 1e-4
 LATE_THRESHOLD = 1e-8  # relative singular values of 1e-4 and more are left to it
+# Of the conditions that stand for redundant ones, fixed for all poses: where a state leaves the loops by δ, as rounded
+# numbers do, the error is δ over the root of this.
+FIXED_THRESHOLD = 1e-2
 SMALLEST_INERTIA = 1e-12
 
 
@@ -54,6 +57,7 @@ class Solver(NamedTuple):
     """A way to close loops: its name, the plan that it follows, what it computes, and what must not be negative.
 
     `correct(q, r)` is the smallest step by kinetic energy that changes the conditions by -r; none by assembly.
+    `weights` are those of the plan's combinations.
     """
 
     tag: str
@@ -61,16 +65,14 @@ class Solver(NamedTuple):
     run: Callable[..., Closed]
     guards: Callable[[Closed], list[Scalar]]
     correct: Callable[[Sequence[Scalar], Sequence[Scalar]], Closed] | None = None
+    weights: Sequence[Scalar] = ()
 
 
-def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = None) -> Solver:
-    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too.
-
-    `smallest` is the pivot, of a typical one, below which the guards stop it; by default as far as digits allow.
-    """
+def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
+    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too."""
     algorithm = "kkt" if name == "late" else name.split()[0]
     plan = plans.candidates.get(name, plans.late)
-    threshold = smallest or (LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD)
+    threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
     short = for_efforts(tree)
 
     def run(*state: Any, **added: Any) -> Closed:
@@ -84,9 +86,30 @@ def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = No
         return chosen(replace(short, gravity=(0.0, 0.0, 0.0)), q, rest, rest, plan, rates=residuals)
 
     def guards(found: Closed) -> list[Scalar]:
-        return _pivot_guards(tree, plans, plan, found, threshold, smallest or LATE_THRESHOLD)
+        return _pivot_guards(tree, plans, found, threshold)
 
     return Solver(name.replace(" ", "_"), plan, run, guards, correct)
+
+
+def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> Solver:
+    """By combinations that follow the motion: their weights, and what must be left of the product of all pivots."""
+    plan = plans.following.get(name) or next(iter(plans.following.values()))
+    *weights, least = chosen
+    solve, short = SOLVERS["aba" if name.startswith("aba") else "kkt"], for_efforts(tree)
+
+    def run(*state: Any, **added: Any) -> Closed:
+        return solve(short, *state[:3], plan, *state[3:], weights=weights, **added)
+
+    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
+        rest: list[Scalar] = [0.0] * tree.nv
+        still = replace(short, gravity=(0.0, 0.0, 0.0))
+        return solve(still, q, rest, rest, plan, rates=residuals, weights=weights)
+
+    def guards(found: Closed) -> list[Scalar]:
+        product_left = _determinant_left(plans, found, plans.following_typical, least)
+        return [product_left, *_inertia_guards(tree, plans, found)]
+
+    return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
 
 
 def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
@@ -95,20 +118,25 @@ def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Se
 
     def run(*state: Any) -> Closed:
         given = (*state, *([None] if len(state) == 3 else []))
-        found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows, plan.compliance, passes=plan.passes)
+        found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows)
         return Closed(found.accelerations, found.multipliers, [p for ps in found.pivots.values() for p in ps], [])
 
     def guards(found: Closed) -> list[Scalar]:
         left: Scalar = 1.0
         for pivot, scale in zip(found.pivots, typical, strict=True):
             left = product(left, product(pivot, 1.0 / scale))
-        return [left - LATE_THRESHOLD] if typical else []
+        return [left - (FIXED_THRESHOLD if plans.following else LATE_THRESHOLD)] if typical else []
 
     return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
 
 
-def forward(tree: Tree, plans: Plans, solver: Solver, external: bool, multipliers: bool = False) -> Quantity:
-    """Accelerations, guarded by the pivots; with the multipliers in use if wanted."""
+def forward(
+    tree: Tree, plans: Plans, solver: Solver, external: bool, multipliers: bool = False, judged: bool = False
+) -> Quantity:
+    """Accelerations, guarded by the pivots; with the multipliers in use if wanted.
+
+    Judged, the guards' smallest value is an output instead: of a batch it tells the states that need another way.
+    """
     plan = solver.plan
 
     def body(
@@ -119,38 +147,51 @@ def forward(tree: Tree, plans: Plans, solver: Solver, external: bool, multiplier
         outputs: dict[str, Sequence[Scalar]] = {"a": closed.accelerations}
         if multipliers and plan.conditions:
             outputs["multipliers"] = closed.multipliers
+        if judged:
+            outputs["margin"] = [reduce(minimum, solver.guards(closed), 1.0)]
+            return Traced(outputs)
         return Traced(outputs, [g for g in solver.guards(closed) if not (isinstance(g, float) and g >= 0.0)])
 
     shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
     if multipliers and plan.conditions:
         shapes["multipliers"] = (plan.conditions,)
+    if judged:
+        shapes["margin"] = (1,)
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
-    tag = solver.tag + ("_external" if external else "") + ("_multipliers" if multipliers else "")
-    return quantity(f"closed_{tag}_{_digest(tree, plans, plan)}", tree, inputs, shapes, body)
+    tag = solver.tag + "".join(
+        f"_{word}" for word, wanted in (("external", external), ("multipliers", multipliers), ("judged", judged)) if wanted
+    )
+    return quantity(f"closed_{tag}_{digest(tree, plans, plan)}", tree, inputs, shapes, body)
 
 
-def _digest(tree: Tree, plans: Plans, plan: Plan) -> str:
+def digest(tree: Tree, plans: Plans, plan: Plan) -> str:
     """A plan is found on numbers; another one is another kernel."""
     sides = [loop.is_turned for loop in tree.loops]
-    text = repr((plan, plans.typical, plans.determinant, sides))
+    scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
+    text = repr((plan, scales, bool(plans.following), sides))
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def _pivot_guards(
-    tree: Tree, plans: Plans, plan: Plan, closed: Closed, threshold: float, of_product: float
-) -> list[Scalar]:
+def _pivot_guards(tree: Tree, plans: Plans, closed: Closed, threshold: float) -> list[Scalar]:
+    guards: list[Scalar] = [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
+    if plans.following:
+        guards.append(_determinant_left(plans, closed, plans.typical, FIXED_THRESHOLD * plans.determinant))
+    return guards + _inertia_guards(tree, plans, closed)
+
+
+def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], least: Scalar) -> Scalar:
+    """Not negative as long as the determinant of the whole system, scaled as in `Plans`, is no less than that."""
+    left: Scalar = 1.0
+    for pivot, scale in zip(closed.pivots, typical, strict=True):
+        left = product(left, product(pivot, 1.0 / scale))
+    right = least
+    for inverse, scale in zip(closed.inverse_inertias, plans.inertias, strict=True):
+        right = product(right, product(inverse, scale))
+    return minus(left, right)
+
+
+def _inertia_guards(tree: Tree, plans: Plans, closed: Closed) -> list[Scalar]:
     guards: list[Scalar] = []
-    if plan.compliance:
-        # Of dependent conditions some pivots are as small as the compliance; the product of all tells a singular pose.
-        left: Scalar = 1.0
-        for pivot, typical in zip(closed.pivots, plans.typical, strict=True):
-            left = product(left, product(pivot, 1.0 / typical))
-        right: Scalar = of_product * plans.determinant
-        for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
-            right = product(right, product(inverse, typical))
-        guards.append(minus(left, right))
-    else:
-        guards += [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
     if plans.inertias and has_degenerate_bodies(tree):
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
@@ -159,8 +200,8 @@ def _pivot_guards(
 
 # --- the system, for the tiers that work on numbers -----------------------------------------------------------------
 def system(tree: Tree, plans: Plans) -> Quantity:
-    """M, τ - h, and J, γ of the conditions in use."""
-    rows = plans.late.rows
+    """M, τ - h, and J, γ of the conditions that act."""
+    rows = plans.rows
     count = len(plans.conditions)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
@@ -175,7 +216,7 @@ def system(tree: Tree, plans: Plans) -> Quantity:
 
     n = tree.nv
     shapes: dict[str, tuple[int, ...]] = {"M": (n, n), "r": (n,), "J": (count, n), "rate": (count,)}
-    name = f"loop_system_{_digest(tree, plans, plans.late)}"
+    name = f"loop_system_{digest(tree, plans, plans.late)}"
     return quantity(name, tree, ("q", "v", "tau", "wrenches"), shapes, body)
 
 
@@ -189,15 +230,15 @@ def _conditions(
 
 
 def conditions(tree: Tree, plans: Plans) -> Quantity:
-    """J and γ of the conditions in use."""
-    rows, count = plans.late.rows, len(plans.conditions)
+    """J and γ of the conditions that act."""
+    rows, count = plans.rows, len(plans.conditions)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
         J, rate = _conditions(tree, rows, q, v)
         return {"J": J, "rate": rate}
 
     shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
-    return quantity(f"loop_conditions_{_digest(tree, plans, plans.late)}", tree, ("q", "v"), shapes, body)
+    return quantity(f"loop_conditions_{digest(tree, plans, plans.late)}", tree, ("q", "v"), shapes, body)
 
 
 def condition_rates(tree: Tree, plans: Plans) -> Quantity:
@@ -218,29 +259,28 @@ def condition_rates(tree: Tree, plans: Plans) -> Quantity:
     return Quantity(name, inputs, of_state.shapes, traced)
 
 
-def projection(tree: Tree, plans: Plans, solver: Solver) -> Quantity:
+def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
     """One step towards the state on the loops that is nearest by kinetic energy (see `loops.projection`).
 
     Position: q - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ gap, velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ J v, both with the factors of forward
     dynamics.
     """
-    rows, correct = solver.plan.rows, solver.correct
+    plan, correct = solver.plan, solver.correct
     if correct is None:
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
+    X, rest = transforms(tree, q), no_velocity(tree)
+    rows = planned_rows(tree, X, q, rest, world_and_bodies(tree, X, q, rest, gravity=False), plan, solver.weights)
+    speeds = [v3.total(product(row.columns.get(k, 0.0), x) for k, x in enumerate(v)) for row in rows]
+    gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.gap(tree, X, loop, own), _weighted_sum)
+    of_position, of_velocity = correct(q, gaps), correct(q, speeds)
+    moved = position_rates(tree, q, of_position.accelerations)
+    kept = [plus(a, b) for a, b in zip(v, of_velocity.accelerations, strict=True)]
+    outputs = {"position": [plus(a, b) for a, b in zip(q, moved, strict=True)], "velocity": kept}
+    return Traced(outputs, [g for g in solver.guards(of_position) if not (isinstance(g, float) and g >= 0.0)])
 
-    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
-        X = transforms(tree, q)
-        J, _ = _conditions(tree, rows, q, no_velocity(tree))
-        speeds = [v3.total(product(c, x) for c, x in zip(row, v, strict=True)) for row in J]
-        gaps = [g for loop in tree.loops for g in closure.gap(tree, X, loop, rows[loop.name])]
-        of_position, of_velocity = correct(q, gaps), correct(q, speeds)
-        moved = position_rates(tree, q, of_position.accelerations)
-        kept = [plus(a, b) for a, b in zip(v, of_velocity.accelerations, strict=True)]
-        outputs = {"position": [plus(a, b) for a, b in zip(q, moved, strict=True)], "velocity": kept}
-        return Traced(outputs, [g for g in solver.guards(of_position) if not (isinstance(g, float) and g >= 0.0)])
 
-    shapes: dict[str, tuple[int, ...]] = {"position": (tree.nq,), "velocity": (tree.nv,)}
-    return quantity(f"projection_{solver.tag}_{_digest(tree, plans, solver.plan)}", tree, ("q", "v"), shapes, body)
+def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
+    return v3.total(product(w, x) for w, x in zip(weights, items, strict=True))
 
 
 def gap(tree: Tree) -> Quantity:
