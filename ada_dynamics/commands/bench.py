@@ -139,8 +139,9 @@ def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cuts.Rows
         drawn = [model.random_state(rng) for _ in range(STATES)]
         return None, [np.array([q for q, _ in drawn]), np.array([v for _, v in drawn]), tau]
     q = start_of(model, model.neutral() if guess is None else guess)
-    plan = make_plans(model, study(model, q)).late
-    if plan.compliance:
+    found = study(model, q)
+    plan = make_plans(model, found).late
+    if found.is_redundant:
         raise InputError(
             f"the conditions of the loops of {model.name!r} depend on each other in a way that changes with the pose; "
             "programs that leave out redundant ones cannot be compared."
