@@ -198,7 +198,7 @@ class Equations:
             if wanted is not None:
                 left = left + rate + v3.total(v3.product(j, x) for j, x in zip(row, wanted, strict=True))
             residuals.append(left)
-        return self.solver.correct(q, residuals)
+        return self.solver.correct(q, [residuals[c] for c in mechanism.plans.used])
 
     def gap(self, q: Vector) -> list[Scalar]:
         """Gaps of the conditions in use [m, rad]."""

@@ -26,7 +26,6 @@ from ada_dynamics.model.tree import Loop, Tree
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
-
 Item = TypeVar("Item")
 
 

@@ -263,7 +263,8 @@ class ClosedDynamics:
             found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
             return found if is_batch else found[0]
         external = len(inputs) > 3
-        kernel = self.kernels.get(f"closed {name} {external} judged", lambda: self.quantity(name, external, False, True))
+        tag = f"closed {name} {external} judged"
+        kernel = self.kernels.get(tag, lambda: self.quantity(name, external, multipliers=False, judged=True))
         (a, margin), _ = kernel.batch_status(*inputs)
         for i in np.flatnonzero(~(np.isfinite(a).all(axis=1) & (margin[:, 0] >= 0.0))):
             a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Combinations of dependent conditions that are independent in a pose, and stay good while the mechanism moves on.
 
-Which of a Bennett linkage's conditions are independent changes with the pose; no fixed choice serves a full turn. So the
-combinations are chosen where the mechanism is, by singular values, and kept until they have lost too much of what made
-them independent. Loop by loop, those take part that the loops before leave open: only loops that repeat what
-others say, or themselves, need any.
+Which of a Bennett linkage's conditions are independent changes with the pose; no fixed choice serves a full turn. So
+the combinations are chosen where the mechanism is, by singular values, and kept until they have lost too much of what
+made them independent. A loop adds what the loops before it leave open; one that repeats nothing needs no combinations.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ class Combinations:
             if count == size:
                 total[..., done : done + count, block] = np.eye(size)
             else:
-                size_1 = np.maximum(s[..., :count, None], 1e-300) * self.units[block]
-                total[..., done : done + count, block] = Vt[..., :count, :] / size_1
+                strengths = np.maximum(s[..., :count, None], 1e-300) * self.units[block]
+                total[..., done : done + count, block] = Vt[..., :count, :] / strengths
             known = np.concatenate([known, U[..., :count]], axis=-1)
             done += count
         return total

@@ -45,7 +45,7 @@ class Samples:
     @property
     def typical(self) -> Array:
         """Smallest diagonal entry of J M⁻¹ Jᵀ by condition, over the poses."""
-        return np.min(self.whole, axis=0)
+        return np.asarray(np.min(self.whole, axis=0))
 
     def smallest_determinant(self, scales: Array) -> float:
         """Of the systems, rows and columns divided by the roots of the scales; without its sign."""

@@ -103,7 +103,7 @@ def _candidates(model: Model, last: Plan, samples: Callable[[], Samples]) -> dic
         candidates = {}  # joint-space matrices are too dense there
     tree = model.tree
     ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}
-    touched = last.in_use(tree, (0.0,) * last.weights, lambda loop, own: [ends[loop.name]] * len(own), lambda _, s: s[0])
+    touched = [ends[name] for name, own in last.rows.items() for _ in range(last.combinations.get(name, len(own)))]
     for name, early in (("aba early", True), ("aba late", False)):
         order = along_the_tree(tree, samples(), touched, early)
         if order is not None:

@@ -2,7 +2,8 @@
 """What a simulation asks of a model: the rate of its state, one implicit step, and the nearest state that is allowed.
 
 The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos;
-combinations that follow the motion of redundant loops; step length]. Everything is written over generic scalars and compiled into one kernel, contact and all.
+combinations that follow the motion of redundant loops; step length]. Everything is written over generic scalars and
+compiled into one kernel, contact and all.
 """
 
 from __future__ import annotations
@@ -234,8 +235,8 @@ def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], 
         return Traced({"settled": [*equations.nearest(found["position"]), *found["velocity"]]}, guards)
 
     inputs, name = {"x": equations.state_size, "u": equations.input_size}, f"settle_{name}"
-    shape = {"settled": (equations.state_size,)}
-    return Quantity(name, inputs, shape, lambda: trace(name, inputs, body, ("settled",)), body)
+    shapes: dict[str, tuple[int, ...]] = {"settled": (equations.state_size,)}
+    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, ("settled",)), body)
 
 
 def contact_quantity(equations: Equations) -> Quantity:

@@ -68,11 +68,14 @@ class Solver(NamedTuple):
     weights: Sequence[Scalar] = ()
 
 
-def elimination(tree: Tree, plans: Plans, name: str) -> Solver:
-    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too."""
+def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = None) -> Solver:
+    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too.
+
+    `smallest` is the pivot, of a typical one, below which the guards stop it; by default as far as digits allow.
+    """
     algorithm = "kkt" if name == "late" else name.split()[0]
     plan = plans.candidates.get(name, plans.late)
-    threshold = LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD
+    threshold = smallest or (LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD)
     short = for_efforts(tree)
 
     def run(*state: Any, **added: Any) -> Closed:
@@ -106,8 +109,8 @@ def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> 
         return solve(still, q, rest, rest, plan, rates=residuals, weights=weights)
 
     def guards(found: Closed) -> list[Scalar]:
-        product_left = _determinant_left(plans, found, plans.following_typical, least)
-        return [product_left, *_inertia_guards(tree, plans, found)]
+        left = _determinant_left(plans, found, plans.following_typical, least)
+        return [left, *_inertia_guards(tree, plans, found)]
 
     return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
 
@@ -158,9 +161,8 @@ def forward(
     if judged:
         shapes["margin"] = (1,)
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
-    tag = solver.tag + "".join(
-        f"_{word}" for word, wanted in (("external", external), ("multipliers", multipliers), ("judged", judged)) if wanted
-    )
+    wanted = {"external": external, "multipliers": multipliers, "judged": judged}
+    tag = "_".join([solver.tag, *(word for word, is_wanted in wanted.items() if is_wanted)])
     return quantity(f"closed_{tag}_{digest(tree, plans, plan)}", tree, inputs, shapes, body)
 
 
