@@ -148,9 +148,13 @@ class ClosedDynamics:
         tag = f"closed {name} {external} {multipliers}"
         return self.kernels.get(tag, lambda: self.quantity(name, external, multipliers))
 
-    def _system(self, q: Array, v: Array, tau: Array, wrenches: Array) -> singular.System:
+    def _system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
+        """Of one state, or of rows of them."""
         kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans))
-        (M, r, J, rate), _ = kernel.single_status(q, v, tau, wrenches)
+        if wrenches is None:
+            wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
+        run = kernel.single_status if q.ndim == 1 else kernel.batch_status
+        (M, r, J, rate), _ = run(q, v, tau, wrenches)
         w = self._weights
         return singular.System(M, r, J / w[:, None], rate / w)
 
@@ -199,7 +203,7 @@ class ClosedDynamics:
         return whole
 
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
-        system = self._system(q, v, tau, np.zeros(6 * len(self.tree.bodies)) if wrenches is None else wrenches)
+        system = self._system(q, v, tau, wrenches)
         solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
         if solution.is_singular:
             self._warn(solution, q)
@@ -211,20 +215,14 @@ class ClosedDynamics:
 
         Where a pose is singular, nothing suits it, and no determinant is large enough.
         """
-        count, n = len(poses), self.model.nv
-        rest, none = np.zeros((count, n)), np.zeros((count, 6 * len(self.tree.bodies)))
-        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans))
-        (M, _, J, _), _ = kernel.batch_status(np.ascontiguousarray(poses), rest, rest, none)
-        combinations = self.plans.combinations(self._weights)
-        W = np.linalg.solve(np.linalg.cholesky(M), (J / self._weights[:, None]).swapaxes(-1, -2))
-        s = np.linalg.svd(W, compute_uv=False)
-        matrix = combinations.matrix(W)
-        held = matrix @ J / np.sqrt(self.plans.following_typical)[:, None]
-        scaled = M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
-        among = held @ np.linalg.solve(M, held.swapaxes(-1, -2))
-        least = WORN_OUT * np.linalg.det(among) * np.linalg.det(scaled)
-        singular_pose = s[:, self.study.rank - 1] < singular.SINGULAR * s[:, 0]
-        least = np.where(singular_pose, np.inf, least)
+        rest = np.zeros((len(poses), self.model.nv))
+        system = self._system(np.ascontiguousarray(poses), rest, rest)
+        at, combinations = singular.whitened(system), self.plans.combinations(self._weights)
+        matrix = combinations.matrix(at.W)
+        held = at.W @ (matrix * self._weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)
+        scaled = system.M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
+        least = WORN_OUT * np.linalg.det(held.swapaxes(-1, -2) @ held) * np.linalg.det(scaled)
+        least[at.sigma(self.study.rank) < singular.SINGULAR] = np.inf
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
     def _warn(self, solution: singular.Solution, q: Array) -> None:
@@ -246,8 +244,8 @@ class ClosedDynamics:
 
     def tangents(self, q: Array) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular pose."""
-        rest, no_wrenches = np.zeros(self.model.nv), np.zeros(6 * len(self.tree.bodies))
-        system = self._system(q, rest, rest, no_wrenches)
+        rest = np.zeros(self.model.nv)
+        system = self._system(q, rest, rest)
         solution = singular.solve(system, self.study.rank, rest, lambda: self._rates(q, rest))
         return singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
 
@@ -266,9 +264,20 @@ class ClosedDynamics:
         tag = f"closed {name} {external} judged"
         kernel = self.kernels.get(tag, lambda: self.quantity(name, external, multipliers=False, judged=True))
         (a, margin), _ = kernel.batch_status(*inputs)
-        for i in np.flatnonzero(~(np.isfinite(a).all(axis=1) & (margin[:, 0] >= 0.0))):
+        refused = np.flatnonzero(~(np.isfinite(a).all(axis=1) & (margin[:, 0] >= 0.0)))
+        if self.study.is_redundant and len(refused):
+            refused = self._by_singular_values(a, refused, inputs)
+        for i in refused:
             a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations
         return np.asarray(a)
+
+    def _by_singular_values(self, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
+        """Fill in accelerations of some rows together; the rows that are left are those of singular poses."""
+        system = self._system(*(x[rows] for x in inputs))
+        at = singular.whitened(system)
+        regular = at.sigma(self.study.rank) >= singular.SINGULAR
+        a[rows[regular]] = at.held(system, self.study.rank)[0][regular]
+        return rows[~regular]
 
     def motions(self, name: str, inputs: Sequence[Array], is_batch: bool) -> list[Motion]:
         """All states, each by the first tier that can."""
@@ -291,16 +300,16 @@ class ClosedDynamics:
     # --- projection ---------------------------------------------------------------------------------------------
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
         """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
-        rest, no_wrenches = np.zeros(len(v)), np.zeros(6 * len(self.tree.bodies))
+        rest = np.zeros(len(v))
         smallest = projection.CLOSED * self.study.numbers.length
         for _ in range(steps):
             gap = self.gap(q)
             if float(np.max(np.abs(gap), initial=0.0)) < smallest:
                 break
-            system = self._system(q, rest, rest, no_wrenches)
+            system = self._system(q, rest, rest)
             at = projection.metric(system.M, system.J, self.study.rank)
             q = self.model.integrate(q, projection.correction(at, gap))
-        system = self._system(q, rest, rest, no_wrenches)
+        system = self._system(q, rest, rest)
         return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
 
     def warn_if_open(self, q: Array) -> None:

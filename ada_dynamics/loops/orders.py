@@ -47,10 +47,10 @@ class Samples:
         """Smallest diagonal entry of J M⁻¹ Jᵀ by condition, over the poses."""
         return np.asarray(np.min(self.whole, axis=0))
 
-    def smallest_determinant(self, scales: Array) -> float:
-        """Of the systems, rows and columns divided by the roots of the scales; without its sign."""
+    def usual_determinant(self, scales: Array) -> float:
+        """Median of those of the systems, rows and columns divided by the roots of the scales; without their signs."""
         roots = np.sqrt(scales)
-        return min(abs(float(np.linalg.det(K / np.outer(roots, roots)))) for K in self.systems)
+        return float(np.median([abs(np.linalg.det(K / np.outer(roots, roots))) for K in self.systems]))
 
     def can_go(self, unknown: int) -> bool:
         """Whether the pivot of a multiplier is far from zero in all poses; velocities always can."""

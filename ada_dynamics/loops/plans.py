@@ -34,7 +34,7 @@ class Plans:
         late: the one whose pivots vanish nowhere but where its conditions are dependent.
         typical: J M⁻¹ Jᵀ's diagonal by condition used, the smallest in the sample poses.
         inertias: the mass matrix's diagonal, likewise.
-        determinant: of the whole system, each row divided by its `inertias` or `typical`: the smallest in the sample
+        determinant: of the whole system, each row divided by its `inertias` or `typical`: the usual one in the sample
             poses. An early order changes the pivots, but not their product.
         following: of redundant loops, the candidates with combinations in place of the conditions used, for motions
             (see `loops.combinations`).
@@ -78,7 +78,7 @@ def make_plans(model: Model, study: Study) -> Plans:
     holding = Samples(masses, [J[list(used)] for J in acting])
     candidates = _candidates(model, last, holding.copy)
     inertias = np.min([np.diag(M) for M in masses], axis=0)
-    determinant = holding.smallest_determinant(np.concatenate([inertias, holding.typical]))
+    determinant = holding.usual_determinant(np.concatenate([inertias, holding.typical]))
     following, typical = _following(model, study, rows, masses, acting) if study.is_redundant else ({}, ())
     return Plans(
         rows,

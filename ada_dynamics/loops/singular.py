@@ -75,26 +75,53 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
         rates: how the conditions change; asked for in singular poses.
     """
     try:
-        L: Array = np.asarray(np.linalg.cholesky(system.M), dtype=np.float64)
+        at = whitened(system)
     except np.linalg.LinAlgError:
         return _in_null_space(system, rank)
-    W = np.linalg.solve(L, system.J.T)
-    U, s, Vt = np.linalg.svd(W, full_matrices=False)
-    sigma = float(s[rank - 1] / s[0]) if rank else 1.0
+    sigma = float(at.sigma(rank))
     is_singular = sigma < SINGULAR
-    kept = s > SINGULAR * s[0] if is_singular else np.arange(len(s)) < rank
-    y: Array = np.asarray(np.linalg.solve(L, system.r), dtype=np.float64)
-    lost = Vt[~kept]
-    if len(Vt) < len(system.J):  # more conditions than velocities: the rest of them is lost as well
-        lost = np.vstack([lost, _complement(Vt)])
-    x = Vt[kept].T @ ((U[:, kept].T @ y) / s[kept] + (Vt[kept] @ system.rate) / s[kept] ** 2)
-    a = np.linalg.solve(L.T, y - W @ x)
-    is_at_rest = is_singular and float(np.max(np.abs(v), initial=0.0)) < AT_REST
-    if is_singular and not is_at_rest:
-        a = _with_third_derivative(system, L, y, Vt[kept], lost, rates())
+    kept = int(np.sum(at.s > SINGULAR * at.s[0])) if is_singular else rank
+    a, x = at.held(system, kept)
+    missing, is_at_rest = rank - kept, is_singular and float(np.max(np.abs(v), initial=0.0)) < AT_REST
+    if not is_singular:
+        return Solution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
+    lost = at.Vt[kept:]
+    if len(at.Vt) < len(system.J):  # more conditions than velocities: the rest of them is lost as well
+        lost = np.vstack([lost, _complement(at.Vt)])
+    if not is_at_rest:
+        a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
         x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
-    missing = rank - int(np.sum(kept))
-    return Solution(a, -x, sigma, is_singular, is_at_rest, lost if is_singular else lost[:0], missing)
+    return Solution(a, -x, sigma, True, is_at_rest, lost, missing)
+
+
+class Whitened(NamedTuple):
+    """M = L Lᵀ, y = L⁻¹ r, W = L⁻¹ Jᵀ = U S Vᵀ; a leading axis is a batch of states."""
+
+    L: Array
+    y: Array
+    W: Array
+    U: Array
+    s: Array
+    Vt: Array
+
+    def sigma(self, rank: int) -> Array:
+        """The smallest singular value that the conditions have in general, by the largest one."""
+        return np.asarray(self.s[..., rank - 1] / self.s[..., 0] if rank else np.ones(self.s.shape[:-1]))
+
+    def held(self, system: System, rank: int) -> tuple[Array, Array]:
+        """Accelerations and least multipliers x, by the conditions of so many singular values."""
+        U, s, Vt = self.U[..., :rank], self.s[..., :rank], self.Vt[..., :rank, :]
+        along = np.einsum("...nk,...n->...k", U, self.y) / s + np.einsum("...kc,...c->...k", Vt, system.rate) / s**2
+        x = np.einsum("...kc,...k->...c", Vt, along)
+        left = self.y - np.einsum("...nc,...c->...n", self.W, x)
+        return np.linalg.solve(self.L.swapaxes(-1, -2), left[..., None])[..., 0], x
+
+
+def whitened(system: System) -> Whitened:
+    """Of one state, or of a batch of them."""
+    L = np.linalg.cholesky(system.M)
+    W = np.linalg.solve(L, system.J.swapaxes(-1, -2))
+    return Whitened(L, np.linalg.solve(L, system.r[..., None])[..., 0], W, *np.linalg.svd(W, full_matrices=False))
 
 
 def _complement(rows: Array) -> Array:
