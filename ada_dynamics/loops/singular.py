@@ -90,7 +90,7 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
         lost = np.vstack([lost, _complement(at.Vt)])
     if not is_at_rest:
         a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
-        x = np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0]
+        x = np.asarray(np.linalg.lstsq(system.J.T, system.r - system.M @ a, rcond=SINGULAR)[0], dtype=np.float64)
     return Solution(a, -x, sigma, True, is_at_rest, lost, missing)
 
 
@@ -114,14 +114,16 @@ class Whitened(NamedTuple):
         along = np.einsum("...nk,...n->...k", U, self.y) / s + np.einsum("...kc,...c->...k", Vt, system.rate) / s**2
         x = np.einsum("...kc,...k->...c", Vt, along)
         left = self.y - np.einsum("...nc,...c->...n", self.W, x)
-        return np.linalg.solve(self.L.swapaxes(-1, -2), left[..., None])[..., 0], x
+        a = np.linalg.solve(self.L.swapaxes(-1, -2), left[..., None])[..., 0]
+        return np.asarray(a, dtype=np.float64), x
 
 
 def whitened(system: System) -> Whitened:
     """Of one state, or of a batch of them."""
-    L = np.linalg.cholesky(system.M)
-    W = np.linalg.solve(L, system.J.swapaxes(-1, -2))
-    return Whitened(L, np.linalg.solve(L, system.r[..., None])[..., 0], W, *np.linalg.svd(W, full_matrices=False))
+    L: Array = np.asarray(np.linalg.cholesky(system.M), dtype=np.float64)
+    W: Array = np.asarray(np.linalg.solve(L, system.J.swapaxes(-1, -2)), dtype=np.float64)
+    y: Array = np.asarray(np.linalg.solve(L, system.r[..., None])[..., 0], dtype=np.float64)
+    return Whitened(L, y, W, *np.linalg.svd(W, full_matrices=False))
 
 
 def _complement(rows: Array) -> Array:
