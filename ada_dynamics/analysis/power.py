@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
 from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
@@ -156,8 +156,8 @@ def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = 
     """
     rates = _columns(v)
     if friction_speed is None:
-        return _power(passive_efforts(model.tree, rates), rates)
-    damped = passive_efforts(without_friction(model.tree), rates)
+        return _power(lost_efforts(model.tree, rates), rates)
+    damped = lost_efforts(without_friction(model.tree), rates)
     rubbing, _ = joint_loads(model.tree, (), friction_speed, [0.0] * model.nq, rates)
     return _power(damped, rates) - _power(rubbing, rates)
 

@@ -142,6 +142,19 @@ def test_several_joints_in_one_body_anywhere_in_it_move_it_as_in_mujoco():
     assert np.isinf(second.limits.upper)
 
 
+def test_springs_pull_as_in_mujoco_with_their_rest_positions_in_the_files_unit():
+    text = mjcf(SEVERAL_JOINTS)
+    for name, spring in {
+        "slide": 'stiffness="7" springref="0.2"',
+        "first": 'stiffness="5" springref="30"',
+        "ball": 'stiffness="3"',
+    }.items():
+        text = text.replace(f'name="{name}"', f'name="{name}" {spring}')
+    ours = assert_same_motion(text)
+    assert ours.joints["first"].rest == pytest.approx(np.radians(30.0), rel=1e-15)
+    assert ours.stiffness.tolist() == [7.0, 5.0, 0.0, 3.0, 3.0, 3.0, 0.0]
+
+
 def test_a_free_body_has_the_coordinates_of_mujoco():
     body = f'<body name="a" pos="1 2 3"><freejoint name="free"/>{MASS}<body name="b" pos="0 0 1">'
     ours = assert_same_motion(mjcf(f'{body}<joint name="j"/>{FULL}</body></body>'))
@@ -345,7 +358,8 @@ def test_an_inactive_equality_is_left_out():
 
 # --- what is refused --------------------------------------------------------------------------------------------
 REFUSED = {
-    "spring": ('name="ja"', 'name="ja" stiffness="3"', "joint 'ja'", "stiffness", "springs"),
+    "spring": ('name="ja"', 'name="ja" stiffness="-3"', "joint 'ja'", "stiffness=-3"),
+    "polynomial_spring": ('name="ja"', 'name="ja" stiffness="1 2"', "not linear"),
     "spring_damper": ('name="ja"', 'name="ja" springdamper="1 1"', "springdamper"),
     "polynomial_damping": ('name="ja"', 'name="ja" damping="1 2"', "not linear"),
     "negative_damping": ('name="ja"', 'name="ja" damping="-1"', "damping=-1", "negative"),

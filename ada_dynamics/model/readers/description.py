@@ -59,6 +59,8 @@ class JointRecord:
     friction: float = 0.0
     armature: float = 0.0
     mimic: Mimic | None = None
+    stiffness: float = 0.0
+    rest: float = 0.0
 
     @property
     def line(self) -> int:

@@ -37,6 +37,8 @@ class MjcfJoint:
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -60,15 +62,18 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
             values.problem("not-modelled", "has align, which moves the body's frame.", 'Set align="false".')
         return MjcfJoint(name, values.element, "free")
     joint = MjcfJoint(name, values.element, values.word("type", "hinge", TYPES))
-    _refuse_springs(values)
-    joint.damping = _first_of_polynomial(values, "damping")
+    joint.stiffness, joint.damping = _first_of_polynomial(values, "stiffness"), _first_of_polynomial(values, "damping")
     joint.friction, joint.armature = values.number("frictionloss", 0.0), values.number("armature", 0.0)
-    for value, what in ((joint.damping, "damping"), (joint.friction, "frictionloss"), (joint.armature, "armature")):
+    _refuse_spring_damper(values)
+    given = {"stiffness": joint.stiffness, "damping": joint.damping}
+    for what, value in (given | {"frictionloss": joint.friction, "armature": joint.armature}).items():
         if value < 0.0:
             values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
     if joint.type == "free":
         if joint.armature:
             values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
+        if joint.stiffness:
+            values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
         return joint
     if joint.type != "slide":  # a slide's place makes no difference
         joint.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
@@ -76,16 +81,17 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
         joint.axis = frame[0] @ values.direction("axis", (0.0, 0.0, 1.0))
         turns = joint.type == "hinge"
         reference = values.number("ref", 0.0)
+        rest = values.number("springref", 0.0)
         joint.reference = settings.angle(reference) if turns else reference
+        joint.rest = settings.angle(rest) if turns else rest
         joint.limits = _limits(values, settings, turns)
     return joint
 
 
-def _refuse_springs(values: Values) -> None:
-    fix = "Joints have no springs here: set it to zero and give the spring's effort as tau."
-    values.refuse("stiffness", fix)
+def _refuse_spring_damper(values: Values) -> None:
     if values.has("springdamper") and (values.numbers("springdamper", 2, 2) > 0.0).all():
-        values.problem("not-modelled", "has springdamper, which makes a spring.", fix)
+        fix = "Write the stiffness and damping that MuJoCo makes of it: mj_saveLastXML does."
+        values.problem("not-modelled", "has springdamper, a spring by the inertia behind it.", fix)
 
 
 def _first_of_polynomial(values: Values, name: str) -> float:
@@ -156,6 +162,7 @@ def _zero(joint: MjcfJoint) -> Pose:
 def _record(joint: MjcfJoint, parent: str, child: str) -> JointRecord:
     record = JointRecord(joint.name, joint.element, joint.kind, parent, child, axis=joint.axis, limits=joint.limits)
     record.damping, record.friction, record.armature = joint.damping, joint.friction, joint.armature
+    record.stiffness, record.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
     return record
 
 
