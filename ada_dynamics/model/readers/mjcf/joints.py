@@ -39,6 +39,7 @@ class MjcfJoint:
     armature: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
+    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, instead of the two
 
     @property
     def kind(self) -> str:
@@ -62,9 +63,13 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
             values.problem("not-modelled", "has align, which moves the body's frame.", 'Set align="false".')
         return MjcfJoint(name, values.element, "free")
     joint = MjcfJoint(name, values.element, values.word("type", "hinge", TYPES))
-    joint.stiffness, joint.damping = _first_of_polynomial(values, "stiffness"), _first_of_polynomial(values, "damping")
-    joint.friction, joint.armature = values.number("frictionloss", 0.0), values.number("armature", 0.0)
-    _refuse_spring_damper(values)
+    joint.stiffness = 0.0 if "spring" in settings.off else _first_of_polynomial(values, "stiffness")
+    joint.damping = 0.0 if "damper" in settings.off else _first_of_polynomial(values, "damping")
+    joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
+    joint.armature = values.number("armature", 0.0)
+    if values.has("springdamper"):
+        constant, ratio = values.numbers("springdamper", 2, 2).tolist()
+        joint.spring_damper = (constant, ratio) if constant > 0.0 and ratio > 0.0 else None
     given = {"stiffness": joint.stiffness, "damping": joint.damping}
     for what, value in (given | {"frictionloss": joint.friction, "armature": joint.armature}).items():
         if value < 0.0:
@@ -72,7 +77,7 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     if joint.type == "free":
         if joint.armature:
             values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
-        if joint.stiffness:
+        if joint.stiffness or joint.spring_damper:
             values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
         return joint
     if joint.type != "slide":  # a slide's place makes no difference
@@ -88,12 +93,6 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     return joint
 
 
-def _refuse_spring_damper(values: Values) -> None:
-    if values.has("springdamper") and (values.numbers("springdamper", 2, 2) > 0.0).all():
-        fix = "Write the stiffness and damping that MuJoCo makes of it: mj_saveLastXML does."
-        values.problem("not-modelled", "has springdamper, a spring by the inertia behind it.", fix)
-
-
 def _first_of_polynomial(values: Values, name: str) -> float:
     """The linear coefficient; newer MuJoCo has two more."""
     if not values.has(name):
@@ -106,7 +105,7 @@ def _first_of_polynomial(values: Values, name: str) -> float:
 
 def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
     lower, upper, effort = -math.inf, math.inf, math.inf
-    found = _range(values, settings, "range", "limited")
+    found = None if "limit" in settings.off else _range(values, settings, "range", "limited")
     if found is not None:
         lower, upper = (settings.angle(value) if turns else value for value in found)
     efforts = _range(values, settings, "actuatorfrcrange", "actuatorfrclimited")
@@ -171,6 +170,6 @@ def _connect_free(assembly: Assembly, link: LinkRecord, parent: str, joints: lis
     if len(joints) > 1 or parent != "world":
         message = "it has a free joint, and other joints or another body around it."
         fix = "A free body stands in <worldbody> and has no other joint."
-        sink(Problem("free-joint", link.line, link.where, message, fix))
+        sink(Problem("free-joint", link.line, link.where, message, fix, link.element.file))
     # The joint's coordinates are the body's pose in the world, wherever the file places it at the start.
     assembly.add_joint(_record(joint, "world", link.name), NO_MOVE)
