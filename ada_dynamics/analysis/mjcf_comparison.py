@@ -43,6 +43,7 @@ class Comparison:
     efforts: float  # at zero acceleration, with springs, damping and friction
     accelerations: float
     gaps: float  # of loops at poses that do not close them [m]; nan without loops
+    without_meshes: bool = False  # MuJoCo got the file without its meshes, which are not there; they give no mass here
 
     @property
     def worst(self) -> float:
@@ -65,27 +66,46 @@ def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Com
     """
     model = load(path)
     mujoco = mujoco_package()
-    try:
-        theirs = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as problem:
-        raise InputError(f"MuJoCo does not take {path}: {problem}") from None
+    theirs, without_meshes = _compiled(mujoco, str(path))
     twin = _Twin(model, mujoco, theirs)
-    tree = Dynamics(open_loops(model) if model.loops else model)
     rng = np.random.default_rng(seed)
     worst = np.zeros(3)
-    for _ in range(states):
-        q, v = model.random_state(rng)
-        worst = np.maximum(worst, twin.differences(tree, q, v, rng.normal(size=model.nv)))
+    if model.nv:
+        tree = Dynamics(open_loops(model) if model.loops else model)
+        for _ in range(states):
+            q, v = model.random_state(rng)
+            worst = np.maximum(worst, twin.differences(tree, q, v, rng.normal(size=model.nv)))
     masses = float(np.sum(theirs.body_mass))
-    gaps = twin.gap_difference(model.random_state(rng)[0]) if model.loops else float("nan")
     return Comparison(
-        sum(joint.kind != "fixed" for joint in model.joints.values()),
-        model.nv,
-        len(model.loops),
-        abs(model.total_mass - masses) / max(masses, 1e-300),
-        *map(float, worst),
-        gaps,
+        joints=len(twin.pairs),
+        velocities=model.nv,
+        loops=len(model.loops),
+        mass=abs(model.total_mass - masses) / max(masses, 1e-300),
+        mass_matrix=float(worst[0]),
+        efforts=float(worst[1]),
+        accelerations=float(worst[2]),
+        gaps=twin.gap_difference(model.random_state(rng)[0]) if model.loops else float("nan"),
+        without_meshes=without_meshes,
     )
+
+
+def _compiled(mujoco: Any, path: str) -> tuple[Any, bool]:
+    """MuJoCo's model; without meshes where their files are missing, for `load` has needed none of them."""
+    try:
+        return mujoco.MjModel.from_xml_path(path), False
+    except ValueError as problem:
+        if "opening file" not in str(problem):
+            raise InputError(f"MuJoCo does not take {path}: {problem}") from None
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        for painted in (*spec.geoms, *spec.sites, *spec.tendons):
+            painted.material = ""
+        for looks in ([g for g in spec.geoms if g.meshname], spec.skins, spec.meshes, spec.materials, spec.textures):
+            for one in list(looks):
+                spec.delete(one)
+        return spec.compile(), True
+    except ValueError as problem:
+        raise InputError(f"MuJoCo does not take {path}: {problem}") from None
 
 
 class _Twin:
@@ -96,6 +116,8 @@ class _Twin:
         bits = mujoco.mjtDisableBit
         self._off = bits.mjDSBL_CONTACT | bits.mjDSBL_LIMIT | bits.mjDSBL_FRICTIONLOSS | bits.mjDSBL_ACTUATION
         self._equality = bits.mjDSBL_EQUALITY
+        smooth = theirs.opt.disableflags & int(bits.mjDSBL_FRICTIONLOSS | bits.mjDSBL_CONSTRAINT)
+        self._friction = 0.0 * theirs.dof_frictionloss if smooth else theirs.dof_frictionloss
         self.pairs = self._matched()
 
     def _matched(self) -> list[tuple[Joint, int]]:
@@ -147,11 +169,12 @@ class _Twin:
         M = np.zeros((theirs.nv, theirs.nv))
         self.mujoco.mj_fullM(theirs, data, M)
         own = T.T @ M @ T
-        rubbed = theirs.dof_frictionloss * np.sign(data.qvel)
+        rubbed = self._friction * np.sign(data.qvel)
         h = T.T @ (data.qfrc_bias - data.qfrc_passive + rubbed + M @ c)
         a = np.linalg.solve(own, tau - h)
         pairs = ((tree.mass_matrix(q), own), (tree.bias(q, v), h), (tree.forward(q, v, tau), a))
-        return np.array([np.max(np.abs(x - y)) / max(np.max(np.abs(y)), 1e-300) for x, y in pairs])
+        sizes = np.max(np.abs(own)), max(np.max(np.abs(h)), np.max(np.abs(tau))), np.max(np.abs(a))
+        return np.array([np.max(np.abs(x - y)) / size for (x, y), size in zip(pairs, sizes, strict=True)])
 
     def gap_difference(self, q: Array) -> float:
         """Of the distances of the loops' two points [m]."""
@@ -159,12 +182,12 @@ class _Twin:
         theirs.opt.disableflags &= ~int(self._equality)
         self.place(q, np.zeros(self.ours.nv))
         self.mujoco.mj_forward(theirs, data)
-        kinds = self.mujoco.mjtEq.mjEQ_CONNECT, self.mujoco.mjtEq.mjEQ_WELD
+        tags = {int(self.mujoco.mjtEq.mjEQ_CONNECT): "connect", int(self.mujoco.mjtEq.mjEQ_WELD): "weld"}
         wanted = {}
         for i in range(theirs.neq):
-            if theirs.eq_type[i] in kinds and theirs.eq_active0[i]:
-                rows = (data.efc_type == self.mujoco.mjtConstraint.mjCNSTR_EQUALITY) & (data.efc_id == i)
-                tag = "connect" if theirs.eq_type[i] == kinds[0] else "weld"
+            tag = tags.get(int(theirs.eq_type[i]))
+            if tag is not None and theirs.eq_active0[i]:
+                rows = (data.efc_type == int(self.mujoco.mjtConstraint.mjCNSTR_EQUALITY)) & (data.efc_id == i)
                 name = theirs.equality(i).name or f"{tag}_{i + 1}"
                 wanted[name] = float(np.linalg.norm(data.efc_pos[rows][:3]))
         dynamics = Dynamics(open_loops(self.ours))

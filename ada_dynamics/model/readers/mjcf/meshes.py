@@ -90,6 +90,7 @@ class Meshes:
         if not values.has("file"):
             vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3)
             faces = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
+            vertices = vertices.astype(np.float32).astype(np.float64)  # as MuJoCo keeps them
             return vertices, faces.astype(np.int64).reshape(-1, 3)
         return read_mesh(self._path(values))
 
@@ -143,7 +144,7 @@ def _hull(vertices: Array) -> Faces:
         hull = ConvexHull(vertices)
     except (QhullError, ValueError):
         raise ModelError("its vertices have no convex hull with a volume") from None
-    faces = hull.simplices.astype(np.int64)
+    faces: Faces = hull.simplices.astype(np.int64)
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inwards = np.einsum("mi,mi->m", normals, hull.equations[:, :3]) < 0.0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MJCF's springdamper: a joint's spring and damper by time constant and damping ratio of what it moves.
 
-The inertia behind a joint is that of MuJoCo: the inverse of its entries on the diagonal of M⁻¹, with all joints at their
-references, every joint free, and no loops.
+The inertia behind a joint is that of MuJoCo: one over the mean of its entries on the diagonal of M⁻¹, with all joints
+at their references, every joint free, and no loops.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _inertias(robot: Description, joints: Mapping[str, MjcfJoint]) -> dict[str, 
     builder = Builder(robot.name, robot.file)
     for link in robot.links:
         add_link(builder, link)
-    for joint in robot.joints:
-        add_joint(builder, joint)
+    for record in robot.joints:
+        add_joint(builder, record)
     model = builder.build()
     q = model.neutral()
     for name, joint in joints.items():
