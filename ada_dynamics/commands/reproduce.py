@@ -13,7 +13,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.scenarios import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_dynamics.scenarios.machine import facts
 from ada_dynamics.simulation.progress import Progress
-from ada_dynamics.view.report import FAILS, HOLDS, limit_text, number, write_html
+from ada_dynamics.view.report import FAILS, HOLDS, MEASURED, limit_text, number, timing_row, write_html
 from ada_dynamics.view.report_pdf import write_pdf
 
 NAME = "reproduce"
@@ -32,7 +32,8 @@ examples:
   ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
   ada reproduce my_scenario.yaml
 
-The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage.
+The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage. Timings
+are measured and shown with their spread; they decide nothing, since a busy machine changes them.
 """
 ALL = "all"
 NOT_ALL_HOLD = 1
@@ -130,6 +131,8 @@ def _text(result: Result) -> list[str]:
     rows = [
         (HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims
     ]
+    for text, measured, spread, expected in map(timing_row, result.outcome.timings):
+        rows.append((MEASURED, text, f"{measured} ({spread}; expected {expected})"))
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
         lines.append(f"  did not run to its end: {result.error}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.report import FAILS, HOLDS, TITLE, cells, limit_text, number
+from ada_dynamics.view.report import FAILS, HOLDS, TIMING_HEAD, TITLE, cells, limit_text, number, timing_row
 
 if TYPE_CHECKING:
     from ada_dynamics.scenarios.claims import Claim, Table
@@ -183,6 +183,11 @@ def _experiment(paper: _Paper, result: Result) -> None:
         ]
         colors = [[_INK, _INK, _INK, _verdict_color(c.holds)] for c in outcome.claims]
         _headed(paper, ["claim", "measured", "limit", "verdict"], rows, (0.0, 3.7, 4.85, 6.05), colors)
+    if outcome.timings:
+        timed = [timing_row(timing) for timing in outcome.timings]
+        for row, timing in zip(timed, outcome.timings, strict=True):
+            row[0] += f" ({timing.note})" if timing.note else ""
+        _headed(paper, TIMING_HEAD, timed, (0.0, 3.7, 4.6, 5.75), None)
     for path in outcome.figures:
         if path.suffix.lower() in _DRAWN:
             paper.space(0.1)
