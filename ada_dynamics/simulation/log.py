@@ -239,11 +239,23 @@ class Log(LogQuantities):
         return read_log(Path(path))
 
     # --- pictures -----------------------------------------------------------------------------------------------
-    def plot(self, path: PathLike | None = None, panels: Sequence[Any] | None = None) -> Any:
-        """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure."""
+    def plot(
+        self,
+        path: PathLike | None = None,
+        panels: Sequence[Any] | None = None,
+        *,
+        joints: Sequence[str] | None = None,
+    ) -> Any:
+        """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure.
+
+        Args:
+            path: file to write; none where None.
+            panels: names of panels; those that suit the robot by default.
+            joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
+        """
         from ada_dynamics.view.plots import plot_log
 
-        return plot_log(self, path, panels)
+        return plot_log(self, path, panels, joints=joints)
 
 
 def _hermite(s: float, x0: Array, x1: Array, slope0: Array, slope1: Array) -> Array:
