@@ -78,6 +78,13 @@ def _coordinates(model: Model, of_velocities: bool) -> _Coordinates:
     return found
 
 
+def angle_columns(model: Model) -> list[int]:
+    """Places of all angles in q."""
+    base = base_of(model)
+    of_base = range(base.q + 3, base.q + 6) if base is not None and base.has_angles else ()
+    return [*of_base, *(column.index for column in _coordinates(model, False).angles.values())]
+
+
 def _panel(
     title: str, unit: str, t: Array, rows: Array, columns: dict[str, _Column], scale: float = 1.0
 ) -> list[Panel]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.view import choice, colours
 from ada_dynamics.view.joint_panels import base_of
 from ada_dynamics.view.panels import Panel, Series, panels_of
@@ -152,7 +153,7 @@ def drawing() -> Iterator[Callable[[float, float], Any]]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("plots need matplotlib: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"plots need matplotlib: {how_to_install('tools')}") from None
 
     def new_figure(width: float, height: float) -> Any:
         figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
@@ -163,6 +164,18 @@ def drawing() -> Iterator[Callable[[float, float], Any]]:
         yield new_figure
 
 
+def check_ending(file: Path) -> None:
+    """Refuse a file whose ending no picture can have.
+
+    Raises:
+        InputError: it is unknown, or matplotlib is not installed.
+    """
+    with drawing() as new_figure:
+        known = sorted(f".{name}" for name in new_figure(1.0, 1.0).canvas.get_supported_filetypes())
+    if file.suffix.lower() not in known:
+        raise InputError(f"the plot cannot be written to {file}: its ending must be one of {', '.join(known)}.")
+
+
 def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     """Write a figure; the ending of the file says how.
 
@@ -170,6 +183,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
         InputError: the ending is unknown or the file cannot be written.
     """
     file = Path(path)
+    check_ending(file)
     # No date in the file: the same figure is the same bytes.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(file.suffix.lower())
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.view.report import FAILS, HOLDS, TIMING_HEAD, TITLE, cells, limit_text, number, timing_row
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
     try:
         from matplotlib.backends.backend_pdf import PdfPages
     except ImportError:
-        raise InputError("the PDF report needs matplotlib: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"the PDF report needs matplotlib: {how_to_install('tools')}") from None
     try:
         # No date in the file: the same report is the same bytes.
         with PdfPages(path, metadata={"Title": TITLE, "CreationDate": None}) as pages:

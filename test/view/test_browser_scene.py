@@ -30,7 +30,7 @@ from ada_dynamics.view.browser.plots import LivePlot, LogPlot
 from ada_dynamics.view.browser.pose_page import PosePage, pose
 from ada_dynamics.view.browser.scene import CLOSED, OPEN, Pull, Scene, gap_colour
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_a_mesh_that_is_not_there_is_a_small_box_and_said_once(caplog):
 
 
 def test_a_mesh_is_read_from_its_package(tmp_path, monkeypatch):
-    trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install 'ada_dynamics[view]'")
+    trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install '.[view]'")
     folder = tmp_path / "share" / "robot" / "meshes"
     folder.mkdir(parents=True)
     trimesh.creation.icosphere(radius=2.0).export(folder / "ball.stl")

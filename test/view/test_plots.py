@@ -295,7 +295,7 @@ def test_without_matplotlib_the_extra_is_named(arm, monkeypatch):
         return original(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(InputError, match=r"ada_dynamics\[tools\]"):
+    with pytest.raises(InputError, match=r"pip install .*\[tools\]"):
         plot_log(arm)
 
 
