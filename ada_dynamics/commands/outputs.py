@@ -29,6 +29,20 @@ def check_files(files: Mapping[str, Path | None]) -> None:
         _check_file(option, path)
 
 
+def make_folder(option: str, path: Path) -> None:
+    """Make the folder of an option, and refuse one in which nothing can be written.
+
+    Raises:
+        InputError: the message names the option, the folder and the reason.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{option} {path}: the folder cannot be made: {problem.strerror}.") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path}: nothing can be written into that folder.")
+
+
 def _check_file(option: str, path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{option} {path}: that is a folder; name a file.")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_dynamics.commands.common import print_json, table
+from ada_dynamics.commands.outputs import make_folder
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.scenarios import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_dynamics.scenarios.machine import facts
@@ -63,10 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return _list(options.json)
     scenarios = _scenarios(options.names)
-    try:
-        options.output.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"--output {options.output}: the folder cannot be made: {problem.strerror}.") from None
+    make_folder("--output", options.output)
     results = []
     for i, scenario in enumerate(scenarios):
         label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"

@@ -52,7 +52,7 @@ _XYZ = ("x", "y", "z")
 class _Column(NamedTuple):
     """One coordinate of a joint; of a floating base, which is always drawn, without the joint's name."""
 
-    index: int
+    at: int
     joint: str = ""
 
 
@@ -82,7 +82,7 @@ def angle_columns(model: Model) -> list[int]:
     """Places of all angles in q."""
     base = base_of(model)
     of_base = range(base.q + 3, base.q + 6) if base is not None and base.has_angles else ()
-    return [*of_base, *(column.index for column in _coordinates(model, False).angles.values())]
+    return [*of_base, *(column.at for column in _coordinates(model, False).angles.values())]
 
 
 def _panel(
@@ -90,7 +90,7 @@ def _panel(
 ) -> list[Panel]:
     if not columns:
         return []
-    series = [Series(label, t, scale * rows[:, at.index], joint=at.joint) for label, at in columns.items()]
+    series = [Series(label, t, scale * rows[:, column.at], joint=column.joint) for label, column in columns.items()]
     return [Panel(title, f"[{unit}]", tuple(series))]
 
 
