@@ -8,14 +8,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
 from ada_dynamics.exit_codes import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
 
 _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.
@@ -40,7 +37,7 @@ examples:
 class _Parser(argparse.ArgumentParser):
     """argparse, which would take a full disk for a success."""
 
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+    def _print_message(self, message: str, file: Any = None) -> None:
         if message:
             (file or sys.stderr).write(message)
 
