@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.view.browser.solids import Surface, box
 
 _LOG = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ def surface_of(address: str) -> Surface:
     try:
         import trimesh
     except ImportError:
-        return _stand_in(address, "needs trimesh: pip install 'ada_dynamics[view]'")
+        return _stand_in(address, f"needs trimesh: {how_to_install('view')}")
     try:
         mesh = trimesh.load(path, force="mesh")
         vertices, faces = np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.uint32)
