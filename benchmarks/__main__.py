@@ -20,6 +20,7 @@ from benchmarks import (
     hybrid,
     machine,
     other,
+    overconstrained,
     simulation,
 )
 from benchmarks.report import Report
@@ -35,6 +36,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "flops": flops.run,
     "other": other.run,
     "simulation": simulation.run,
+    "linkages": overconstrained.run,
     "controllers": controllers.run,
 }
 METHOD = """\

@@ -21,6 +21,7 @@ SECTIONS = [
     "flops",
     "other",
     "simulation",
+    "linkages",
     "controllers",
 ]
 
@@ -31,12 +32,12 @@ def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-JUDGED = {"forward", "closed", "hybrid", "compile", "simulation", "controllers"}
+JUDGED = {"forward", "closed", "hybrid", "compile", "simulation", "linkages", "controllers"}
 ALL = pytest.param(SECTIONS, marks=pytest.mark.soak, id="all")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sections", [["forward", "other"], ALL])
+@pytest.mark.parametrize("sections", [["forward", "other"], ["linkages"], ALL])
 def test_a_quick_run_ends_well_and_writes_every_figure(sections: list[str], tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = benchmarks(*(sections if sections != SECTIONS else ()), "--quick", "--json", str(file))
