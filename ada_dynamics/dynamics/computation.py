@@ -18,6 +18,7 @@ from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.native import Entry
 from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -89,8 +90,14 @@ class Computation:
         self._options = dict(zip(names, given, strict=True))
         start = None if pose is None else start_of(model, pose)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order)
-        self._boundary = boundary
+        self.boundary = boundary
+        self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
+        self._seen: set[str] = set()  # methods whose first state has been looked at
         self._calls: dict[str, Callable[..., Any]] = {}
+
+    def runs_compiled(self, name: str) -> bool:
+        """Whether plain calls of a `compiled_method` can go straight to a kernel."""
+        raise NotImplementedError
 
     @property
     def kernels(self) -> Kernels:
@@ -131,12 +138,12 @@ class Computation:
         return result
 
     def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
-        """The shortest way to a kernel; arguments that are not plain float64 arrays are looked at one by one."""
+        """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
 
         def general(*values: Any) -> Any:
             return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
 
-        return kernel.python_call(general, self._boundary)
+        return kernel.python_call(general, self.boundary, names)
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
         inputs, is_batch = common_batch(arrays)
