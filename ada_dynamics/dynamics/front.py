@@ -209,11 +209,10 @@ class Dynamics(MotionQueries, LoopQueries):
     def _with_loops(self, closed: ClosedDynamics, name: str, arrays: Mapping[str, Array], external: bool) -> Array:
         inputs, is_batch = common_batch(arrays)
         if name == "inverse":
+            self._look_once(name, *inputs[:2])
             return closed.efforts(inputs[0], inputs[1], self._run(self._inverse(external), arrays))
         closed.refuse_locked()
-        if name not in self._seen:  # looked at once; `loop_state` tells it of any state
-            self._seen.add(name)
-            closed.warn_if_open(inputs[0])
+        self._look_once(name, *inputs[:2])
         if not closed.plans.is_dense_only:
             kernel = self._kernels.forward(external)
             self._connect(name, kernel, external)

@@ -76,6 +76,11 @@ class Kernel:
         self._function: Function | None = None
         self._backend: NativeBackend | PythonBackend | None = None
 
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}[{size}]" for name, size in self.signature.inputs)
+        outputs = ", ".join(f"{name}{list(shape)}" for name, shape in self.signature.outputs)
+        return f"<{type(self).__name__} {self.signature.name}: {inputs} -> {outputs}>"
+
     @property
     def key(self) -> str:
         """Text that differs for any two different functions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +49,24 @@ class LoopNumbers:
         X = transforms(self.tree, q.tolist())
         return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
 
+    def gaps(self, q: Array) -> Array:
+        """`gap` of one state or of rows of them, (conditions, states)."""
+        X = transforms(self.tree, _scalars(q))
+        return _columns([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], q)
+
+    def drifts(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """|J v| and, to measure it by, |J| |v|, of one state or of rows of them, (conditions, states) each."""
+        velocities = _scalars(v)
+        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.rows(q)]
+        return (
+            np.abs(_columns([sum(x, 0.0) for x in terms], q)),
+            _columns([sum(map(abs, x), 0.0) for x in terms], q),
+        )
+
     def rows(self, q: Array, full: bool = False) -> list[closure.Row]:
         """The conditions at rest; `full` on the tree that has a body for every link."""
         tree = self.full_tree if full else self.tree
-        positions, rest = q.tolist(), [0.0] * tree.nv
+        positions, rest = _scalars(q), [0.0] * tree.nv
         X = transforms(tree, positions)
         moving = world_and_bodies(tree, X, positions, rest, gravity=False)
         return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, moving, loop)]
@@ -107,6 +122,19 @@ class LoopNumbers:
             turned = loop.turn.force_up(closing[loop.name])
             result[loop.name] = np.array([*turned.force, *turned.moment])
         return result
+
+
+def _scalars(x: Array) -> list[Any]:
+    """What the algorithms run on: numbers, or columns of the states in rows."""
+    return [*x.T] if x.ndim == 2 else x.tolist()
+
+
+def _columns(values: Sequence[Any], q: Array) -> Array:
+    """A row for each value, a column for each state."""
+    found = np.empty((len(values), len(q) if q.ndim == 2 else 1))
+    for row, value in zip(found, values, strict=True):
+        row[:] = value
+    return found
 
 
 def _size(model: Model) -> float:

@@ -144,6 +144,17 @@ def test_unknown_names_are_answered_with_the_known_ones(call: Callable[..., Any]
         call(dynamics, np.zeros(7))
 
 
+@pytest.mark.parametrize("method", ["pose", "velocity", "acceleration", "jacobian", "jacobian_rate"])
+def test_swapped_arguments_are_refused_with_their_order(method: str) -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10")), np.zeros(7)
+    vectors = {"pose": 1, "jacobian": 1, "acceleration": 3}.get(method, 2)
+    with pytest.raises(
+        ada.InputError, match=r"it must be the name of a link, and comes before the positions"
+    ) as caught:
+        getattr(dynamics, method)(z, "flange", *[z] * (vectors - 1))
+    assert isinstance(caught.value, TypeError)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
