@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics import expr
 from ada_dynamics.algorithms.elimination import UnusableOrderError
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from ada_dynamics.dynamics.kernels import Kernels
 
 Array = NDArray[np.float64]
+
+# Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
+# are not even written down where there is another one.
+LATE_UP_TO = 9
 
 FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
 
@@ -86,8 +91,11 @@ class ClosedDynamics:
         tree = study.numbers.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
-        functions = {}
-        for name in plans.candidates:
+        functions: dict[str, expr.Function] = {}
+        late = [name for name in plans.candidates if tree.nv > LATE_UP_TO and name.endswith(" late")]
+        for name in sorted(plans.candidates, key=late.count):
+            if functions and name in late:
+                continue
             solver = closed.elimination(tree, plans, name)
             # Orders are found on numbers; one that meets more couplings among expressions is no candidate.
             with contextlib.suppress(UnusableOrderError):

@@ -197,17 +197,17 @@ def _library(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: 
             if shared is None:
                 letter = np.zeros(0, dtype=np.int64).data.format
                 make = partial(arguments_module, mode, layout(), letter)
-                shared = _loaded[mode] = _compiled(mode, make, EXPORTS, {})
+                shared = _loaded[mode] = _compiled(mode, make, EXPORTS, {}, level=0)
             symbols = {name: shared.address(name) for name in EXPORTS}
             _loaded[key] = _compiled(key, partial(boundary_module, *key, layout()), [ENTRY], symbols)
         return _loaded[key]
 
 
 def _compiled(
-    key: object, make: Callable[[], str], exports: Sequence[str], symbols: dict[str, int]
+    key: object, make: Callable[[], str], exports: Sequence[str], symbols: dict[str, int], level: int = 2
 ) -> compiler.Library:
     text = f"boundary|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
-    code, _ = obtain(text, "boundary", lambda: (make(), {}), Target.host())
+    code, _ = obtain(text, "boundary", lambda: (make(), {}), Target.host(), level)
     return compiler.load(code, exports, {**compiler.python_symbols(SYMBOLS), **symbols})
 
 
