@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     assembly,
+    calls,
     chains,
     closed,
     compiling,
@@ -28,6 +29,7 @@ from benchmarks.timing import Plan, pin_to_one_cpu
 
 SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "forward": forward.run,
+    "calls": calls.run,
     "closed": closed.run,
     "chains": chains.run,
     "assembly": assembly.run,
