@@ -372,6 +372,8 @@ class Simulation:
             info["friction_speed"] = self._friction_speed
         if self.stops is not None:
             info["stops"] = asdict(self.stops)
+        if self._law is not None or self._servos is not None:  # which act between the rows, too
+            info["efforts"] = "continuous"
         if self.method.is_adaptive:
             info["tolerance"] = self._stepper.tolerance
         return info
