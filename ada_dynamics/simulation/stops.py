@@ -33,11 +33,13 @@ class JointStops:
         stiffness: k [N m/rad] or [N/m].
         damping: d, which takes about d v of a joint's speed v at each bounce (as far as d v is small) [s/rad] or [s/m].
         joints: (stiffness, damping) of joints that have their own.
+        without: joints that have limits but no stops.
     """
 
     stiffness: float = 100.0
     damping: float = 1.0
     joints: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    without: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -47,9 +49,18 @@ class JointStops:
             raise InputError(f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).")
         own = {name: _checked_pair(name, pair) for name, pair in self.joints.items()}
         object.__setattr__(self, "joints", own)
+        object.__setattr__(self, "without", tuple(self.without))
 
     @classmethod
-    def for_model(cls, model: Model, step: float = 1e-3, *, damping: float = 1.0, q: Array | None = None) -> JointStops:
+    def for_model(
+        cls,
+        model: Model,
+        step: float = 1e-3,
+        *,
+        damping: float = 1.0,
+        q: Array | None = None,
+        without: Sequence[str] = (),
+    ) -> JointStops:
         """As stiff as an explicit step follows well: each joint swings in its stop at 0.2 / step.
 
         The inertia that counts is that with all other joints free, 1 / (M⁻¹)_jj.
@@ -59,16 +70,17 @@ class JointStops:
             step: of the integrator [s].
             damping: d of all joints.
             q: pose in which inertias are taken; neutral by default.
+            without: joints that get none.
         """
         step = finite(step, "step", positive=True)
         inertia = _free_inertias(model, q)
         joints: dict[str, tuple[float, float]] = {}
-        for name in _stopped(model):
+        for name in (one for one in limited_joints(model) if one not in without):
             multiplier = _multiplier(model, name)
             # the coordinate feels multiplier² times the stiffness of a joint that mimics another
             i = model.tree.bodies[_body(model.tree, name)].v.start
             joints[name] = (float(inertia[i]) * (SHARE_OF_STEP / step) ** 2 / multiplier**2, damping)
-        return cls(damping=damping, joints=joints)
+        return cls(damping=damping, joints=joints, without=without)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
         """The stops as `algorithms.joint_loads` takes them.
@@ -81,8 +93,8 @@ class JointStops:
             InputError: a joint is unknown, or has no limits to stop at.
         """
         tree = tree or model.tree
-        limited = _stopped(model)
-        for name in self.joints:
+        limited = limited_joints(model)
+        for name in (*self.joints, *self.without):
             if name not in model.joints:
                 raise unknown_name("joint", name, model.joints)
             if name not in limited:
@@ -92,6 +104,8 @@ class JointStops:
                 )
         stops = []
         for name in limited:
+            if name in self.without:
+                continue
             limits = model.joints[name].limits
             lower = float(limits.lower) if abs(limits.lower) < NO_LIMIT else None
             upper = float(limits.upper) if abs(limits.upper) < NO_LIMIT else None
@@ -137,7 +151,7 @@ def _free_inertias(model: Model, q: Array | None) -> Array:
     return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
 
 
-def _stopped(model: Model) -> list[str]:
+def limited_joints(model: Model) -> list[str]:
     """Joints of one position and one velocity that have a finite limit, those that mimic others among them."""
     found = []
     for body in model.tree.bodies:
@@ -145,6 +159,23 @@ def _stopped(model: Model) -> list[str]:
         is_scalar = (body.joint.nq, body.joint.nv) == (1, 1) and joint.kind != Continuous.kind
         if is_scalar and min(abs(joint.limits.lower), abs(joint.limits.upper)) < NO_LIMIT:
             found.append(body.name)
+    return found
+
+
+def beyond_limits(model: Model, q: Array) -> dict[str, float]:
+    """By joint, how far it is beyond its position limits in a pose, or in any of many, (N, nq) [rad, m].
+
+    Args:
+        model: whose limits are meant.
+        q: positions.
+    """
+    poses, found = np.atleast_2d(q), {}
+    for name in limited_joints(model):
+        (position,) = model.tree.bodies[_body(model.tree, name)].positions(list(poses.T))
+        limits = model.joints[name].limits
+        over = float(np.max(np.maximum(limits.lower - position, position - limits.upper), initial=0.0))
+        if over > 0.0:
+            found[name] = over
     return found
 
 

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a robot can touch the ground: a few points and spheres on the hulls of its bodies.
+
+Boxes give their corners, cylinders points on their rims, spheres and capsules balls, meshes their vertices. Of all
+these, each body keeps the ones that stick out: eight of feet, hands and trunk, fewer of others where there are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.model.elements import Link, Shape
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD
+from ada_dynamics.simulation.contact_parts import ContactPoint, ContactSphere
+from ada_dynamics.simulation.soles import ball_centres, box_corners, in_link, shapes_of
+from ada_dynamics.spatial.transform import Transform
+
+Array = NDArray[np.float64]
+Vertices: TypeAlias = Callable[[Shape], Array | None]  # of a mesh in its own frame, scaled; None where it is not to be had
+
+MOST = 48  # contacts of a robot: they compile in seconds and step in microseconds
+# Contacts of each lowest body, outer body and body between, from the most down to what fits in the above.
+SHARES = ((8, 8, 2), (8, 4, 2), (8, 4, 1), (8, 4, 0), (8, 2, 0), (8, 1, 0), (4, 1, 0), (4, 0, 0), (1, 0, 0))
+NEAR_GROUND = 0.05  # share of a robot's height within which its lowest bodies count as feet
+RIM = 8  # points on each rim of a cylinder
+
+
+class _Candidates(NamedTuple):
+    """Balls of a body; points have no radius."""
+
+    links: list[str]
+    centres: Array  # (n, 3), in the links' frames
+    radii: Array  # (n,)
+    placed: Array  # (n, 3), in the world
+
+
+class Touching(NamedTuple):
+    """What can touch the ground, and what should but is not to be had."""
+
+    points: list[ContactPoint]
+    spheres: list[ContactSphere]
+    stand_ins: list[str]  # links whose meshes are not to be had, for which the box of their inertia touches
+    unread: list[str]  # links whose meshes are not to be had, and which have no inertia either
+
+    @property
+    def stand_ins_in_words(self) -> str:
+        """One line about stand-ins."""
+        shown = ", ".join(self.stand_ins[:3]) + (", ..." if len(self.stand_ins) > 3 else "")
+        return f"{len(self.stand_ins)} links without meshes that can be read touch as the box of their inertia: {shown}"
+
+
+def touching(model: Model, q: Array, up: Array, vertices: Vertices | None = None) -> Touching:
+    """Contacts of a robot with the ground.
+
+    Args:
+        model: with collision (or else visual) shapes.
+        q: pose in which bodies are low or high.
+        up: away from the ground.
+        vertices: reads meshes; without it, none can be read.
+    """
+    found, stand_ins, unread = _candidates(model, q, vertices)
+    kept = _kept(model, found, up)
+    points, spheres, count = [], [], dict.fromkeys(model.links, 0)
+    for body, rows in kept.items():
+        for i in rows:
+            one = found[body]
+            link, xyz, radius = one.links[i], one.centres[i].tolist(), float(one.radii[i])
+            count[link] += 1
+            if radius > 0.0:
+                spheres.append(ContactSphere(f"{link}_{count[link]}", link, xyz, radius))
+            else:
+                points.append(ContactPoint(f"{link}_{count[link]}", link, xyz))
+    return Touching(points, spheres, stand_ins, unread)
+
+
+def lowest(model: Model, q: Array, up: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:
+    """Height of the lowest point of contacts along a direction [m]."""
+    frames = _link_frames(model, q)
+    heights = [float(up @ frames[c.link](np.array(c.xyz))) - c.radius for c in contacts]
+    return min(heights)
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+def _candidates(
+    model: Model, q: Array, vertices: Vertices | None
+) -> tuple[dict[int, _Candidates], list[str], list[str]]:
+    """By moving body; and links whose meshes are not to be had."""
+    frames = _link_frames(model, q)
+    stand_ins, unread = [], []
+    parts: dict[int, list[tuple[str, Array, Array]]] = {}
+    for link in model.links.values():
+        body = model.tree.frames[link.name].body
+        if body == WORLD or not shapes_of(link):
+            continue
+        balls = list(_balls(shapes_of(link), vertices))
+        if not balls:
+            box = _inertia_box(link)
+            (unread if box is None else stand_ins).append(link.name)
+            if box is None:
+                continue
+            balls = [(box, 0.0)]
+        for centres, radius in balls:
+            parts.setdefault(body, []).append((link.name, centres, np.full(len(centres), radius)))
+    found = {}
+    for body, pieces in parts.items():
+        links = [name for name, centres, _ in pieces for _ in centres]
+        centres = np.concatenate([piece[1] for piece in pieces])
+        placed = np.concatenate([frames[name](own) for name, own, _ in pieces])
+        found[body] = _Candidates(links, centres, np.concatenate([piece[2] for piece in pieces]), placed)
+    return found, stand_ins, unread
+
+
+def _link_frames(model: Model, q: Array) -> dict[str, Callable[[Array], Array]]:
+    """By link that moves, what brings points of it into the world."""
+    world = poses(model.tree, transforms(model.tree, q.tolist()))
+    frames = {name: frame for name, frame in model.tree.frames.items() if frame.body != WORLD}
+    return {name: _mover(world[frame.body].then(frame.pose)) for name, frame in frames.items()}
+
+
+def _mover(pose: Transform) -> Callable[[Array], Array]:
+    R, p = np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
+    return lambda x: np.asarray(x @ R.T + p)
+
+
+def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float]]:
+    """Centres in the link's frame, and their radius."""
+    for shape in shapes:
+        if shape.kind == "box":
+            yield np.array(box_corners(shape)), 0.0
+        elif shape.kind in ("sphere", "capsule"):
+            yield np.array(ball_centres(shape)), shape.size[0]
+        elif shape.kind == "cylinder":
+            angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
+            rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
+            ends = [rim + (0.0, 0.0, side * shape.size[1]) for side in (-0.5, 0.5)]
+            yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), 0.0
+        else:
+            own = None if vertices is None else vertices(shape)
+            if own is not None and len(own):
+                yield own @ np.asarray(shape.rotation).T + shape.xyz, 0.0
+
+
+def _inertia_box(link: Link) -> Array | None:
+    """Corners of the even box that has the link's mass and inertia; None where it has none."""
+    if link.mass <= 0.0:
+        return None
+    moments, axes = np.linalg.eigh(np.asarray(link.inertia, dtype=np.float64))
+    squares = 6.0 / link.mass * (moments.sum() - 2.0 * moments)
+    half = 0.5 * np.sqrt(np.maximum(squares, 0.0))
+    return np.array([link.com + axes @ (np.array(signs) * half) for signs in product((-1.0, 1.0), repeat=3)])
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+def _kept(model: Model, found: dict[int, _Candidates], up: Array) -> dict[int, list[int]]:
+    """By body, rows of its candidates."""
+    if not found:
+        return {}
+    heights = {body: float(np.min(one.placed @ up - one.radii)) for body, one in found.items()}
+    top = max(float(np.max(one.placed @ up + one.radii)) for one in found.values())
+    floor = min(heights.values())
+    feet = {body for body, height in heights.items() if height <= floor + NEAR_GROUND * (top - floor)}
+    outer = _outer(model, set(found))
+    for share in SHARES:
+        most = {body: share[0 if body in feet else 1 if body in outer else 2] for body in found}
+        kept = {body: _sticking_out(one, up, most[body]) for body, one in found.items() if most[body]}
+        if sum(map(len, kept.values())) <= MOST:
+            break
+    return kept
+
+
+def _outer(model: Model, clad: set[int]) -> set[int]:
+    """The root and the last body with a shape on each limb."""
+    bodies = model.tree.bodies
+    carries = {body.parent for body in bodies}
+    outer = set()
+    for tip in (0, *(body.index for body in bodies if body.index not in carries)):
+        body = tip
+        while body != WORLD and body not in clad:
+            body = bodies[body].parent
+        outer.add(body)
+    return outer
+
+
+def _sticking_out(one: _Candidates, up: Array, most: int) -> list[int]:
+    """Rows of the candidates that reach farthest: down, to the corners of the box around them, or along its length."""
+    size = np.maximum(np.ptp(one.placed, axis=0), 1e-6)
+    if most >= 8:
+        towards = [np.array(signs) / size for signs in product((-1.0, 1.0), repeat=3)]
+    elif most >= 4:
+        along, across = _plane_of(up, size)
+        towards = [-up / (up**2 @ size) + a * along + b * across for a, b in product((-1.0, 1.0), repeat=2)]
+    else:
+        longest = np.linalg.svd(one.placed - one.placed.mean(axis=0), full_matrices=False)[2][0]
+        towards = [-up] if most == 1 else [longest, -longest]
+    reach = [one.placed @ way + one.radii * np.linalg.norm(way) for way in towards]
+    rows = [int(np.argmax(r)) for r in reach]
+    lowest_row = int(np.argmin(one.placed @ up - one.radii))
+    if float(np.min((one.placed @ up - one.radii)[rows])) > float((one.placed @ up - one.radii)[lowest_row]) + 1e-4:
+        rows.append(lowest_row)
+    return list(dict.fromkeys(rows))
+
+
+def _plane_of(up: Array, size: Array) -> tuple[Array, Array]:
+    """Two directions along the ground, each by the size there."""
+    first = np.eye(3)[int(np.argmin(np.abs(up)))]
+    along = first - (first @ up) * up
+    along /= np.linalg.norm(along)
+    across = np.cross(up, along)
+    return along / (along**2 @ size), across / (across**2 @ size)

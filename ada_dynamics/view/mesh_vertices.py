@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Corners of meshes, for contact with the ground."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.model.elements import Shape
+from ada_dynamics.simulation.touching import Vertices
+
+Array = NDArray[np.float64]
+
+
+def mesh_vertices() -> Vertices:
+    """What reads the vertices of a robot's meshes, scaled, in their own frames; None for those not to be had."""
+
+    def vertices(shape: Shape) -> Array | None:
+        return None
+
+    return vertices
