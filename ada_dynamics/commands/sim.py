@@ -26,9 +26,10 @@ from ada_dynamics.commands.view import add_page_arguments
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
 from ada_dynamics.simulation import defaults
+from ada_dynamics.simulation.checks import AUTO
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.simulation import AUTO, Simulation
+from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.stops import beyond_limits
 from ada_dynamics.view.mesh_vertices import mesh_vertices
 from ada_dynamics.view.skeleton import skeleton
@@ -103,13 +104,14 @@ def run(options: argparse.Namespace) -> int:
         step=options.step,
         ground=options.ground,
         stops=not options.no_stops,
+        integrator=options.integrator or AUTO,
         is_given=options.start is not None,
         vertices=mesh_vertices(),
     )
     sim = Simulation(
         model,
         scene.q,
-        integrator=options.integrator or AUTO,
+        integrator=scene.integrator,
         step=options.step,
         contact=scene.contact,
         stops=scene.stops,
@@ -118,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         for note in scene.notes:
             print(note)
-        print(_set_up(sim))
+        print(_set_up(sim, scene.why))
     if options.view and not options.headless and not options.json:
         return _live(sim, options)
     started = time.perf_counter()
@@ -140,9 +142,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _set_up(sim: Simulation) -> str:
+def _set_up(sim: Simulation, why: str) -> str:
     """What was chosen, in one line."""
-    chosen = [f"integrator: {sim.method.name} ({sim.why_integrator})"]
+    chosen = [f"integrator: {sim.method.name} ({why})"]
     if sim.contact is not None:
         chosen.append(f"ground: {len(sim.contact.names)} points and spheres can touch it")
     if sim.stops is not None:

@@ -27,6 +27,7 @@ from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 
 Array = NDArray[np.float64]
+AUTO = "auto"  # integrator: the one that suits
 AT_REST = 1e-9  # [m/s, rad/s]
 RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely
 OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start

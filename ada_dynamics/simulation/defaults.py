@@ -13,9 +13,10 @@ from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
 from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.material import Material
-from ada_dynamics.simulation.stops import JointStops, beyond_limits, limited_joints
+from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
 from ada_dynamics.simulation.touching import Touching, Vertices, lowest, touching
 
 Array = NDArray[np.float64]
@@ -34,6 +35,8 @@ class Scene(NamedTuple):
         q: positions, with the feet on the ground where there is one.
         contact: with the ground, or None.
         stops: at the limits of joints, or None.
+        integrator: that can follow what is stiff.
+        why: it was chosen.
         moved: by which closing its loops moved a given pose at most [rad, m].
         notes: what a user should know, a line each.
     """
@@ -41,6 +44,8 @@ class Scene(NamedTuple):
     q: Array
     contact: Contact | None
     stops: JointStops | None
+    integrator: str
+    why: str
     moved: float
     notes: tuple[str, ...]
 
@@ -52,6 +57,7 @@ def scene_for(
     step: float = 1e-3,
     ground: Wish = "auto",
     stops: bool = True,
+    integrator: str = AUTO,
     is_given: bool = True,
     vertices: Vertices | None = None,
 ) -> Scene:
@@ -60,7 +66,7 @@ def scene_for(
     Example::
 
         scene = scene_for(model)
-        Simulation(model, scene.q, contact=scene.contact, stops=scene.stops, integrator="auto")
+        Simulation(model, scene.q, contact=scene.contact, stops=scene.stops, integrator=scene.integrator)
 
     Args:
         model: the robot.
@@ -68,6 +74,7 @@ def scene_for(
         step: of the integrator, which bounds how stiff stops are [s].
         ground: "auto" puts one under floating robots with weight; "off" none.
         stops: whether joints have stops at their limits.
+        integrator: that is wanted; "auto" chooses by what is stiff (see `Simulation`).
         is_given: whether a user gave the start: it stays where it is but for what is in the ground. Otherwise the
             robot is put on the ground.
         vertices: reads meshes, for contact; see `touching`.
@@ -78,12 +85,16 @@ def scene_for(
     is_given = is_given and start is not None
     pose = start_pose(model, None if start is None else np.asarray(start, dtype=np.float64))
     q, notes = np.array(pose), []
-    own: JointStops | None = None
-    if stops:
-        own, more = _stops_from(model, q, step, is_given)
-        notes += more
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
+    why = "asked for"
+    if integrator == AUTO:
+        stiff = stiffest(model, contact, None, FRICTION_SPEED, None, q)
+        integrator, why = suitable_method(stiff, step, contact is not None)
+    own: JointStops | None = None
+    if stops:
+        own, more = _stops_from(model, q, step, is_given, integrator == "semi_implicit")
+        notes += more
     if contact is not None:
         height = lowest(model, q, UP, [*contact.points, *contact.spheres])
         is_sunk = height < -_SUNK
@@ -91,7 +102,7 @@ def scene_for(
             q[:3] -= height * UP
         if is_sunk and (is_given or not floats(model)):
             notes.append(f"start: {'lifted by' if floats(model) else 'in the ground by'} {-height:.3g} m")
-    return Scene(q, contact, own, pose.moved, tuple(notes))
+    return Scene(q, contact, own, integrator, why, pose.moved, tuple(notes))
 
 
 def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
@@ -165,7 +176,9 @@ def _named(names: list[str]) -> str:
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
-def _stops_from(model: Model, q: Array, step: float, is_given: bool) -> tuple[JointStops | None, list[str]]:
+def _stops_from(
+    model: Model, q: Array, step: float, is_given: bool, is_implicit: bool
+) -> tuple[JointStops | None, list[str]]:
     """Stops of all joints that start within their limits."""
     beyond = {name: over for name, over in beyond_limits(model, q).items() if over > _ROUNDING}
     notes = []
@@ -182,7 +195,7 @@ def _stops_from(model: Model, q: Array, step: float, is_given: bool) -> tuple[Jo
         notes.append(f"limits: no stops for joints that start beyond theirs: {shown} [rad, m]")
     if all(name in beyond for name in limited_joints(model)):
         return None, notes
-    return JointStops.for_model(model, step, q=q, without=tuple(beyond)), notes
+    return JointStops.for_model(model, step, q=q, without=tuple(beyond), is_implicit=is_implicit), notes
 
 
 def _within_limits(model: Model, q: Array) -> Array:

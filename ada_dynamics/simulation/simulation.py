@@ -19,6 +19,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import (
+    AUTO,
     checked_dynamics,
     checked_parts,
     checked_times,
@@ -49,7 +50,6 @@ from ada_dynamics.simulation.system import System, dynamics_for, frictionless, t
 
 Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
-AUTO = "auto"
 _NOTHING = np.zeros(0)
 
 

@@ -69,9 +69,15 @@ def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
         step=1.0 / settings.physics_rate,
         ground=settings.contact,  # type: ignore[arg-type]
         stops=settings.joint_stops,
+        integrator=_integrator(model, settings),
         is_given=bool(given),
         vertices=mesh_vertices(),
     )
+
+
+def _integrator(model: Model, settings: DynamicsSettings) -> str:
+    """Implicit where servos hold the light links of a robot that floats."""
+    return "semi_implicit" if settings.integrator == AUTO and defaults.floats(model) else settings.integrator
 
 
 def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
@@ -145,16 +151,14 @@ def simulation_of(
     scene, v = scene_of(model, settings), _initial_velocities(model, settings)
     for note in scene.notes:
         _LOG.warning("%s: %s", model.name, note)
-    integrator = settings.integrator
-    if integrator == AUTO and defaults.floats(model):
-        integrator = "semi_implicit"  # servos hold light links
+    may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
         return Simulation(
             model,
             scene.q,
             v,
-            integrator=integrator,
+            integrator=AUTO if may_change else scene.integrator,
             step=1.0 / settings.physics_rate,
             contact=scene.contact,
             stops=scene.stops,
