@@ -91,7 +91,7 @@ class PowerBalance:
 
     @property
     def account(self) -> dict[str, float]:
-        """Over the whole motion, by name: energy that came in ("motors", "external"), was lost, and is unexplained [J]."""
+        """Over the whole motion, by name: energy that came in ("motors", "external"), was lost, is unexplained [J]."""
         if not len(self.t):
             return dict.fromkeys(("motors", "external", "damping", "friction", "stops", "contact", "unexplained"), 0.0)
         done = {name: float(work[-1]) for name, work in self.work.items()}
@@ -192,7 +192,7 @@ def _implicit_step(motion: Any) -> float | None:
 
 
 def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float | None, h: float) -> Array:
-    """As `_work_between`, of linearly implicit steps: their efforts hold for a step, in which v goes evenly to v + h a."""
+    """As `_work_between`, of linearly implicit steps: efforts hold for a step, in which v goes evenly to v + h a."""
     tree, q, v, a = motion.model.tree, motion.q[:-1], motion.v[:-1], motion.a[:-1]
     after, passed = v + h * a, np.diff(motion.t)[:, None]
     mean = 0.5 * (v + after)

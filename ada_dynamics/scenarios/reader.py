@@ -260,7 +260,9 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
 
 def _stops(part: Part) -> Stops:
     if not part.has("stops") or isinstance(part.node("stops"), Scalar):
-        return None if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS else AUTO
+        if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
+            return None
+        return AUTO
     stops = part.part("stops", ("stiffness", "damping"))
     return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
 

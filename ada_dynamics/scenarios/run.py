@@ -75,7 +75,7 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
 
 
 def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> JointStops | None:
-    """Stops at the limits of joints; their stiffness does not depend on the start, so that all starts share a kernel."""
+    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
     from ada_dynamics.simulation.stops import JointStops, beyond_limits, limited_joints
 
     if part.stops is None or not limited_joints(model):

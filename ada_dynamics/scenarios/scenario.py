@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from ada_dynamics.model.readers.loops.nodes import Listing, Node, Table, from_object
 from ada_dynamics.scenarios.claims import Relation
@@ -36,9 +36,10 @@ class ModelPart:
     masses: Mapping[str, float] = field(default_factory=dict)
 
 
-AUTO = "auto"
+AUTO: Final = "auto"
 NO_STOPS = "none"
-Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None  # at limits: stiffness and damping, as stiff as fits, none
+# Stops at limits: their stiffness and damping, as stiff as the step follows, or none.
+Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
 
 
 @dataclass(frozen=True)

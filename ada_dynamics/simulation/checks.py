@@ -205,7 +205,10 @@ def suitable_method(stiff: Sequence[Stiffness], step: float, has_contact: bool) 
     if has_contact:
         return "semi_implicit", f"impacts on contacts are faster than the step of {step:g} s"
     if fastest.rate:
-        return "rkf45", f"the {fastest.what} react within {1.0 / fastest.rate:.2g} s, which a step of {step:g} s follows"
+        return (
+            "rkf45",
+            f"the {fastest.what} react within {1.0 / fastest.rate:.2g} s, which a step of {step:g} s follows",
+        )
     return "rkf45", "nothing is stiff"
 
 

@@ -21,7 +21,6 @@ from ada_dynamics.simulation.touching import Touching, Vertices, lowest, touchin
 
 Array = NDArray[np.float64]
 Wish: TypeAlias = Literal["auto", "on", "off"]
-UP = np.array([0.0, 0.0, 1.0])
 _FREE = (Floating.kind, FloatingEuler.kind)
 _SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
 _ROUNDING = 1e-6  # [rad, m] beyond a limit
@@ -96,10 +95,10 @@ def scene_for(
         own, more = _stops_from(model, q, step, is_given, integrator == "semi_implicit")
         notes += more
     if contact is not None:
-        height = lowest(model, q, UP, [*contact.points, *contact.spheres])
+        height = lowest(model, q, [*contact.points, *contact.spheres])
         is_sunk = height < -_SUNK
         if floats(model) and (is_sunk or not is_given):
-            q[:3] -= height * UP
+            q[2] -= height
         if is_sunk and (is_given or not floats(model)):
             notes.append(f"start: {'lifted by' if floats(model) else 'in the ground by'} {-height:.3g} m")
     return Scene(q, contact, own, integrator, why, pose.moved, tuple(notes))
@@ -154,7 +153,7 @@ def ground_under(
     falls = floats(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
         return GroundFound(None, [])
-    found = touching(model, model.neutral() if q is None else q, UP, vertices)
+    found = touching(model, model.neutral() if q is None else q, vertices)
     notes = [f"ground: {found.stand_ins_in_words}"] if found.stand_ins else []
     if not found.points and not found.spheres:
         reason = _untouchable(model, found)

@@ -23,12 +23,16 @@ from ada_dynamics.simulation.soles import ball_centres, box_corners, in_link, sh
 from ada_dynamics.spatial.transform import Transform
 
 Array = NDArray[np.float64]
-Vertices: TypeAlias = Callable[[Shape], Array | None]  # of a mesh in its own frame, scaled; None where it is not to be had
+Vertices: TypeAlias = Callable[
+    [Shape], Array | None
+]  # of a mesh in its own frame, scaled; None where it is not to be had
 
 MOST = 48  # contacts of a robot: they compile in seconds and step in microseconds
 # Contacts of each lowest body, outer body and body between, from the most down to what fits in the above.
 SHARES = ((8, 8, 2), (8, 4, 2), (8, 4, 1), (8, 4, 0), (8, 2, 0), (8, 1, 0), (4, 1, 0), (4, 0, 0), (1, 0, 0))
 NEAR_GROUND = 0.05  # share of a robot's height within which its lowest bodies count as feet
+SAME_HEIGHT = 1e-4  # [m]
+FLAT = 1e-6  # [m], of a body without extent in a direction
 RIM = 8  # points on each rim of a cylinder
 
 
@@ -39,6 +43,11 @@ class _Candidates(NamedTuple):
     centres: Array  # (n, 3), in the links' frames
     radii: Array  # (n,)
     placed: Array  # (n, 3), in the world
+
+    @property
+    def heights(self) -> Array:
+        """Of their lowest points, (n,)."""
+        return np.asarray(self.placed[:, 2] - self.radii)
 
 
 class Touching(NamedTuple):
@@ -56,17 +65,16 @@ class Touching(NamedTuple):
         return f"{len(self.stand_ins)} links without meshes that can be read touch as the box of their inertia: {shown}"
 
 
-def touching(model: Model, q: Array, up: Array, vertices: Vertices | None = None) -> Touching:
+def touching(model: Model, q: Array, vertices: Vertices | None = None) -> Touching:
     """Contacts of a robot with the ground.
 
     Args:
         model: with collision (or else visual) shapes.
         q: pose in which bodies are low or high.
-        up: away from the ground.
         vertices: reads meshes; without it, none can be read.
     """
     found, stand_ins, unread = _candidates(model, q, vertices)
-    kept = _kept(model, found, up)
+    kept = _kept(model, found)
     points, spheres, count = [], [], dict.fromkeys(model.links, 0)
     for body, rows in kept.items():
         for i in rows:
@@ -80,11 +88,10 @@ def touching(model: Model, q: Array, up: Array, vertices: Vertices | None = None
     return Touching(points, spheres, stand_ins, unread)
 
 
-def lowest(model: Model, q: Array, up: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:
-    """Height of the lowest point of contacts along a direction [m]."""
+def lowest(model: Model, q: Array, contacts: Sequence[ContactPoint | ContactSphere]) -> float:
+    """Height of the lowest point of contacts [m]."""
     frames = _link_frames(model, q)
-    heights = [float(up @ frames[c.link](np.array(c.xyz))) - c.radius for c in contacts]
-    return min(heights)
+    return min(float(frames[c.link](np.array(c.xyz))[2]) - c.radius for c in contacts)
 
 
 # --- what there is ----------------------------------------------------------------------------------------------------
@@ -93,7 +100,8 @@ def _candidates(
 ) -> tuple[dict[int, _Candidates], list[str], list[str]]:
     """By moving body; and links whose meshes are not to be had."""
     frames = _link_frames(model, q)
-    stand_ins, unread = [], []
+    stand_ins: list[str] = []
+    unread: list[str] = []
     parts: dict[int, list[tuple[str, Array, Array]]] = {}
     for link in model.links.values():
         body = model.tree.frames[link.name].body
@@ -158,18 +166,18 @@ def _inertia_box(link: Link) -> Array | None:
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
-def _kept(model: Model, found: dict[int, _Candidates], up: Array) -> dict[int, list[int]]:
+def _kept(model: Model, found: dict[int, _Candidates]) -> dict[int, list[int]]:
     """By body, rows of its candidates."""
     if not found:
         return {}
-    heights = {body: float(np.min(one.placed @ up - one.radii)) for body, one in found.items()}
-    top = max(float(np.max(one.placed @ up + one.radii)) for one in found.values())
+    heights = {body: float(np.min(one.heights)) for body, one in found.items()}
+    top = max(float(np.max(one.placed[:, 2] + one.radii)) for one in found.values())
     floor = min(heights.values())
     feet = {body for body, height in heights.items() if height <= floor + NEAR_GROUND * (top - floor)}
     outer = _outer(model, set(found))
     for share in SHARES:
         most = {body: share[0 if body in feet else 1 if body in outer else 2] for body in found}
-        kept = {body: _sticking_out(one, up, most[body]) for body, one in found.items() if most[body]}
+        kept = {body: _sticking_out(one, most[body]) for body, one in found.items() if most[body]}
         if sum(map(len, kept.values())) <= MOST:
             break
     return kept
@@ -188,29 +196,22 @@ def _outer(model: Model, clad: set[int]) -> set[int]:
     return outer
 
 
-def _sticking_out(one: _Candidates, up: Array, most: int) -> list[int]:
-    """Rows of the candidates that reach farthest: down, to the corners of the box around them, or along its length."""
-    size = np.maximum(np.ptp(one.placed, axis=0), 1e-6)
-    if most >= 8:
-        towards = [np.array(signs) / size for signs in product((-1.0, 1.0), repeat=3)]
-    elif most >= 4:
-        along, across = _plane_of(up, size)
-        towards = [-up / (up**2 @ size) + a * along + b * across for a, b in product((-1.0, 1.0), repeat=2)]
-    else:
+def _sticking_out(one: _Candidates, most: int) -> list[int]:
+    """Rows of the candidates that reach farthest: to the corners of the box around them, or along its length.
+
+    Corners count their height twice: of a rounded sole, those are kept that it stands on.
+    """
+    corners = np.array(list(product((-1.0, 1.0), repeat=3))) * (1.0, 1.0, 2.0)
+    if most >= 4:
+        towards = corners[corners[:, 2] < 0.0] if most < 8 else corners
+        towards = towards / np.maximum(np.ptp(one.placed, axis=0), FLAT)
+    elif most == 2:
         longest = np.linalg.svd(one.placed - one.placed.mean(axis=0), full_matrices=False)[2][0]
-        towards = [-up] if most == 1 else [longest, -longest]
-    reach = [one.placed @ way + one.radii * np.linalg.norm(way) for way in towards]
-    rows = [int(np.argmax(r)) for r in reach]
-    lowest_row = int(np.argmin(one.placed @ up - one.radii))
-    if float(np.min((one.placed @ up - one.radii)[rows])) > float((one.placed @ up - one.radii)[lowest_row]) + 1e-4:
-        rows.append(lowest_row)
+        towards = np.array([longest, -longest])
+    else:
+        towards = -np.eye(3)[2:]
+    rows = [int(np.argmax(one.placed @ way + one.radii * np.linalg.norm(way))) for way in towards]
+    bottom = int(np.argmin(one.heights))
+    if np.min(one.heights[rows]) > one.heights[bottom] + SAME_HEIGHT:
+        rows.append(bottom)
     return list(dict.fromkeys(rows))
-
-
-def _plane_of(up: Array, size: Array) -> tuple[Array, Array]:
-    """Two directions along the ground, each by the size there."""
-    first = np.eye(3)[int(np.argmin(np.abs(up)))]
-    along = first - (first @ up) * up
-    along /= np.linalg.norm(along)
-    across = np.cross(up, along)
-    return along / (along**2 @ size), across / (across**2 @ size)

@@ -12,7 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.motion import Motion, dynamics_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.drawing import SPACE, VIEWS, Figurine, Pose, box, draw, goes_far, look_at, prepare, reach, view_of
+from ada_dynamics.view.drawing import (
+    SPACE,
+    VIEWS,
+    Figurine,
+    Pose,
+    box,
+    draw,
+    goes_far,
+    look_at,
+    prepare,
+    reach,
+    view_of,
+)
 from ada_dynamics.view.plots import drawing, save
 
 Array = NDArray[np.float64]
