@@ -185,7 +185,7 @@ def stiffest(
     servos: ServoBank | None,
     q: Array,
 ) -> list[Stiffness]:
-    """How fast contacts, joint stops, damping and friction, and servos react around a pose, each kind by its fastest."""
+    """How fast contacts, joint stops, damping and friction, and servos react in a pose, each kind by its fastest."""
     return [
         Stiffness("contacts", 0.0 if contact is None else fastest_rate(model, contact, q)),
         Stiffness("joint stops and friction", joint_stops.fastest_rate(model, stops, friction_speed, q)),

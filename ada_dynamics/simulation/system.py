@@ -96,7 +96,7 @@ class System:
 
     @cached_property
     def step_contacts(self) -> Kernel:
-        """Wrenches of all contacts during a semi-implicit step of q and v to the velocities after it, and its length."""
+        """Wrenches of all contacts during a semi-implicit step, of q, v, the velocities after it, and its length."""
         return self._kernel(rates.step_contact_quantity(self.equations))
 
     def _kernel(self, quantity: Quantity) -> Kernel:

@@ -147,7 +147,7 @@ def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple
         elif shape.kind == "cylinder":
             angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
             rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
-            ends = [rim + (0.0, 0.0, side * shape.size[1]) for side in (-0.5, 0.5)]
+            ends = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in (-0.5, 0.5)]
             yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), 0.0
         else:
             own = None if vertices is None else vertices(shape)

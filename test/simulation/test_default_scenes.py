@@ -190,7 +190,10 @@ def wheel(damping: float) -> ada.Model:
     return b.joint("axle", "continuous", "base", "rim", axis=(0, 0, 1), damping=damping).build()
 
 
-@pytest.mark.parametrize(("damping", "step", "wanted"), [(100.0, 1e-3, "rkf45"), (4000.0, 1e-3, "semi_implicit"), (4000.0, 1e-4, "rkf45")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("damping", "step", "wanted"),
+    [(100.0, 1e-3, "rkf45"), (4000.0, 1e-3, "semi_implicit"), (4000.0, 1e-4, "rkf45")],
+)
 def test_the_integrator_is_chosen_by_the_fastest_decay_times_the_step(damping, step, wanted):
     model = wheel(damping)
     scene = defaults.scene_for(model, step=step)

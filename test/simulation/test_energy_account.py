@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy drift is what no power accounts for: against scipy's integration of the powers, and free bodies on the ground."""
+"""Energy drift is what no power accounts for: against scipy's integration of the powers, and a body on the ground."""
 
 from typing import Any
 
