@@ -2,7 +2,7 @@
 """What of a robot can touch the ground: a few points and spheres on the hulls of its bodies.
 
 Boxes give their corners, cylinders points on their rims, spheres and capsules balls, meshes their vertices. Of all
-these, each body keeps the ones that stick out: eight of feet, hands and trunk, fewer of others where there are many.
+these, each body keeps the ones that stick out: eight of feet and heavy bodies, fewer of limbs, by mass.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ Vertices: TypeAlias = Callable[
     [Shape], Array | None
 ]  # of a mesh in its own frame, scaled; None where it is not to be had
 
-MOST = 48  # contacts of a robot: they compile in seconds and step in microseconds
-# Contacts of each lowest body, outer body and body between, from the most down to what fits in the above.
-SHARES = ((8, 8, 2), (8, 4, 2), (8, 4, 1), (8, 4, 0), (8, 2, 0), (8, 1, 0), (4, 1, 0), (4, 0, 0), (1, 0, 0))
+MOST = 56  # contacts of a robot: they compile in seconds and step in microseconds
+CORNERS = 8  # contacts of feet and heavy bodies
+RESERVED = 16  # contacts that feet leave to others
+HEAVY, LIMB, SMALL = 0.1, 0.02, 0.005  # shares of a robot's mass
 NEAR_GROUND = 0.05  # share of a robot's height within which its lowest bodies count as feet
 SAME_HEIGHT = 1e-4  # [m]
 FLAT = 1e-6  # [m], of a body without extent in a direction
@@ -167,33 +168,45 @@ def _inertia_box(link: Link) -> Array | None:
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
 def _kept(model: Model, found: dict[int, _Candidates]) -> dict[int, list[int]]:
-    """By body, rows of its candidates."""
+    """By body, rows of its candidates: many of feet and trunk, few of limbs, none of the lightest if they are many."""
     if not found:
         return {}
     heights = {body: float(np.min(one.heights)) for body, one in found.items()}
     top = max(float(np.max(one.placed[:, 2] + one.radii)) for one in found.values())
     floor = min(heights.values())
     feet = {body for body, height in heights.items() if height <= floor + NEAR_GROUND * (top - floor)}
-    outer = _outer(model, set(found))
-    for share in SHARES:
-        most = {body: share[0 if body in feet else 1 if body in outer else 2] for body in found}
-        kept = {body: _sticking_out(one, most[body]) for body, one in found.items() if most[body]}
-        if sum(map(len, kept.values())) <= MOST:
-            break
+    tips = _tips(model, set(found))
+    shares = {body: float(model.tree.bodies[body].inertia.mass) / model.total_mass for body in found}
+
+    def wanted(body: int) -> int:
+        if body in feet:
+            return max(1, min(CORNERS, (MOST - RESERVED) // len(feet)))
+        if shares[body] >= HEAVY:
+            return CORNERS
+        if body in tips and shares[body] >= SMALL:
+            return 4
+        return 2 if shares[body] >= LIMB else 1
+
+    kept: dict[int, list[int]] = {}
+    left = MOST
+    for body in sorted(found, key=lambda body: (body not in feet, -shares[body])):
+        if left:
+            kept[body] = _sticking_out(found[body], min(wanted(body), left))[:left]
+            left -= len(kept[body])
     return kept
 
 
-def _outer(model: Model, clad: set[int]) -> set[int]:
-    """The root and the last body with a shape on each limb."""
+def _tips(model: Model, clad: set[int]) -> set[int]:
+    """The last body with a shape on each limb."""
     bodies = model.tree.bodies
     carries = {body.parent for body in bodies}
-    outer = set()
-    for tip in (0, *(body.index for body in bodies if body.index not in carries)):
+    tips = set()
+    for tip in (body.index for body in bodies if body.index not in carries):
         body = tip
         while body != WORLD and body not in clad:
             body = bodies[body].parent
-        outer.add(body)
-    return outer
+        tips.add(body)
+    return tips
 
 
 def _sticking_out(one: _Candidates, most: int) -> list[int]:
@@ -203,9 +216,9 @@ def _sticking_out(one: _Candidates, most: int) -> list[int]:
     """
     corners = np.array(list(product((-1.0, 1.0), repeat=3))) * (1.0, 1.0, 2.0)
     if most >= 4:
-        towards = corners[corners[:, 2] < 0.0] if most < 8 else corners
+        towards = corners[corners[:, 2] < 0.0] if most < CORNERS else corners
         towards = towards / np.maximum(np.ptp(one.placed, axis=0), FLAT)
-    elif most == 2:
+    elif most >= 2:
         longest = np.linalg.svd(one.placed - one.placed.mean(axis=0), full_matrices=False)[2][0]
         towards = np.array([longest, -longest])
     else:
