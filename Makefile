@@ -8,7 +8,7 @@ comma := ,
 ROS := $(if $(ROS_DISTRO),,$(comma)ros)
 EXTRAS ?= test,tools,xacro,docs,dev$(ROS)
 # What `make sim` needs of them: a newcomer waits for no more.
-SIM_EXTRAS := view,record,xacro,yaml$(ROS)
+SIM_EXTRAS := view,record,xacro$(ROS)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready

@@ -6,6 +6,7 @@ All metadata stays here: colcon's `--symlink-install` fails on a `[project]` tab
 
 import os
 import runpy
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -36,7 +37,6 @@ def data_files() -> list[tuple[str, list[str]]]:
 # Why each of these is here, and what happens without it: docs/dependencies.md.
 # MuJoCo 4 needs Python 3.11: Python 3.10 gets the last of its 3.
 ORACLE = ["pin>=4,<5", "mujoco>=3.3,<5"]
-YAML = ["PyYAML>=6,<7"]
 RECORD = ["mcap>=1.6,<2"]  # 1.6 is the first whose writer hands a chunk to the disk when told to
 # viser 1.1 is the first that lets links be dragged with the mouse.
 VIEW = ["viser>=1.1,<2", "trimesh>=4,<6", "pycollada>=0.8,<1"]
@@ -61,7 +61,6 @@ EXTRAS = {
     "oracle": ORACLE,
     "ros": [requirement + ROS_WHEELS for requirement in ROS],
     "xacro": ["xacro>=2.1,<3"],
-    "yaml": YAML,
     "record": RECORD,
     "view": VIEW,
     "cluster": CLUSTER,
@@ -81,7 +80,6 @@ EXTRAS = {
         "example-robot-data>=6,<7",
         "mcap-ros2-support>=0.5.7,<1",
         *ORACLE,
-        *YAML,
         *RECORD,
         *VIEW,
         # The browser itself, and its driver, come from the system: chromium and chromium-driver on Debian.
@@ -102,7 +100,10 @@ EXTRAS = {
     "docs": ["sphinx>=7.4,<10", "myst-parser>=4,<6", "furo>=2024.8"],
 }
 
-# Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it (setup.cfg).
+# Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it, lib/<package> (setup.cfg).
+# pip would put it on everybody's PATH, under a name such as view_node: there `ada up` starts nodes, and
+# `python -m ada_dynamics.nodes NAME`. `install` and `develop` are colcon's commands; pip asks for a wheel.
+IS_FOR_COLCON = not {"install", "develop"}.isdisjoint(sys.argv[1:])
 NODES = [
     f"{name} = ada_dynamics.nodes.executables:{name}"
     for name in (
@@ -142,7 +143,9 @@ setup(
         # LLVM 20 is the first whose text form has `splat` constants; llvmlite 0.44 still carries LLVM 15.
         # The upper bound: each minor release may carry another LLVM, so a new one is let in after the tests ran on it.
         "llvmlite>=0.45,<0.51",
+        # Scenarios, loops of robots and angle maps of servos are YAML files, those that come along too.
+        "PyYAML>=6,<7",
     ],
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main", *NODES]},
+    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main", *(NODES if IS_FOR_COLCON else ())]},
 )

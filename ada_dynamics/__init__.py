@@ -24,6 +24,7 @@ from ada_dynamics.errors import (
     RecordingCutShortWarning,
     RecordingError,
     SingularPoseWarning,
+    UnexplainedMotionWarning,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ __all__ = [
     "RecordingError",
     "Simulation",
     "SingularPoseWarning",
+    "UnexplainedMotionWarning",
     "__version__",
     "assemble",
     "chain_3d",

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_dynamics.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_ERROR
+from ada_dynamics.exit_codes import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR
 
 _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.
@@ -26,10 +28,18 @@ examples:
   ada reproduce all           run the documents' experiments, check their claims
   ada sweep starts.yaml       a scenario with many values, resumable
   ada bench hybrid pa10       how large symbolic pieces should be
-  ada export pa10 --out c/    its dynamics as a C file
+  ada export pa10 --output c/ its dynamics as a C file
 
 `ada COMMAND --help` explains each command.
 """
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, which would take a full disk for a success."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
@@ -40,7 +50,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     """
     from ada_dynamics.commands import MODULES, command
 
-    top = argparse.ArgumentParser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = _Parser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in (only,) if only in MODULES else MODULES:
@@ -85,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
         return code
+    except SystemExit as end:  # argparse, after --help or wrong usage
+        return _ended(end)
     except AdaError as problem:
         print("ada: error:", " ".join(str(problem).split()), file=sys.stderr)
         return USAGE_ERROR
@@ -92,9 +104,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("ada: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe has gone; Python must not complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader of a pipe has gone
         return PIPE_CLOSED
+    except OSError as problem:  # a full disk, below what a command writes or where its output goes
+        where = f" ({problem.filename})" if problem.filename else ""
+        print(f"ada: error: {problem.strerror or problem}{where}", file=sys.stderr)
+        _flush_or_drop()
+        return OUTPUT_LOST
+
+
+def _ended(end: SystemExit) -> int:
+    """The exit code of argparse; that of lost output where its help cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        print(f"ada: error: {problem.strerror or problem}", file=sys.stderr)
+        _drop_output()
+        return OUTPUT_LOST
+    raise end
+
+
+def _flush_or_drop() -> None:
+    """Write out what is left, or forget it where it cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+
+
+def _drop_output() -> None:
+    """Python must not complain once more when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):  # there is no file behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

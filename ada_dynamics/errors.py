@@ -48,5 +48,9 @@ class OpenLoopWarning(UserWarning):
     """Loops are open in a state given to a mechanism; the message says which, and by how much."""
 
 
+class UnexplainedMotionWarning(UserWarning):
+    """A simulation moved otherwise than its accelerations say; the message names step and joint."""
+
+
 class RecordingCutShortWarning(UserWarning):
     """A recording has no proper end: what was read is all that reached the disk; the message says up to when."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.jit import Target, compiler
 from ada_dynamics.spatial.rotation import from_quaternion
 from benchmarks.robots import Robot
@@ -198,7 +199,7 @@ def available() -> dict[str, type[Pinocchio] | type[Mujoco]]:
         try:
             __import__(module)
         except ImportError:
-            print(f"  {module} is not installed: left out (pip install 'ada_dynamics[oracle]')", file=sys.stderr)
+            print(f"  {module} is not installed: left out ({how_to_install('oracle')})", file=sys.stderr)
         else:
             found[name] = kind
     return found

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.simulation import Simulation
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
@@ -33,7 +34,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     try:
         from scipy.integrate import solve_ivp
     except ImportError:
-        report.note("scipy is not installed: equal accuracy is left out (pip install 'ada_dynamics[tools]')")
+        report.note(f"scipy is not installed: equal accuracy is left out ({how_to_install('tools')})")
         return
     model = ada.load("planar_7r")
     q = np.zeros(model.nq)

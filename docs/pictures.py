@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of the examples, drawn from what they compute: `python docs/pictures.py [NAME ...]` writes docs/images/.
 
-Needs matplotlib: pip install 'ada_dynamics[tools]'.
+Needs matplotlib: pip install '.[tools]'.
 """
 
 from __future__ import annotations

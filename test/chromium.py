@@ -44,7 +44,7 @@ OPTIONS = [
 @contextlib.contextmanager
 def chromium(folder):
     """A browser, one at a time on a machine that draws without a GPU; its profile goes to the folder."""
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+    pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine; on Debian: apt install chromium")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.model import Builder, Limits, Mimic
+from ada_dynamics.model.elements import SPRUNG
 from ada_dynamics.model.joints import LOOP_KINDS
 
 TREE_KINDS = ("revolute", "continuous", "prismatic", "fixed", "spherical", "universal", "cylindrical", "planar")
@@ -53,9 +54,9 @@ def random_robot(
         links: number of moving links.
         closed: whether the loops are closed where all joints are at zero.
         world: whether loops may join the world.
-        extras: whether joints have limits, dissipation, armature, motors and mimics.
+        extras: whether joints have limits, dissipation, armature, springs, motors and mimics.
     """
-    rng = np.random.default_rng(seed)
+    rng, springs = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     robot = Builder(f"robot {seed}")
     robot.link("base", 1.5, rng.normal(size=3), inertia(rng))
     poses = {"world": (np.eye(3), np.zeros(3)), "base": (np.eye(3), np.zeros(3))}
@@ -67,7 +68,7 @@ def random_robot(
         kind = "revolute" if i == 1 else str(rng.choice(tree_kinds))
         R, p = rotation(rng), rng.normal(size=3)
         first = axis(rng)
-        options = _extras(rng, kind, leaders) if extras else {}
+        options = _extras(rng, kind, leaders) | _spring(springs, kind) if extras else {}
         if "mimic" not in options and kind in ("revolute", "continuous", "prismatic"):
             leaders.append(f"joint_{i}")
         second = across(first, rng) if kind == "universal" else None
@@ -88,6 +89,12 @@ def _extras(rng, kind, leaders):
     if kind in ("revolute", "continuous", "prismatic") and leaders and rng.random() < 0.3:
         options["mimic"] = Mimic(str(rng.choice(leaders)), rng.normal(), rng.normal())
     return options
+
+
+def _spring(rng, kind):
+    if kind not in SPRUNG or rng.random() < 0.5:
+        return {}
+    return {"stiffness": rng.uniform(0, 1), "rest": 0.0 if kind == "spherical" else rng.normal()}
 
 
 def _add_loop(robot, kind, rng, poses, carrier, closed, world):
@@ -126,6 +133,7 @@ def assert_same_description(one, other, tolerance=ROUNDING):
     for a, b in zip(one.joints.values(), other.joints.values(), strict=True):
         assert (a.kind, a.parent, a.child, a.limits, a.mimic) == (b.kind, b.parent, b.child, b.limits, b.mimic)
         assert (a.damping, a.friction, a.armature) == (b.damping, b.friction, b.armature)
+        assert (a.stiffness, a.rest) == (b.stiffness, b.rest)
         close(a.xyz, b.xyz, tolerance)
         close(a.rotation, b.rotation, tolerance)
         if a.kind not in (*WITHOUT_AXIS, "floating", "floating_euler", "spherical_euler"):
@@ -162,6 +170,7 @@ def assert_same_tree(one, other, tolerance=ROUNDING, loops=True):
             getattr(y.joint, "k", None),
         )
         assert (x.armature, x.damping, x.friction) == (y.armature, y.damping, y.friction)
+        assert (x.stiffness, x.rest) == (y.stiffness, y.rest)
         close([x.multiplier, x.offset], [y.multiplier, y.offset], tolerance)
         _close_pose(x.placement, y.placement, tolerance)
         close(x.inertia.mass, y.inertia.mass, tolerance)

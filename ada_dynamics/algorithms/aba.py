@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, moving_outward, transforms
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial import vec3 as v3
@@ -111,7 +111,7 @@ def forward_dynamics(
     depend on the acceleration itself, as in a linearly implicit step (see `contact.contact_loads`).
     """
     X = transforms(tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
 
     # Pass 1: outward, wrenches with zero joint accelerations
     biased = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))

@@ -24,9 +24,9 @@ from ada_dynamics.algorithms.closing import (
     moving_of,
 )
 from ada_dynamics.algorithms.closure import loop_rows, row_kinds
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.joint_space import JointSpaceBody, sub_tree
 from ada_dynamics.algorithms.kinematics import Moving, at_rest
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.regular import Regular, regular
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.errors import InputError, ModelError, unknown_name
@@ -93,7 +93,7 @@ class State:
         """Args as for `ada.solve`."""
         self.tree = tree = basis.tree
         self.q, self.v, self.external = q, v, external
-        self.effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+        self.effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
         self.X: list[Transform] = kinematics.transforms(tree, q)
         self.w: dict[int, Vec3] = {WORLD: ZERO3}
         for body, X in zip(tree.bodies, self.X, strict=True):

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.elimination import Closed, Plan, UnusableOrderError, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
@@ -189,7 +189,7 @@ def forward_dynamics(
     """
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     sweep = Sweep(tree, X, q, plan, added, added_armature)
     for body in tree.bodies:
         own = needed_force(body.inertia, moving[body.index])

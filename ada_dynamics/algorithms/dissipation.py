@@ -11,7 +11,7 @@ from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import is_zero, plus, product
 
 
-def passive_effort(body: Body, rate: Scalar) -> Scalar:
+def lost_effort(body: Body, rate: Scalar) -> Scalar:
     """damping v + friction sign(v) of one velocity of a joint; sign(0) = 0.
 
     A resting joint is not held: sticking is a matter of the simulator, which sees time.
@@ -22,10 +22,10 @@ def passive_effort(body: Body, rate: Scalar) -> Scalar:
     return plus(effort, product(body.friction, expr.sign(rate)))
 
 
-def passive_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
-    """`passive_effort` of all joints in the model's order."""
+def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+    """`lost_effort` of all joints in the model's order."""
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            result[i] = plus(result[i], product(body.multiplier, passive_effort(body, rate)))
+            result[i] = plus(result[i], product(body.multiplier, lost_effort(body, rate)))
     return result

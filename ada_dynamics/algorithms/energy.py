@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ada_dynamics.algorithms.centre_of_mass import first_moment
 from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.algorithms.rnea import rotor_efforts
+from ada_dynamics.algorithms.springs import stored_energy
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Scalar
@@ -27,5 +28,10 @@ def kinetic(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
 
 
 def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+    """That of the weight and that of the joints' springs [J]."""
+    return v3.plus(potential_of_weight(tree, q), stored_energy(tree, q))
+
+
+def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """-g . Σ m c, zero at the world's origin [J]."""
     return v3.minus(0.0, v3.dot(tree.gravity, first_moment(tree, q)))

@@ -5,7 +5,8 @@ A stop pushes back with k δ (1 + d δ̇), never less than zero, at the depth δ
 and it does not pull. Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.
 
 With a time step h the efforts are linearly implicit, as those of `algorithms.contact`: h D + h² K is added to the
-joint's armature. The viscous damping of joints, which stays in `algorithms.dissipation`, adds h times its constant.
+joint's armature. The viscous damping of joints, which stays in `algorithms.dissipation`, adds h times its constant; a
+spring of stiffness k, which stays in `algorithms.springs`, pulls h k v less and adds h² k.
 """
 
 from __future__ import annotations
@@ -74,6 +75,12 @@ def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scal
     return Effort(minus(0.0, product(resistance, rate)), armature)
 
 
+def _ahead(body: Body, rate: Scalar, step: Scalar) -> Effort:
+    """How damping and spring of a joint change within a step, beside what they are at its start."""
+    pull = product(step, body.stiffness)
+    return Effort(minus(0.0, product(pull, rate)), product(step, plus(body.damping, pull)))
+
+
 def joint_loads(
     tree: Tree,
     stops: Sequence[Stop],
@@ -103,9 +110,9 @@ def joint_loads(
         armature[i] = plus(armature[i], product(body.multiplier**2, own.armature))
 
     for body in tree.bodies:
-        damped = Effort(0.0, 0.0 if step is None else product(step, body.damping))
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            put(i, body, friction_effort(body, rate, friction_speed, step).plus(damped))
+            own = friction_effort(body, rate, friction_speed, step)
+            put(i, body, own if step is None else own.plus(_ahead(body, rate, step)))
     for stop in stops:
         body = tree.bodies[stop.body]
         (position,), (rate,) = body.positions(q), body.velocities(v)

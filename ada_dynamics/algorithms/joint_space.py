@@ -47,7 +47,7 @@ def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
     bodies: list[Body] = []
     nq = nv = 0
     for i, link in enumerate(links):
-        own = replace(tree.bodies[link], index=i, damping=0.0, friction=0.0)
+        own = replace(tree.bodies[link], index=i, damping=0.0, friction=0.0, stiffness=0.0)
         if link in inner:
             own = replace(own, parent=place.get(own.parent, WORLD))
         else:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms import energy
-from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import Tree
@@ -46,16 +46,16 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     slope = _generalized(tree, q, expr.gradient(kinetic, q))
     turning = _commutators(tree, v, momentum)
     c = [plus(minus(a, s), t) for a, s, t in zip(along, slope, turning, strict=True)]
-    g = _generalized(tree, q, expr.gradient(energy.potential(tree, q), q))
+    g = _generalized(tree, q, expr.gradient(energy.potential_of_weight(tree, q), q))
     return Equations(M, c, g)
 
 
 def mass_and_rest(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
 ) -> tuple[SymmetricMatrix, list[Scalar]]:
-    """M, and τ - c - g without damping and friction."""
+    """M, and τ - c - g without damping, friction and springs."""
     M, c, g = equations_of_motion(tree, q, v)
-    passive = passive_efforts(tree, v)
+    passive = passive_efforts(tree, q, v)
     return M, [minus(minus(minus(t, p), x), y) for t, p, x, y in zip(tau, passive, c, g, strict=True)]
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -29,7 +29,7 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """Joint accelerations. Needs a model in which every joint has its own coordinates."""
     X = transforms(tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     centres = [_centre(b.inertia) for b in tree.bodies]
     Y = [_between_centres(b, X[b.index], centres) for b in tree.bodies]
     P = [[s.at(centres[b.index]) for s in b.joint.subspace(b.positions(q))] for b in tree.bodies]

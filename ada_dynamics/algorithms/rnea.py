@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -96,9 +96,9 @@ def inverse_dynamics(
     external: Mapping[int, Force] | None = None,
     gravity: bool = True,
 ) -> list[Scalar]:
-    """Joint efforts for given accelerations, with armature, damping and friction."""
+    """Joint efforts for given accelerations, with armature, damping, friction and springs."""
     tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external, gravity))
-    tau = [plus(t, p) for t, p in zip(tau, passive_efforts(tree, v), strict=True)]
+    tau = [plus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     return tau if a is None else [plus(t, r) for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
 
 

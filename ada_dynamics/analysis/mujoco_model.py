@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.writers import render
 
@@ -38,7 +39,7 @@ def mujoco_package() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise InputError("the comparison with MuJoCo needs it: pip install 'ada_dynamics[oracle]'") from None
+        raise InputError(f"the comparison with MuJoCo needs it: {how_to_install('oracle')}") from None
     return mujoco
 
 

@@ -112,7 +112,7 @@ class PinocchioModel(PinocchioTree):
         q, v = self._vector("q", q, self.ours.nq), self._vector("v", v, self.ours.nv)
         rate = self.velocity(self._vector("a", a, self.ours.nv))
         w = self.velocity(v)
-        u = self.pin.rnea(self.model, self.data, self.position(q), w, rate) + self.passive(w)
+        u = self.pin.rnea(self.model, self.data, self.position(q), w, rate) + self.passive(q, w)
         return self.own_effort(u) - self.pull(q, external)
 
     def new_constraints(self) -> Constraints:
@@ -138,7 +138,7 @@ class PinocchioModel(PinocchioTree):
     # --- solvers ----------------------------------------------------------------------------------------------------
     def _by_aba(self, q: Array, v: Array, load: Array) -> Array:
         w = self.velocity(v)
-        u = self.effort(load) - self.passive(w)
+        u = self.effort(load) - self.passive(q, w)
         return self.own_velocity(self.pin.aba(self.model, self.data, self.position(q), w, u))
 
     @cached_property
@@ -148,7 +148,7 @@ class PinocchioModel(PinocchioTree):
     def _by_constraint_dynamics(self, q: Array, v: Array, load: Array) -> Array:
         models, datas = self._own_constraints
         w = self.velocity(v)
-        u = self.effort(load) - self.passive(w)
+        u = self.effort(load) - self.passive(q, w)
         settings = self.pin.ProximalSettings(1e-14, PROXIMAL, STEPS)
         found = self.pin.constraintDynamics(self.model, self.data, self.position(q), w, u, models, datas, settings)
         a = self.own_velocity(found)

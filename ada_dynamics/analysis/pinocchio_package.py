@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ada_dynamics.errors import InputError
-
-_FIX = "Install it with: pip install 'ada_dynamics[oracle]' (the package is named pin)."
+from ada_dynamics.extras import how_to_install
 
 
 def pinocchio() -> Any:
@@ -19,12 +18,18 @@ def pinocchio() -> Any:
     try:
         import pinocchio as module
     except ImportError:
-        raise InputError(f"the comparison with pinocchio needs that library, which is not installed. {_FIX}") from None
+        raise InputError(
+            f"the comparison with pinocchio needs that library, which is not installed. {_fix()}"
+        ) from None
     if not hasattr(module, "JointModelRevoluteUnaligned"):
         # PyPI has a test runner of the same name.
         where = getattr(module, "__file__", None)
         raise InputError(
             f"the module pinocchio in {where} is not the dynamics library but another package of that name. Remove it "
-            f"with: pip uninstall pinocchio. {_FIX}"
+            f"with: pip uninstall pinocchio. {_fix()}"
         )
     return module
+
+
+def _fix() -> str:
+    return f"Install it with: {how_to_install('oracle')} (the package is named pin)."

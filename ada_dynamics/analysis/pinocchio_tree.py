@@ -71,6 +71,11 @@ class PinocchioTree:
         self.model.armature = np.array([joint.armature for joint, _ in owners])
         self.damping = np.array([joint.damping for joint, _ in owners])
         self.friction = np.array([joint.friction for joint, _ in owners])
+        self.stiffness = np.array([joint.stiffness for joint, _ in owners])
+        self.rest: Array = pin.neutral(self.model)
+        for joint in model.joints.values():
+            if joint.rest:
+                self.rest[self.model.joints[self.last[joint.name]].idx_q] = joint.rest
         self.data: Any = self.model.createData()
 
     def _add(self, joint: Joint) -> None:
@@ -139,9 +144,11 @@ class PinocchioTree:
         return self.G.T @ u
 
     # --- dynamics of the tree ---------------------------------------------------------------------------------------
-    def passive(self, w: Array) -> Array:
-        """What damping and friction take, for and as pinocchio's velocities."""
+    def passive(self, q: Array, w: Array) -> Array:
+        """What damping, friction and springs take, for our positions and pinocchio's velocities, as the latter."""
         u: Array = self.damping * w + self.friction * np.sign(w)
+        if self.stiffness.any():
+            u += self.stiffness * self.pin.difference(self.model, self.rest, self.position(q))
         return u
 
     def mass_matrix(self, q: Array) -> Array:
@@ -151,9 +158,10 @@ class PinocchioTree:
         return M
 
     def bias(self, q: Array, v: Array) -> Array:
-        """Efforts at zero acceleration: velocity terms, weight, damping and friction."""
+        """Efforts at zero acceleration: velocity terms, weight, damping, friction and springs."""
         w = self.velocity(v)
-        return self.own_effort(self.pin.nonLinearEffects(self.model, self.data, self.position(q), w) + self.passive(w))
+        h = self.pin.nonLinearEffects(self.model, self.data, self.position(q), w)
+        return self.own_effort(h + self.passive(q, w))
 
     def pull(self, q: Array, external: Mapping[str, ArrayLike] | None) -> Array:
         """Efforts with the power of wrenches [force, moment] on links, about their origins and in their axes."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.algorithms.dissipation import passive_efforts
+from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
@@ -206,7 +206,7 @@ def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float 
     damped = effort_power((), np.inf)
     rubbed = damped - effort_power((), friction_speed) if friction_speed else np.zeros(len(q))
     stopped = effort_power(stops.resolve(motion.model), np.inf) - damped if stops else np.zeros(len(q))
-    viscous = _power(passive_efforts(without_friction(tree), _columns(after)), _columns(mean))
+    viscous = _power(lost_efforts(without_friction(tree), _columns(after)), _columns(mean))
     rows = np.stack(np.broadcast_arrays(viscous + rubbed, rubbed, stopped), axis=-1)
     return np.vstack([np.zeros((1, 3)), np.cumsum(passed * rows, axis=0)])
 
@@ -279,9 +279,9 @@ def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = 
 def _dissipated(model: Model, v: ArrayLike, friction_speed: float | None) -> tuple[Array, Array]:
     """What viscous damping takes, and what Coulomb friction takes [W]."""
     rates = _columns(v)
-    damped = _power(passive_efforts(without_friction(model.tree), rates), rates)
+    damped = _power(lost_efforts(without_friction(model.tree), rates), rates)
     if friction_speed is None:
-        return damped, _power(passive_efforts(model.tree, rates), rates) - damped
+        return damped, _power(lost_efforts(model.tree, rates), rates) - damped
     rubbing, _ = joint_loads(model.tree, (), friction_speed, [0.0] * model.nq, rates)
     return damped, -_power(rubbing, rates)
 

@@ -36,7 +36,7 @@ def render(picture: Picture) -> str:
     try:
         yaml: Any = importlib.import_module("yaml")
     except ImportError:
-        raise AdaError("writing RViz configurations needs PyYAML: pip install 'ada_dynamics[yaml]'") from None
+        raise AdaError("writing RViz configurations needs PyYAML: pip install pyyaml") from None
     head = "# Made by `python -m ada_dynamics.bringup.files`; change ada_dynamics/bringup/pictures.py or rviz.py.\n"
     return head + str(yaml.safe_dump(_configuration(picture), sort_keys=False, default_flow_style=False))
 

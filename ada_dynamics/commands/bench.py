@@ -24,6 +24,7 @@ from ada_dynamics.commands.common import (
     start_pose,
     table,
 )
+from ada_dynamics.commands.outputs import check_files
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
@@ -37,6 +38,7 @@ from ada_dynamics.loops.study import study
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.view.plots import check_ending, drawing, save
 
 Array = NDArray[np.float64]
 
@@ -85,6 +87,9 @@ def run(options: argparse.Namespace) -> int:
     """Measure, show, plot."""
     if any(size < 1 for size in options.sizes):
         raise InputError(f"--sizes {' '.join(map(str, options.sizes))}: a piece has one link at least.")
+    if options.plot:
+        check_ending(options.plot)
+        check_files({"--plot": options.plot})
     model = load(source_of(options.robot), options.base, loops=options.loops, mappings=mappings(options))
     if not 0 < model.nv <= SPECIALISE_UP_TO:
         raise InputError(
@@ -212,28 +217,22 @@ def text(model: Model, found: Sequence[Measured]) -> list[str]:
 
 def plot(found: Sequence[Measured], name: str, path: Path) -> None:
     """Cost against the size of the pieces, with the other programs as lines across."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("plots need matplotlib: pip install 'ada_dynamics[tools]'") from None
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    axes: Any = figure.subplots()
     is_timed = all(m.seconds is not None for m in found)
 
     def height(m: Measured) -> float:
         return m.instructions if m.seconds is None else 1e9 * m.seconds
 
     pieces = [m for m in found if m.size is not None]
-    axes.plot([m.size for m in pieces], [height(m) for m in pieces], "o-", label="pieces of equal size")
-    for i, m in enumerate(m for m in found if m.size is None):
-        axes.axhline(height(m), color=f"C{i + 1}", linestyle="--" if i % 2 else ":", label=m.name)
-    axes.set_ylim(bottom=0.0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("links behind one another in a piece")
-    axes.set_ylabel("time of an evaluation [ns]" if is_timed else "instructions")
-    axes.set_title(f"forward dynamics of {name}")
-    axes.legend(fontsize="small")
-    try:
-        figure.savefig(path, dpi=80)
-    except (OSError, ValueError) as problem:
-        raise InputError(f"the plot cannot be written to {path}: {problem}") from None
+    with drawing() as new_figure:
+        figure = new_figure(6.4, 4.0)
+        axes: Any = figure.subplots()
+        axes.plot([m.size for m in pieces], [height(m) for m in pieces], "o-", label="pieces of equal size")
+        for i, m in enumerate(m for m in found if m.size is None):
+            axes.axhline(height(m), color=f"C{i + 1}", linestyle="--" if i % 2 else ":", label=m.name)
+        axes.set_ylim(bottom=0.0)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_xlabel("links behind one another in a piece")
+        axes.set_ylabel("time of an evaluation [ns]" if is_timed else "instructions")
+        axes.set_title(f"forward dynamics of {name}")
+        axes.legend(fontsize="small")
+        save(figure, path)

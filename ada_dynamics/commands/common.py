@@ -19,6 +19,9 @@ from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.xml import MAX_BYTES
 
+DEGREES = ("deg", "°")
+_ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits
+
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --base and --arg."""
@@ -43,10 +46,10 @@ def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
     """Declare --start; without it there is a default, which the help names."""
     parser.add_argument(
         "--start",
-        type=float,
         nargs="+",
         metavar="Q",
-        help=f"positions [rad, m] to start from; loops are closed from there (default: {default})",
+        help="positions [rad, m] to start from, with the word deg behind them if angles are in degrees; "
+        f"loops are closed from there (default: {default})",
     )
 
 
@@ -54,9 +57,54 @@ def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64]
     """The pose given by --start, or the one in which the catalogue has a robot; else None."""
     if options.start is None:
         return start_of(options.robot, model)
-    if len(options.start) != model.nq:
-        raise InputError(f"--start has {len(options.start)} numbers; {model.name!r} needs {model.nq}.")
-    return np.array(options.start, dtype=np.float64)
+    words = list(options.start)
+    is_in_degrees = words[-1] in DEGREES
+    if words[-1] in (*DEGREES, "rad"):
+        words.pop()
+    if len(words) != model.nq:
+        raise InputError(f"--start has {len(words)} numbers; {model.name!r} needs {model.nq}.")
+    from ada_dynamics.view.joint_panels import angle_columns  # takes a while, and few commands need it
+
+    q = np.array([_number(word) for word in words])
+    angles = np.isin(np.arange(model.nq), angle_columns(model))
+    if is_in_degrees:
+        q[angles] = np.radians(q[angles])
+    for line in _odd_starts(model, q, angles, is_in_degrees):
+        print(f"ada: warning: --start: {line}", file=sys.stderr)
+    return q
+
+
+def _number(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"--start {word!r}: it must be a finite number; deg may stand once, behind all of them.")
+    return value
+
+
+def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool) -> list[str]:
+    """What is odd about a start: joints beyond their limits, and angles that look like degrees."""
+    found = []
+    looks_like_degrees = False
+    for name in model.joint_names:
+        rows = model.q_index(name)
+        for i in range(rows.start, rows.stop):
+            unit = "rad" if angles[i] else "m"
+            if not model.lower[i] - _ROUNDING <= q[i] <= model.upper[i] + _ROUNDING:
+                odd = f"is outside of its limits {model.lower[i]:.6g} to {model.upper[i]:.6g} {unit}"
+            elif angles[i] and abs(q[i]) > 2.0 * np.pi + _ROUNDING:
+                odd = "is more than a whole turn"
+            else:
+                continue
+            found.append(f"joint {name!r} at {q[i]:.6g} {unit} {odd}.")
+            looks_like_degrees |= bool(angles[i]) and abs(q[i]) > np.pi
+    if looks_like_degrees and not is_in_degrees:
+        found[-1] += " Are these degrees? Then end the list with the word deg: --start " + " ".join(
+            [*(f"{x:g}" for x in q[:3]), *(["..."] if len(q) > 3 else []), "deg"]
+        )
+    return found
 
 
 def mappings(options: argparse.Namespace) -> dict[str, object] | None:

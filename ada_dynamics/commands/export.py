@@ -17,7 +17,7 @@ DETAILS = """\
 Writes NAME.c and NAME.h in C99: no dependencies but sin, cos and sqrt, no memory allocation, model constants folded in.
 
 examples:
-  ada export pa10 --out c/                          forward dynamics
+  ada export pa10 --output c/                       forward dynamics
   ada export robot.urdf --quantity inverse          joint efforts
   ada export pa10 --quantity jacobian --link flange
 """
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--link", help="link of a pose or jacobian")
     parser.add_argument("--name", help="name of the C function and its files (default: the quantity)")
     parser.add_argument("--algorithm", choices=("auto", "aba", "crba", "lagrange", "order_n"), default="auto")
-    parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="directory to write to (default: here)")
+    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="folder to write to (default: here)")
     add_robot_arguments(parser)
 
 
@@ -38,6 +38,6 @@ def run(options: argparse.Namespace) -> int:
     """Write the files."""
     model = load(source_of(options.robot), options.base, mappings=mappings(options))
     dynamics = Dynamics(model, options.algorithm)
-    for path in export_c(dynamics, options.quantity, options.out, options.name, options.link):
+    for path in export_c(dynamics, options.quantity, options.output, options.name, options.link):
         print(path)
     return 0

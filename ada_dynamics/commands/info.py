@@ -132,6 +132,8 @@ def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
         "damping": joint.damping,
         "friction": joint.friction,
         "armature": joint.armature,
+        "stiffness": joint.stiffness,
+        "rest": joint.rest,
         "mimic": None if joint.mimic is None else vars(joint.mimic),
     }
 
@@ -204,6 +206,7 @@ def _link_text(model: Model, name: str) -> str:
 
 
 def _limit_table(model: Model) -> list[str]:
+    has_springs = bool(model.stiffness.any())
     rows = [
         (
             joint.name,
@@ -215,11 +218,13 @@ def _limit_table(model: Model) -> list[str]:
             joint.damping,
             joint.friction,
             joint.armature,
+            *((joint.stiffness, joint.rest) if has_springs else ()),
         )
         for joint in model.joints.values()
         if joint.kind != "fixed"
     ]
-    head = ("joint", "type", "lower", "upper", "velocity", "effort", "damping", "friction", "armature")
+    head = ["joint", "type", "lower", "upper", "velocity", "effort", "damping", "friction", "armature"]
+    head += ["stiffness", "rest"] if has_springs else []
     units = "SI units, angles in rad; - : unlimited"
     return [*table(head, rows), units] if rows else ["no joint moves"]
 

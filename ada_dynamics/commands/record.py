@@ -32,7 +32,7 @@ exit code:
   0  done        1  done, but the recording was cut short        2  wrong usage or input
 """
 CUT_SHORT = 1
-_WRITERS = {".csv": Log.to_csv, ".npz": Log.to_npz, ".mcap": Log.to_mcap}
+_ENDINGS = (".csv", ".npz", ".mcap")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     info.add_argument("--json", action="store_true", help="print it as JSON")
     convert = actions.add_parser("convert", help="write a recording in another format")
     convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
-    convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_WRITERS)}")
+    convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_ENDINGS)}")
     convert.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         log = Log.load(options.recording)
     problem = next((str(w.message) for w in met if issubclass(w.category, RecordingCutShortWarning)), None)
     if options.action == "convert":
-        _WRITERS[options.out.suffix.lower()](log, options.out)
+        log.save(options.out)
         done = {"recording": str(options.recording), "out": str(options.out), "rows": len(log), "problem": problem}
         if options.json:
             print_json(done)
@@ -72,8 +72,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_out(options: argparse.Namespace) -> None:
-    if options.out.suffix.lower() not in _WRITERS:
-        raise InputError(f"OUT is {options.out}; its ending must be one of {', '.join(_WRITERS)}.")
+    if options.out.suffix.lower() not in _ENDINGS:
+        raise InputError(f"OUT is {options.out}; its ending must be one of {', '.join(_ENDINGS)}.")
     if options.out.exists() and options.recording.exists() and options.out.samefile(options.recording):
         raise InputError(f"OUT is {options.out}, which is read from: give another name.")
 

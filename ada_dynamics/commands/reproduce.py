@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_dynamics.commands.common import print_json, table
+from ada_dynamics.commands.outputs import make_folder
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.scenarios import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_dynamics.scenarios.machine import facts
 from ada_dynamics.simulation.progress import Progress
-from ada_dynamics.view.report import FAILS, HOLDS, limit_text, number, write_html
+from ada_dynamics.view.report import FAILS, HOLDS, MEASURED, limit_text, number, timing_row, write_html
 from ada_dynamics.view.report_pdf import write_pdf
 
 NAME = "reproduce"
@@ -32,7 +33,8 @@ examples:
   ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
   ada reproduce my_scenario.yaml
 
-The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage.
+The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage. Timings
+are measured and shown with their spread; they decide nothing, since a busy machine changes them.
 """
 ALL = "all"
 NOT_ALL_HOLD = 1
@@ -62,10 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return _list(options.json)
     scenarios = _scenarios(options.names)
-    try:
-        options.output.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"--output {options.output}: the folder cannot be made: {problem.strerror}.") from None
+    make_folder("--output", options.output)
     results = []
     for i, scenario in enumerate(scenarios):
         label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
@@ -130,6 +129,8 @@ def _text(result: Result) -> list[str]:
     rows = [
         (HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims
     ]
+    for text, measured, spread, expected in map(timing_row, result.outcome.timings):
+        rows.append((MEASURED, text, f"{measured} ({spread}; expected {expected})"))
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
         lines.append(f"  did not run to its end: {result.error}")

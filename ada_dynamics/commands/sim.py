@@ -21,14 +21,17 @@ from ada_dynamics.commands.common import (
     source_of,
     start_pose,
 )
+from ada_dynamics.commands.outputs import check_files
 from ada_dynamics.commands.terminal_view import draw
 from ada_dynamics.commands.view import add_page_arguments
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.checks import AUTO
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.progress import Progress
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.stops import beyond_limits
 from ada_dynamics.view.mesh_vertices import mesh_vertices
@@ -46,6 +49,7 @@ examples:
   ada sim pa10 --view                       in the browser: pause, push it, plots
   ada sim pa10 --headless --duration 10     figures only, ends by itself
   ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
+  ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
   ada sim khr1 --animate khr1.gif           a film
   ada sim robot.urdf --base floating
   ada sim four_bar --json                   a linkage; see `ada list`
@@ -83,9 +87,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-stops", action="store_true", help="let joints turn on beyond their position limits")
     parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
     parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
-    parser.add_argument("--view", action="store_true", help="in the browser, in real time (not with --headless)")
+    parser.add_argument("--view", action="store_true", help="in the browser, in real time; writes no files")
     add_page_arguments(parser)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
+    parser.add_argument(
+        "--joints", nargs="+", metavar="NAME", help="of --plot, at most 8 (default: those that move most)"
+    )
     parser.add_argument("--snapshots", type=Path, metavar="FILE", help="write poses over time as a picture")
     parser.add_argument("--animate", type=Path, metavar="FILE", help="write a film (gif, mp4)")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file while it runs")
@@ -98,6 +105,7 @@ def run(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None and not 0.0 < value < np.inf:
             raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
+    _check_outputs(options, model)
     scene = defaults.scene_for(
         model,
         start_pose(options, model),
@@ -121,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
         for note in scene.notes:
             print(note)
         print(_set_up(sim, scene.why))
-    if options.view and not options.headless and not options.json:
+    if options.view:
         return _live(sim, options)
     started = time.perf_counter()
     log = sim.run(5.0 if options.duration is None else options.duration, options.record, "auto")
@@ -152,6 +160,32 @@ def _set_up(sim: Simulation, why: str) -> str:
     return "; ".join(chosen)
 
 
+def _check_outputs(options: argparse.Namespace, model: Model) -> None:
+    """Refuse what cannot be shown or written, before anything is computed."""
+    files = {f"--{name}": getattr(options, name) for name in ("plot", "snapshots", "animate", "record")}
+    others = [f"--{name}" for name in ("headless", "json") if getattr(options, name)]
+    others += [option for option, path in files.items() if path is not None]
+    if options.view and others:
+        raise InputError(f"--view with {', '.join(others)}: a view in the browser runs until it is closed; give one.")
+    if options.joints is not None and options.plot is None:
+        raise InputError("--joints chooses the curves of a plot: give --plot FILE, too.")
+    if options.plot or options.snapshots:
+        from ada_dynamics.view import choice, plots
+
+        choice.check_joints(model, options.joints)
+        for path in filter(None, (options.plot, options.snapshots)):
+            plots.check_ending(path)
+    if options.animate:
+        from ada_dynamics.view.animate import check_tools
+
+        check_tools(options.animate)
+    if options.record and options.record.suffix.lower() != ".mcap":
+        raise InputError(
+            f"--record {options.record}: its ending must be .mcap; `ada record convert` makes others of it."
+        )
+    check_files(files)
+
+
 def _live(sim: Simulation, options: argparse.Namespace) -> int:
     from ada_dynamics.view.browser.live import live
 
@@ -169,7 +203,12 @@ def _live(sim: Simulation, options: argparse.Namespace) -> int:
 
 def _write_pictures(log: Log, options: argparse.Namespace) -> None:
     if options.plot:
-        log.plot(options.plot)
+        from ada_dynamics.view.plots import figure_of, panels_for
+
+        panels = panels_for(log, joints=options.joints)
+        figure_of(panels, options.plot)
+        for note in dict.fromkeys(panel.note for panel in panels if panel.note and options.joints is None):
+            print(f"ada: note: {options.plot} shows {note}; --joints chooses others", file=sys.stderr)
     if options.snapshots:
         from ada_dynamics.view.snapshots import plot_snapshots
 
@@ -177,7 +216,8 @@ def _write_pictures(log: Log, options: argparse.Namespace) -> None:
     if options.animate:
         from ada_dynamics.view.animate import animate
 
-        animate(log, options.animate)
+        with Progress(1.0, options.animate.name) as progress:
+            animate(log, options.animate, progress=progress)
 
 
 def _figures(log: Log) -> dict[str, Any]:

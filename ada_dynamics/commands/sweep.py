@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.commands.common import print_json, table
+from ada_dynamics.commands.outputs import check_files
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.exit_codes import INTERRUPTED
 from ada_dynamics.sweep.crew import EXECUTORS
@@ -34,7 +35,7 @@ Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power cut th
 are kept, and none is made twice.
 
 examples:
-  ada sweep starts.yaml --output starts           again: goes on
+  ada sweep starts.yaml                           results in ./swept/starts; again: goes on
   ada sweep starts.yaml --output starts --jobs 4 --limit 100
   ada sweep starts.yaml --executor dask           a dask cluster on this machine
   ada sweep starts.yaml --address tcp://10.0.0.1:8786
@@ -45,6 +46,7 @@ The exit code is 0 if all runs are made, 1 if some are left (or, with --strict, 
 Ctrl-C.
 """
 STATUS, EXPORT = "status", "export"
+HOME = "swept"  # of results that nobody gave a folder; git ignores it in a checkout
 NOT_ALL = 1
 _USAGE = "write: ada sweep FILE, ada sweep status DIR, or ada sweep export DIR OUT"
 
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="DIR",
-        help="folder for the results (default: the name of FILE without ending, here)",
+        help=f"folder for the results (default: {HOME}/ and the name of FILE without ending)",
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: as many as cores or workers)")
     parser.add_argument("--executor", choices=EXECUTORS, help="what runs them (default: local processes)")
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         _expect(words, 3)
         return _export(Path(words[1]), Path(words[2]))
     _expect(words, 1)
-    output = Path(Path(words[0]).stem) if options.output is None else options.output
+    output = Path(HOME, Path(words[0]).stem) if options.output is None else options.output
     executor = options.executor or ("dask" if options.address else "local")
     try:
         result = run_sweep(
@@ -117,6 +119,7 @@ def _export(folder: Path, out: Path) -> int:
     writers = {".csv": result.to_csv, ".npz": result.to_npz}
     if out.suffix.lower() not in writers:
         raise InputError(f"OUT is {out}; its ending must be one of {', '.join(writers)}.")
+    check_files({"OUT": out})
     writers[out.suffix.lower()](out)
     print(f"{out}: {result.done + result.failed} of {result.total} runs")
     return 0

@@ -217,6 +217,8 @@ class ClosedDynamics:
         """
         rest = np.zeros((len(poses), self.model.nv))
         system = self._system(np.ascontiguousarray(poses), rest, rest)
+        if not all(np.isfinite(part).all() for part in system):  # motions that have run away
+            return np.full((len(poses), next(iter(self.plans.following.values())).weights + 1), np.inf)
         at, combinations = singular.whitened(system), self.plans.combinations(self._weights)
         matrix = combinations.matrix(at.W)
         held = at.W @ (matrix * self._weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)

@@ -77,7 +77,7 @@ class Dynamics(MotionQueries, LoopQueries):
     def inverse(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        """Joint efforts that give the accelerations a, damping and friction included; arguments as in `forward`.
+        """Joint efforts that give the accelerations a, damping, friction and springs included; see `forward`.
 
         With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest.
         """
@@ -95,7 +95,7 @@ class Dynamics(MotionQueries, LoopQueries):
         return self._compute(f"mass_matrix_{method}", lambda: quantities.mass_matrix(self._tree, method), q=q)
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Efforts at zero acceleration: velocity terms, weight, damping, friction; of the tree, without its loops."""
+        """Efforts at zero acceleration: velocity terms, weight, losses and springs; of the tree, without its loops."""
         if self._kernels.generic:
             return self.inverse(q, v, np.zeros(self.model.nv))
         return self._compute("bias", lambda: quantities.bias(self._tree), q=q, v=v)

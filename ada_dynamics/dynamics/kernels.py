@@ -192,6 +192,7 @@ def tree_fingerprint(tree: Tree) -> str:
         placement = (body.placement.rotation.matrix(), body.placement.position)
         joint = (body.joint.kind, sorted(vars(body.joint).items()), body.q, body.v, body.multiplier, body.offset)
         loads = (body.armature, body.damping, body.friction)
+        loads += (body.stiffness, body.rest) if body.stiffness else ()
         total.update(repr((body.parent, joint, placement, tuple(body.inertia), loads)).encode())
     for loop in tree.loops:
         ends = [(pose.rotation.matrix(), pose.position) for pose in (loop.parent_pose, loop.child_pose)]

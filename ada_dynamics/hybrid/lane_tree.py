@@ -239,13 +239,16 @@ def _assembled(tree: Tree, groups: Sequence[tuple[int, ...]]) -> LaneTree:
     return LaneTree(tree, Tree(tuple(bodies), {}, tree.gravity, nq, nv), tuple(groups), parents)
 
 
+_LOADS = ("armature", "damping", "friction", "stiffness", "rest")
+
+
 def _body_with_lanes(bodies: Sequence[Body]) -> Body:
     if len(bodies) == 1:
         return bodies[0]
     position = lanes_packed([body.placement.position for body in bodies])
     rotation = _rotation_with_lanes([body.placement.rotation.matrix() for body in bodies])
     inertia: RigidInertia = lanes_packed([body.inertia for body in bodies])
-    loads = {name: pack([getattr(body, name) for body in bodies]) for name in ("armature", "damping", "friction")}
+    loads = {name: pack([getattr(body, name) for body in bodies]) for name in _LOADS}
     return replace(bodies[0], placement=Transform(rotation, position), inertia=inertia, **loads)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.aba import Pivot, biased_motion, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.dissipation import passive_efforts
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, transforms
+from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.hybrid.lane_tree import LaneTree, lane_tree
 from ada_dynamics.model.tree import WORLD, Tree
@@ -35,7 +35,7 @@ def forward_dynamics(
     bodies = limbs.tree.bodies
     q, v, tau = limbs.positions(q), limbs.rates(v), limbs.rates(tau)
     X = transforms(limbs.tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(limbs.tree, v), strict=True)]
+    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(limbs.tree, q, v), strict=True)]
     wrench = _wrenches_at_rest(limbs, X, q, v, external or {})
 
     # Pass 2: inward, articulated inertias

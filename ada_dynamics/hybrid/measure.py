@@ -86,6 +86,17 @@ def compiled(measured: Measured, function: Function, states: Sequence[Array]) ->
 
 def timed(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) -> dict[str, float]:
     """Seconds of one evaluation of each: the least over rounds in which all of them run in turn."""
+    return {name: min(times) for name, times in in_turn(programs, count, rounds).items()}
+
+
+def in_turn(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) -> dict[str, list[float]]:
+    """Seconds of one evaluation of each, round by round: they run in turn, so that what slows the machine slows all.
+
+    Args:
+        programs: by name.
+        count: of states that an evaluation goes through.
+        rounds: of timing.
+    """
     repeats = {}
     for name, evaluate in programs.items():
         n = 1
@@ -96,7 +107,14 @@ def timed(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) ->
     for _ in range(rounds):
         for name, evaluate in programs.items():
             found[name].append(_seconds(evaluate, repeats[name]) / (repeats[name] * count))
-    return {name: min(times) for name, times in found.items()}
+    return found
+
+
+def ratio_of(one: Sequence[float], other: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """Median of the ratio of two programs' times, round by round, and the middle half of the rounds."""
+    ratios = np.asarray(one) / np.asarray(other)
+    low, median, high = np.percentile(ratios, (25.0, 50.0, 75.0))
+    return float(median), (float(low), float(high))
 
 
 def _seconds(evaluate: Evaluate, repeats: int) -> float:

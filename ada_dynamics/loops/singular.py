@@ -74,6 +74,8 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
         v: velocities.
         rates: how the conditions change; asked for in singular poses.
     """
+    if not all(np.isfinite(part).all() for part in system):  # a motion that has run away
+        return Solution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     try:
         at = whitened(system)
     except np.linalg.LinAlgError:

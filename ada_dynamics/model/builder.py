@@ -96,6 +96,8 @@ class Builder:
         damping: float = 0.0,
         friction: float = 0.0,
         armature: float = 0.0,
+        stiffness: float = 0.0,
+        rest: float = 0.0,
         mimic: Mimic | None = None,
     ) -> Builder:
         """Add a joint from link `parent` to link `child`.
@@ -115,6 +117,8 @@ class Builder:
             damping: viscous damping, on each velocity of the joint.
             friction: Coulomb friction.
             armature: reflected rotor inertia.
+            stiffness: of a spring on the joint's position; of joints with one position, and of spherical ones.
+            rest: position at which the spring does not pull; zero for a spherical joint.
             mimic: take the position from another joint.
         """
         where = f"joint {name!r}"
@@ -122,9 +126,11 @@ class Builder:
             raise ModelError(f"{self._where}: two joints are named {name!r}; joint names must be unique.")
         if kind not in JOINT_TYPES:
             raise ModelError(f"{self._where}, {where}: {unknown_name('joint type', kind, JOINT_TYPES)}")
-        for value, what in ((damping, "damping"), (friction, "friction"), (armature, "armature")):
+        given = {"damping": damping, "friction": friction, "armature": armature, "stiffness": stiffness}
+        for what, value in given.items():
             if self._values.finite(float(value), f"{what} of {where}") < 0.0:
                 raise ModelError(f"{self._where}: {what} of {where} is {value}; it must not be negative.")
+        self._values.spring(kind, float(stiffness), float(rest), where)
         first, second = self._values.axes(kind, axis, axis2, where)
         self._joints[name] = Joint(
             name,
@@ -140,6 +146,8 @@ class Builder:
             float(friction),
             float(armature),
             mimic,
+            float(stiffness),
+            float(rest),
         )
         return self
 

@@ -18,7 +18,7 @@ from ada_dynamics.model.lint.shapes import mesh_names
 from ada_dynamics.model.lint.singular import check_singular
 from ada_dynamics.model.lint.spelling import check_spelling
 from ada_dynamics.model.load import Source, find_document
-from ada_dynamics.model.readers.description import Description
+from ada_dynamics.model.readers.description import ODD_SHAPES, Description
 from ada_dynamics.model.readers.document import describe
 from ada_dynamics.model.readers.loops import LoopSource, add_loops
 from ada_dynamics.model.readers.problems import Problem
@@ -115,6 +115,9 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     check_spelling(robot, out)
     for odd in robot.odd_shapes:
         out.add(odd.code, "warning", odd.where, f"{odd.message} Looks only: it is left out.", odd.fix, odd.line)
+    for note in robot.notes:
+        if not note.startswith(ODD_SHAPES):  # each of which has its own finding
+            out.add("left-out", "note", f"robot {robot.name!r}", note)
     _check_meshes(robot, path, out)
     if not out.has_errors:
         try:

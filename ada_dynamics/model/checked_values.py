@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import Shape
+from ada_dynamics.model.elements import SPRUNG, Shape
 from ada_dynamics.model.joints import Fixed, FloatingEuler, SphericalEuler, Universal
 from ada_dynamics.model.joints.quaternion import Floating, Spherical
 from ada_dynamics.spatial.rotation import from_rpy
@@ -90,6 +90,20 @@ class CheckedValues:
         if abs(float(first @ second)) > 1e-9:
             raise ModelError(f"{self.where}: the two axes of universal {where} must be perpendicular.")
         return first, second
+
+    def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
+        """A joint's spring: of kinds that can have one, and at rest where they can."""
+        self.finite(rest, f"rest of {where}")
+        if stiffness and kind not in SPRUNG:
+            raise ModelError(
+                f"{self.where}: {where} is {kind} and has a spring; joints that can have one are {', '.join(SPRUNG)}. "
+                "Write it as several joints, or give its effort as tau."
+            )
+        if rest and kind == Spherical.kind:
+            raise ModelError(
+                f"{self.where}: rest of spherical {where} is {rest}; its spring rests at the zero position: turn the "
+                "joint's frame instead."
+            )
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""

@@ -22,6 +22,7 @@ SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of
     "mesh": ("scale x", "scale y", "scale z"),
 }
 PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
+SPRUNG = ("revolute", "continuous", "prismatic", "spherical")  # kinds of joints that can have a spring
 
 
 def _zeros3() -> Array:
@@ -149,6 +150,8 @@ class Joint:
     friction: float = 0.0  # Coulomb friction [N m] or [N]
     armature: float = 0.0  # reflected rotor inertia [kg m²] or [kg]
     mimic: Mimic | None = None
+    stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
+    rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
 
     @property
     def nq(self) -> int:

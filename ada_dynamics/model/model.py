@@ -144,6 +144,11 @@ class Model:
         """Coulomb friction (length nv)."""
         return self._per_velocity(lambda j: j.friction)
 
+    @cached_property
+    def stiffness(self) -> Array:
+        """Stiffness of the joints' springs (length nv)."""
+        return self._per_velocity(lambda j: j.stiffness)
+
     # --- configuration space ------------------------------------------------------------------------------------
     def _own_joints(self) -> list[tuple[JointType, slice, slice]]:
         kinds = {body.name: body.joint for body in self.tree.bodies}

@@ -19,8 +19,8 @@ NO_MOVE = Transform()
 class Body:
     """One moving rigid body (a link and all that is fixed to it) with the joint that carries it.
 
-    `placement`, `inertia` and the dissipation terms are constants in a robot's own kernel and expression nodes in the
-    generic loop kernels: the algorithms cannot tell.
+    `placement`, `inertia`, spring and dissipation terms are constants in a robot's own kernel and expression nodes in
+    the generic loop kernels: the algorithms cannot tell.
     """
 
     name: str  # of the joint
@@ -36,6 +36,8 @@ class Body:
     friction: Scalar = 0.0
     multiplier: float = 1.0  # of a joint that mimics another: its q = multiplier * q[self.q] + offset
     offset: float = 0.0
+    stiffness: Scalar = 0.0  # of the joint's spring
+    rest: Scalar = 0.0  # where it does not pull
 
     def positions(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
         """The joint's position variables out of the model's."""

@@ -147,6 +147,8 @@ def _body(
         joint.friction,
         joint.mimic.multiplier if joint.mimic else 1.0,
         joint.mimic.offset if joint.mimic else 0.0,
+        joint.stiffness,
+        joint.rest,
     )
 
 

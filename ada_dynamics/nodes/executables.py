@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executables, as pip and colcon install them: each starts a node, or says in a line why no node can run here."""
+"""The programs that start nodes: of colcon, and of `python -m ada_dynamics.nodes`; or a line why none can run here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment gives: claims with the figures that decide them, tables, pictures, notes."""
+"""What an experiment gives: claims with the figures that decide them, timings that decide nothing, tables, pictures."""
 
 from __future__ import annotations
 
@@ -54,6 +54,40 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """A figure about time. It is reported with its spread and decides nothing: a busy machine changes it.
+
+    Attributes:
+        text: the statement that it stands beside.
+        measured: the figure.
+        spread: from where to where it scattered.
+        expected: what the statement says, such as a document's own figure.
+        relation: to it, as in a claim; "~" for "about".
+        unit: of all of them.
+        note: what the spread is of, where the expected figure comes from.
+    """
+
+    text: str
+    measured: float
+    spread: tuple[float, float]
+    expected: float
+    relation: Literal["<=", ">=", "~"] = "<="
+    unit: str = ""
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines: no verdict, so that nobody counts it as a claim."""
+        found: dict[str, Any] = {
+            "timing": self.text,
+            "measured": float(self.measured),
+            "spread": [float(end) for end in self.spread],
+            "expected": float(self.expected),
+            "relation": self.relation,
+        }
+        return found | ({"unit": self.unit} if self.unit else {}) | ({"note": self.note} if self.note else {})
+
+
+@dataclass(frozen=True)
 class Table:
     """Figures in rows and columns, for the report."""
 
@@ -73,6 +107,7 @@ class Outcome:
         tables: figures in rows.
         notes: what a reader should know: what differs from the document, what is assumed.
         captions: by the name of a figure's file, what stands below it.
+        timings: figures about time, which decide nothing.
     """
 
     claims: list[Claim] = field(default_factory=list)
@@ -80,6 +115,7 @@ class Outcome:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     captions: dict[str, str] = field(default_factory=dict)
+    timings: list[Timing] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:

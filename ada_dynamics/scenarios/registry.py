@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.scenarios.claims import Claim, Outcome, Relation, Table
+from ada_dynamics.scenarios.claims import Claim, Outcome, Relation, Table, Timing
 from ada_dynamics.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "Progress",
     "Relation",
     "Table",
+    "Timing",
     "experiment",
     "experiments",
     "find_experiment",

@@ -56,6 +56,8 @@ class Result:
             "claims": [claim.as_json() for claim in self.outcome.claims],
             "seconds": round(self.seconds, 3),
         }
+        if self.outcome.timings:
+            found["timings"] = [timing.as_json() for timing in self.outcome.timings]
         return found | ({"error": self.error} if self.error else {})
 
 
@@ -167,6 +169,7 @@ class _Run:
     def _experiment(self, name: str) -> None:
         more = find_experiment(name)(self._scenario, self._output, self._step(""))
         self._outcome.claims.extend(more.claims)
+        self._outcome.timings.extend(more.timings)
         self._outcome.figures.extend(more.figures)
         self._outcome.captions.update(more.captions)
         self._outcome.tables.extend(more.tables)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 
 Array = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ def swing(t: ArrayLike, start: float, masses: Sequence[float], gravity: float, l
     try:
         from scipy.special import ellipj
     except ImportError:
-        raise InputError("the closed form of the rhombus needs scipy: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"the closed form of the rhombus needs scipy: {how_to_install('tools')}") from None
     first, second, third = masses
     moving = (first / 2.0 + second + third / 2.0) / (first / 3.0 + second + third / 3.0)
     omega = np.sqrt(moving * gravity / length)

@@ -199,8 +199,20 @@ class Log(LogQuantities):
 
     # --- files --------------------------------------------------------------------------------------------------
     def save(self, path: PathLike | None = None) -> Path:
-        """Write everything to an .npz file, which `Log.load` reads bit for bit. Returns the file."""
-        return self.to_npz(path)
+        """Write everything to a file of the kind that its ending says. Returns the file.
+
+        Args:
+            path: .npz (also without an ending) or .mcap, which `Log.load` reads, or .csv; the model's name by default.
+
+        Raises:
+            InputError: the ending is another one.
+            RecordingError: the file cannot be written.
+        """
+        writers = {".npz": self.to_npz, ".mcap": self.to_mcap, ".csv": self.to_csv}
+        ending = ".npz" if path is None else Path(path).suffix.lower() or ".npz"
+        if ending not in writers:
+            raise InputError(f"the log cannot be saved as {path}: its ending must be one of {', '.join(writers)}.")
+        return writers[ending](path)
 
     def to_npz(self, path: PathLike | None = None) -> Path:
         """Write everything to an .npz file, which `Log.load` and `numpy.load` read. Returns the file."""
@@ -240,11 +252,23 @@ class Log(LogQuantities):
         return read_log(Path(path))
 
     # --- pictures -----------------------------------------------------------------------------------------------
-    def plot(self, path: PathLike | None = None, panels: Sequence[Any] | None = None) -> Any:
-        """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure."""
+    def plot(
+        self,
+        path: PathLike | None = None,
+        panels: Sequence[Any] | None = None,
+        *,
+        joints: Sequence[str] | None = None,
+    ) -> Any:
+        """Draw the motion over time; see `view.plots.plot_log`. Returns matplotlib's Figure.
+
+        Args:
+            path: file to write; none where None.
+            panels: names of panels; those that suit the robot by default.
+            joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
+        """
         from ada_dynamics.view.plots import plot_log
 
-        return plot_log(self, path, panels)
+        return plot_log(self, path, panels, joints=joints)
 
 
 class Recorder(Protocol):

@@ -47,6 +47,7 @@ from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
+from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
 Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
@@ -310,7 +311,10 @@ class Simulation:
         finally:
             for recorder in recorders:
                 recorder.close(run.figures(began))
-        return buffer.log(**run.figures(began))
+        log = buffer.log(**run.figures(began))
+        if not self.method.is_direct:  # whose accelerations are what it did, by definition
+            warn_if_unexplained(log)
+        return log
 
     def step(self, n: int = 1) -> None:
         """Take n steps; nothing is logged."""

@@ -132,7 +132,7 @@ def _checked_pair(joint: str, pair: object) -> tuple[float, float]:
 def fastest_rate(
     model: Model, stops: JointStops | None, friction_speed: float = FRICTION_SPEED, q: Array | None = None
 ) -> float:
-    """The fastest rate of joints in their stops and under their friction [1/s]; see `contact_rates.fastest_rate`.
+    """The fastest rate of joints in stops, springs and under friction [1/s]; see `contact_rates.fastest_rate`.
 
     Args:
         model: of the joints.
@@ -149,7 +149,9 @@ def fastest_rate(
         rates.append(float(np.sqrt(stop.stiffness * body.multiplier**2 / inertia[body.v.start])))
     for body in model.tree.bodies:
         viscous = body.multiplier**2 * (body.friction / friction_speed + body.damping)
-        rates += [float(viscous / inertia[i]) for i in range(body.v.start, body.v.stop)]
+        elastic = body.multiplier**2 * body.stiffness
+        own = inertia[body.v]
+        rates += [*(viscous / own).tolist(), *np.sqrt(elastic / own).tolist()]
     return max(rates)
 
 

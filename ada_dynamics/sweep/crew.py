@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.sweep import work
 from ada_dynamics.sweep.store import SweepError
 
@@ -169,7 +170,7 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
     try:
         from dask.distributed import Client, LocalCluster
     except ImportError:
-        raise InputError("dask is not installed: pip install 'ada_dynamics[cluster]', or use another one.") from None
+        raise InputError(f"dask is not installed: {how_to_install('cluster')}, or use another one.") from None
     if address is None:
         cluster = stack.enter_context(
             LocalCluster(n_workers=jobs or cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)

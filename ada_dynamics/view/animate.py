@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.analysis.motion import Motion, dynamics_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.view.drawing import Figurine, Pose, draw, goes_far, look_at, prepare, reach, view_of
 from ada_dynamics.view.plots import drawing, save
 
@@ -61,9 +63,8 @@ def animate(
             the message says how to get it.
     """
     file = Path(path)
+    check_tools(file)
     ending = file.suffix.lower()
-    if ending not in ENDINGS:
-        raise InputError(f"{file.name!r}: an animation ends in one of {', '.join(ENDINGS)}.")
     for name, value in (("fps", fps), ("speed", speed), ("dpi", dpi)):
         if not 0.0 < value < np.inf:
             raise InputError(f"{name} is {value}; it must be positive.")
@@ -153,10 +154,8 @@ def _counted(frames: Iterator[Frame], count: int, progress: Progress | None) -> 
 
 
 def _write_gif(file: Path, frames: Iterator[Frame], fps: float) -> None:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise InputError("a .gif needs pillow: pip install 'ada_dynamics[tools]'") from None
+    from PIL import Image  # there, as check_tools has found
+
     images = (Image.fromarray(frame).quantize(_COLOURS) for frame in frames)
     each = max(2, round(100.0 / fps)) * 10  # [ms]; what is shorter many viewers take for 100 ms
     try:
@@ -182,6 +181,21 @@ def _write_mp4(file: Path, frames: Iterator[Frame], fps: float) -> None:
         said = out.read().decode("utf-8", "replace").strip()
     if process.returncode:
         raise InputError(f"ffmpeg could not write {file}: {said.splitlines()[-1] if said else 'it said nothing'}")
+
+
+def check_tools(file: Path) -> None:
+    """Refuse a file that cannot become a film here.
+
+    Raises:
+        InputError: its ending is none of a film, or what it takes is not installed.
+    """
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError(f"{file.name!r}: an animation ends in one of {', '.join(ENDINGS)}.")
+    if ending == ".mp4":
+        ffmpeg()
+    if ending == ".gif" and importlib.util.find_spec("PIL") is None:
+        raise InputError(f"a .gif needs pillow: {how_to_install('tools')}")
 
 
 def ffmpeg() -> str:

@@ -12,6 +12,7 @@ DASHES = ("-", "--", "-.", ":")
 INK = "#222222"
 STICK = PALETTE[0]
 JOINT = INK
+SOFT = "#666666"  # of remarks
 MARK = "#999999"  # of times at which something happened
 
 STYLE: dict[str, Any] = {

@@ -22,7 +22,7 @@ from ada_dynamics.model.joints import (
     Universal,
 )
 from ada_dynamics.model.model import Model
-from ada_dynamics.view.panels import Panel, panel
+from ada_dynamics.view.panels import Panel, Series, panel
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,19 @@ _FREE = (Floating.kind, FloatingEuler.kind)
 _XYZ = ("x", "y", "z")
 
 
+class _Column(NamedTuple):
+    """One coordinate of a joint; of a floating base, which is always drawn, without the joint's name."""
+
+    at: int
+    joint: str = ""
+
+
 class _Coordinates(NamedTuple):
     """Columns of one kind of coordinate, by label."""
 
-    angles: dict[str, int]
-    distances: dict[str, int]
-    quaternions: dict[str, int]
+    angles: dict[str, _Column]
+    distances: dict[str, _Column]
+    quaternions: dict[str, _Column]
 
 
 def _coordinates(model: Model, of_velocities: bool) -> _Coordinates:
@@ -67,14 +74,24 @@ def _coordinates(model: Model, of_velocities: bool) -> _Coordinates:
         first = (model.v_index(name) if of_velocities else model.q_index(name)).start
         for i, letter in enumerate(letters):
             label = name if len(letters) == 1 else f"{name} {_PARTS[kind][i]}"
-            homes[letter][label] = first + i
+            homes[letter][label] = _Column(first + i, name)
     return found
 
 
-def _panel(title: str, unit: str, t: Array, rows: Array, columns: dict[str, int], scale: float = 1.0) -> list[Panel]:
+def angle_columns(model: Model) -> list[int]:
+    """Places of all angles in q."""
+    base = base_of(model)
+    of_base = range(base.q + 3, base.q + 6) if base is not None and base.has_angles else ()
+    return [*of_base, *(column.at for column in _coordinates(model, False).angles.values())]
+
+
+def _panel(
+    title: str, unit: str, t: Array, rows: Array, columns: dict[str, _Column], scale: float = 1.0
+) -> list[Panel]:
     if not columns:
         return []
-    return [Panel.of(title, f"[{unit}]", t, {label: scale * rows[:, i] for label, i in columns.items()})]
+    series = [Series(label, t, scale * rows[:, column.at], joint=column.joint) for label, column in columns.items()]
+    return [Panel(title, f"[{unit}]", tuple(series))]
 
 
 @panel("position")
@@ -139,7 +156,7 @@ def base_of(model: Model) -> _Base | None:
 
 
 def _base_panel(motion: Any, title: str, unit: str, rows: Array, first: int, labels: tuple[str, ...]) -> list[Panel]:
-    return _panel(title, unit, motion.t, rows, {label: first + i for i, label in enumerate(labels)})
+    return _panel(title, unit, motion.t, rows, {label: _Column(first + i) for i, label in enumerate(labels)})
 
 
 @panel("base_position")
@@ -156,7 +173,7 @@ def base_orientation(motion: Any) -> list[Panel]:
     if base is None:
         return []
     if base.has_angles:
-        columns = {label: base.q + 3 + i for i, label in enumerate(("z", "y'", "x''"))}
+        columns = {label: _Column(base.q + 3 + i) for i, label in enumerate(("z", "y'", "x''"))}
         return _panel("Base angle", "deg", motion.t, motion.q, columns, np.degrees(1.0))
     quaternion = tuple(f"$q_{i}$" for i in range(1, 5))  # eq. 3.32
     return _base_panel(motion, "Base quaternion", "-", motion.q, base.q + 3, quaternion)

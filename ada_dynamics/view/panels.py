@@ -34,12 +34,14 @@ class Series:
         x: usually times.
         y: as many values.
         style: dashes ("-", "--", ":"), or a marker such as "o"; the palette's own where empty.
+        joint: name of the joint that it is of; empty for what is of no joint.
     """
 
     label: str
     x: Array
     y: Array
     style: str = ""
+    joint: str = ""
 
     def __post_init__(self) -> None:
         """Take anything that numpy takes, as long as x and y fit."""
@@ -64,6 +66,7 @@ class Panel:
         marks: values of x at which something happened, such as passings of singular poses.
         is_logarithmic: whether the y axis is; values that are not positive are left out there.
         is_plane: whether x and y are lengths of one plane, drawn at one scale.
+        note: a remark beside the title, such as how many curves are left out.
     """
 
     title: str
@@ -73,6 +76,7 @@ class Panel:
     marks: Sequence[float] = ()
     is_logarithmic: bool = False
     is_plane: bool = False
+    note: str = ""
 
     @classmethod
     def of(cls, title: str, ylabel: str, x: ArrayLike, curves: Mapping[str, ArrayLike], **more: Any) -> Panel:

@@ -3,6 +3,7 @@
 
 plot_log(log, "fall.png")                                  # joints and energies
 plot_log(log, "fall.pdf", ["position", "energy", "singularity"])
+plot_log(log, "legs.png", joints=["left_knee", "right_knee"])
 figure_of([Panel.of("Force", "[N]", t, {"left": f})], "force.svg")
 """
 
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.view import colours
+from ada_dynamics.extras import how_to_install
+from ada_dynamics.view import choice, colours
 from ada_dynamics.view.joint_panels import base_of
 from ada_dynamics.view.panels import Panel, Series, panels_of
 
@@ -27,7 +29,8 @@ Array = NDArray[np.float64]
 PANEL_SIZE = (3.9, 2.45)  # [inch]
 DPI = 130
 POINTS = 4000  # of a curve that are drawn; more cannot be told apart
-LEGEND_UP_TO = 24  # curves; the names of more fill the panel
+_LETTER = 0.6  # width of one in a legend, by its height
+_BESIDE = 4.0  # heights of letters that lines and margins of a legend take
 
 
 def plot_log(
@@ -35,6 +38,7 @@ def plot_log(
     path: str | os.PathLike[str] | None = None,
     panels: Sequence[str | Panel] | None = None,
     *,
+    joints: Sequence[str] | None = None,
     columns: int | None = None,
     title: str | None = None,
 ) -> Any:
@@ -45,6 +49,7 @@ def plot_log(
         path: file to write (.png, .pdf, .svg, ...); none where None.
         panels: names of `view.panels.panel_names()`, and panels of your own; joints, a floating base, energies and,
             with loops, their gap by default.
+        joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
         columns: panels side by side; 2 by default, 3 from 7 panels on.
         title: above all.
 
@@ -52,14 +57,28 @@ def plot_log(
         matplotlib's Figure.
 
     Raises:
-        InputError: a panel is unknown or has nothing to show, matplotlib is missing, the file cannot be written.
+        InputError: a panel or joint is unknown or has nothing to show, matplotlib is missing, the file cannot be
+            written.
+    """
+    return figure_of(panels_for(log, panels, joints), path, columns, title=title)
+
+
+def panels_for(
+    log: Any, panels: Sequence[str | Panel] | None = None, joints: Sequence[str] | None = None
+) -> list[Panel]:
+    """What `plot_log` draws; a panel's note says what it leaves out.
+
+    Args:
+        log: as there.
+        panels: as there.
+        joints: as there.
     """
     chosen = default_panels(log) if panels is None else list(panels)
-    made = panels_of(log, chosen)
+    made = choice.of_joints(panels_of(log, chosen), log, joints)
     singular = tuple(getattr(log, "singular", ()))
     if singular:
         made = [p.with_marks(singular) if p.xlabel.startswith("Time") and not p.marks else p for p in made]
-    return figure_of(made, path, columns, title=title)
+    return made
 
 
 def default_panels(log: Any) -> list[str]:
@@ -92,11 +111,11 @@ def figure_of(
     """Lay panels out row by row, lettered (a), (b), (c) ...
 
     Args:
-        panels: what to draw.
+        panels: what to draw; of a panel with more than 8 curves, those that change most.
         path: file to write; none where None.
         columns: panels side by side; 2 by default, 3 from 7 panels on.
         title: above all.
-        size: of one panel [inch].
+        size: of one panel without its legend [inch].
 
     Returns:
         matplotlib's Figure.
@@ -109,8 +128,10 @@ def figure_of(
     wide = min(wide, len(panels))
     rows = -(-len(panels) // wide)
     with drawing() as new_figure:
-        figure = new_figure(wide * size[0], rows * size[1] + (0.3 if title else 0.0))
-        for i, panel in enumerate(panels):
+        shown = [choice.limited(panel) for panel in panels]
+        beside = max(_legend_width(panel) for panel in shown)
+        figure = new_figure(wide * (size[0] + beside), rows * size[1] + (0.3 if title else 0.0))
+        for i, panel in enumerate(shown):
             axes = figure.add_subplot(rows, wide, i + 1)
             draw_panel(axes, panel, f"({chr(ord('a') + i)}) " if 1 < len(panels) <= 26 else "")
         if title:
@@ -132,7 +153,7 @@ def drawing() -> Iterator[Callable[[float, float], Any]]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("plots need matplotlib: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"plots need matplotlib: {how_to_install('tools')}") from None
 
     def new_figure(width: float, height: float) -> Any:
         figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
@@ -143,6 +164,18 @@ def drawing() -> Iterator[Callable[[float, float], Any]]:
         yield new_figure
 
 
+def check_ending(file: Path) -> None:
+    """Refuse a file whose ending no picture can have.
+
+    Raises:
+        InputError: it is unknown, or matplotlib is not installed.
+    """
+    with drawing() as new_figure:
+        known = sorted(f".{name}" for name in new_figure(1.0, 1.0).canvas.get_supported_filetypes())
+    if file.suffix.lower() not in known:
+        raise InputError(f"the plot cannot be written to {file}: its ending must be one of {', '.join(known)}.")
+
+
 def save(figure: Any, path: str | os.PathLike[str]) -> Path:
     """Write a figure; the ending of the file says how.
 
@@ -150,6 +183,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
         InputError: the ending is unknown or the file cannot be written.
     """
     file = Path(path)
+    check_ending(file)
     # No date in the file: the same figure is the same bytes.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(file.suffix.lower())
     try:
@@ -168,6 +202,8 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.set_title(letter + panel.title, loc="left")
+    if panel.note:
+        axes.set_title(panel.note, loc="right", fontsize=colours.STYLE["legend.fontsize"], color=colours.SOFT)
     axes.set_xlabel(panel.xlabel)
     axes.set_ylabel(panel.ylabel)
     if panel.is_logarithmic:
@@ -178,9 +214,15 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
         axes.set_aspect("equal", adjustable="datalim")
     elif panel.series:
         axes.set_xlim(*_span([series.x for series in panel.series]))
-    labels = [series.label for series in panel.series if series.label]
-    if labels and len(labels) <= LEGEND_UP_TO:
-        axes.legend(loc="best", ncols=1 if len(labels) < 4 else 2 if len(labels) < 9 else 3)
+    if any(series.label for series in panel.series):
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+
+
+def _legend_width(panel: Panel) -> float:
+    """Room beside the axes [inch]."""
+    longest = max((len(series.label) for series in panel.series), default=0)
+    height = float(colours.STYLE["legend.fontsize"]) / 72.0
+    return height * (_BESIDE + _LETTER * longest) if longest else 0.0
 
 
 def _covered(every: Sequence[Series]) -> list[int]:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from ada_dynamics.errors import InputError
 
 if TYPE_CHECKING:  # the arrows of the house point from scenarios to here
-    from ada_dynamics.scenarios.claims import Claim, Table
+    from ada_dynamics.scenarios.claims import Claim, Table, Timing
     from ada_dynamics.scenarios.reproduce import Result
 
 TITLE = "Reproduced experiments"
-HOLDS, FAILS = "holds", "fails"
-_SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
+HOLDS, FAILS, MEASURED = "holds", "fails", "measured"
+TIMING_HEAD = ("timing, which decides nothing", "measured", "spread", "expected")
+_SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "~": "≈"}
 _KINDS = {".png": "image/png", ".gif": "image/gif", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
 
 _STYLE = """
@@ -78,6 +79,14 @@ def limit_text(claim: Claim) -> str:
     unit = f" {claim.unit}" if claim.unit else ""
     limit = f"{claim.limit:.3g}"
     return f"{_SIGNS[claim.relation]} {limit}{unit}"
+
+
+def timing_row(timing: Timing) -> list[str]:
+    """What stands below `TIMING_HEAD`; without its note."""
+    unit = f" {timing.unit}" if timing.unit else ""
+    low, high = timing.spread
+    expected = f"{_SIGNS[timing.relation]} {timing.expected:.3g}{unit}"
+    return [timing.text, f"{number(timing.measured)}{unit}", f"{number(low)} to {number(high)}{unit}", expected]
 
 
 # --- HTML -----------------------------------------------------------------------------------------------------------
@@ -143,6 +152,12 @@ def _section(result: Result) -> str:
             for c in outcome.claims
         ]
         parts.append(_grid(["claim", "measured", "limit", "verdict"], rows, ["claim", "number", "number", ""]))
+    if outcome.timings:
+        timed = []
+        for timing in outcome.timings:
+            text, *figures = map(_text, timing_row(timing))
+            timed.append([text + (f'<span class="note">{_text(timing.note)}</span>' if timing.note else ""), *figures])
+        parts.append(_grid(TIMING_HEAD, timed, ["claim", "number", "number", "number"]))
     parts.extend(_picture(path, outcome.captions.get(path.name, "")) for path in outcome.figures)
     parts.extend(_table(table) for table in outcome.tables)
     if outcome.notes:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.report import FAILS, HOLDS, TITLE, cells, limit_text, number
+from ada_dynamics.extras import how_to_install
+from ada_dynamics.view.report import FAILS, HOLDS, TIMING_HEAD, TITLE, cells, limit_text, number, timing_row
 
 if TYPE_CHECKING:
     from ada_dynamics.scenarios.claims import Claim, Table
@@ -36,7 +37,7 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
     try:
         from matplotlib.backends.backend_pdf import PdfPages
     except ImportError:
-        raise InputError("the PDF report needs matplotlib: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"the PDF report needs matplotlib: {how_to_install('tools')}") from None
     try:
         # No date in the file: the same report is the same bytes.
         with PdfPages(path, metadata={"Title": TITLE, "CreationDate": None}) as pages:
@@ -183,6 +184,11 @@ def _experiment(paper: _Paper, result: Result) -> None:
         ]
         colors = [[_INK, _INK, _INK, _verdict_color(c.holds)] for c in outcome.claims]
         _headed(paper, ["claim", "measured", "limit", "verdict"], rows, (0.0, 3.7, 4.85, 6.05), colors)
+    if outcome.timings:
+        timed = [timing_row(timing) for timing in outcome.timings]
+        for row, timing in zip(timed, outcome.timings, strict=True):
+            row[0] += f" ({timing.note})" if timing.note else ""
+        _headed(paper, TIMING_HEAD, timed, (0.0, 3.7, 4.6, 5.75), None)
     for path in outcome.figures:
         if path.suffix.lower() in _DRAWN:
             paper.space(0.1)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ada_dynamics.extras import how_to_install
 from ada_hardware.errors import TransportError
 from ada_hardware.transport.waiting import is_readable, is_writable
 from ada_hardware.transport.wires import ByteStream, Serial
@@ -185,7 +186,7 @@ def _pyserial() -> ModuleType:
         import serial
     except ImportError:
         raise TransportError(
-            "serial lines need pyserial, which is not installed: pip install 'ada_dynamics[hardware]'."
+            f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}."
         ) from None
     module: ModuleType = serial
     return module

@@ -127,7 +127,7 @@ def hinged(kind: str = "revolute", **options: Any) -> ada.Model:
 
 def test_without_mujoco_the_package_to_install_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(InputError, match=r"ada_dynamics\[oracle\]"):
+    with pytest.raises(InputError, match=r"pip install .*\[oracle\]"):
         MujocoModel(hinged())
 
 

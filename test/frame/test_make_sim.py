@@ -44,7 +44,7 @@ sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
-LIGHT = f"pip --progress-bar off --editable .[view,record,xacro,yaml{ROS}]"
+LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
 FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev{ROS}]"
 BUILD = "-m ada_dynamics.nodes.interfaces --optional"
 

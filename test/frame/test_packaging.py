@@ -47,6 +47,11 @@ class Installed:
     sourced: list[str]
     python: Path
     scripts: Path
+    by_colcon: bool = False
+
+    def node(self, name):
+        """The words that start a node."""
+        return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_dynamics.nodes", name]
 
 
 def run(*command, **kwargs):
@@ -119,7 +124,7 @@ def by_colcon(source, environment, tmp_path, *options):
     pytest.importorskip("colcon_core", reason="colcon is in the extra `dev`")
     run(environment, "-m", "colcon", "build", "--base-paths", source, *options, cwd=tmp_path)
     sourced = f'PATH={environment.parent}:$PATH; . {tmp_path}/install/local_setup.sh && exec "$@"'
-    return Installed(["sh", "-c", sourced, "sh"], environment, tmp_path / "install/ada_dynamics/lib/ada_dynamics")
+    return Installed(["sh", "-c", sourced, "sh"], environment, tmp_path / "install/ada_dynamics/lib/ada_dynamics", True)
 
 
 def by_colcon_with_links(source, environment, tmp_path):
@@ -135,16 +140,26 @@ def installed(request, tmp_path_factory):
 def test_data_files_are_found_and_executables_are_where_users_look(installed):
     found = json.loads(run(*installed.sourced, installed.python, "-c", ASK, cwd="/"))
     assert found == {kind: {name: kind} for kind, name in DATA.items()}
-    for name in ("ada", *NODES):
+    for name in ("ada", *(NODES if installed.by_colcon else ())):
         assert os.access(installed.scripts / name, os.X_OK), name
     assert run(*installed.sourced, installed.scripts / "ada", "--version", cwd="/").startswith("ada_dynamics ")
+
+
+def test_on_everybodys_path_there_is_nothing_but_ada(installed):
+    """`view_node` in the folder of all programs would be anybody's."""
+    if installed.by_colcon:  # that folder is the package's own
+        assert installed.scripts.parts[-2:] == ("lib", "ada_dynamics")
+        return
+    installed_here = {path.name for path in installed.scripts.iterdir()}
+    ours = {name for name in installed_here if not name.lower().startswith(("python", "activate"))}
+    assert ours == {"ada"}
 
 
 @pytest.mark.ros
 def test_an_installed_node_starts_and_refuses_a_wrong_parameter(installed):
     pytest.importorskip("rclpy")
-    node = installed.scripts / "dynamics_node"
-    result = run_to_end(*installed.sourced, node, "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
+    node = installed.node("dynamics_node")
+    result = run_to_end(*installed.sourced, *node, "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
     assert "physics_rate" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -190,11 +205,20 @@ def test_the_definitions_of_messages_are_in_the_wheel(wheel):
         assert {name for name in archive.namelist() if name.startswith(definitions)} == expected != set()
 
 
-def test_every_executable_is_a_function_that_exists(wheel):
+def entry_points(text):
+    """Names of programs with their functions, from an entry_points.txt."""
+    lines = text.split("[console_scripts]")[1].strip().splitlines()
+    return dict(line.split(" = ") for line in lines)
+
+
+def test_every_executable_is_a_function_that_exists(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         (listed,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        lines = archive.read(listed).decode().split("[console_scripts]")[1].strip().splitlines()
-    targets = dict(line.split(" = ") for line in lines)
+        assert set(entry_points(archive.read(listed).decode())) == {"ada"}
+    # As colcon asks for it.
+    source = copy_of_checkout(tmp_path / "source")
+    run(sys.executable, "setup.py", "egg_info", "install", "--root", tmp_path / "to", cwd=source)
+    targets = entry_points((source / "ada_dynamics.egg-info/entry_points.txt").read_text())
     assert set(targets) == {"ada", *NODES}
     for name, target in targets.items():
         module, function = target.split(":")

@@ -16,6 +16,7 @@ BIN = Path(sys.executable).parent
 # Commands that wait for a user or for a device; their own tests run them.
 WAITING = {"view", "up", "record", "hw"}
 HEADLESS = {"sim": ["--headless", "--duration", "1"]}
+UNSEEN = ["--no-open", "--port", "0", "--duration", "1"]  # a view that nobody looks at
 # All experiments take minutes, and some of them measure times; test/scenarios runs those that do not, one by one.
 SHORTER = {
     ("reproduce", "all"): ["reproduce", "T3.1"],
@@ -57,7 +58,7 @@ def run(command, cwd):
 @pytest.mark.parametrize("words", list(ada_commands()), ids=" ".join)
 def test_a_command_of_the_readme_runs(words, checkout):
     words = SHORTER.get(tuple(words), words)
-    headless = [] if "--headless" in words else HEADLESS.get(words[0], [])
+    headless = UNSEEN if "--view" in words else [] if "--headless" in words else HEADLESS.get(words[0], [])
     run([str(BIN / "ada"), *words, *headless], cwd=checkout)
 
 

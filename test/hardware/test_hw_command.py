@@ -72,7 +72,7 @@ def test_help_says_that_there_is_no_stop_and_why(ada: Ada) -> None:
         (["test", "khr1", "--emulator", "--fault", "drop=much"], "it must be a number"),
         (["test", "khr1", "--url", "/dev/x", "--fault", "drop=0.1"], "emulator:drop=0.1"),
         (["test", "khr1", "--emulator", "--joint", "tail"], "no joint is named 'tail'"),
-        (["test", "khr1", "--emulator", "--seconds", "-1"], "give a positive number of seconds"),
+        (["test", "khr1", "--emulator", "--duration", "-1"], "give a positive number of seconds"),
         (["test", "khr1", "--emulator", "--setting", "second_id=0"], "boards on one line need different IDs"),
         (["test", "dynpick", "--emulator", "--move"], "--move and --joint are of robots"),
         (["test", "khr1", "--url", "/dev/ttyUSB9", "--move"], "--emergency-stop-in-my-hand"),

@@ -20,7 +20,7 @@ def ada(capfd: pytest.CaptureFixture[str]) -> Ada:
 OF_THE_MACHINE = {"rate", "losses"}  # what fails where a machine is too busy, too: tests are about the rest
 # One joint, and a robot that waits for a busy machine
 PATIENT = (
-    "--joint", "neck_yaw", "--seconds", "0.5", "--setting", "reply_timeout=1", "--setting", "safety.max_missed=100",
+    "--joint", "neck_yaw", "--duration", "0.5", "--setting", "reply_timeout=1", "--setting", "safety.max_missed=100",
     "--setting", "safety.command_timeout=1.5", "--setting", "safety.host_timeout=2",
 )  # fmt: skip
 
@@ -32,7 +32,7 @@ def verdicts(out: str) -> dict[str, str]:
 
 def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
     code, out, err = ada(
-        "test", "dynpick", "--emulator", "--setting", "rate=100", "--seconds", "1", "--json",
+        "test", "dynpick", "--emulator", "--setting", "rate=100", "--duration", "1", "--json",
         "--setting", "sensor.silence_timeout=0.3", "--setting", "sensor.reopen_after=0.2",
     )  # fmt: skip
     found = json.loads(out)
@@ -48,7 +48,7 @@ def test_a_sensor_that_is_well_passes_all_checks(ada: Ada) -> None:
 
 def test_a_sensor_that_loses_samples_or_is_loaded_fails_there_and_nowhere_else(ada: Ada) -> None:
     code, out, _ = ada(
-        "test", "onrobot", "--emulator", "--setting", "rate=100", "--seconds", "1", "--json",
+        "test", "onrobot", "--emulator", "--setting", "rate=100", "--duration", "1", "--json",
         "--fault", "drop_answers=0.1", "--setting", "emulator.noise=30000",
     )  # fmt: skip
     assert code == 1
@@ -69,7 +69,7 @@ def test_a_robot_that_is_well_passes_all_checks_and_moves_one_joint_there_and_ba
 @pytest.mark.slow
 def test_a_servo_that_does_not_turn_fails_its_motion_and_ends_the_motions(ada: Ada) -> None:
     code, out, _ = ada(
-        "test", "khr1", "--emulator", "--joint", "neck_yaw", "--seconds", "0.5", "--fault", "dead_servo=6"
+        "test", "khr1", "--emulator", "--joint", "neck_yaw", "--duration", "0.5", "--fault", "dead_servo=6"
     )
     assert code == 1
     assert "FAILED   motion of neck_yaw" in out
@@ -81,7 +81,7 @@ def test_a_servo_that_does_not_turn_fails_its_motion_and_ends_the_motions(ada: A
 def test_a_robot_with_its_emergency_stop_pressed_is_not_moved_and_says_why(ada: Ada) -> None:
     # of the old arm, whose own watchdog a busy machine does not meet
     code, out, _ = ada(
-        "test", "pa10", "--emulator", "--setting", "variant=7c", "--setting", "device_timeout=0.4", "--seconds", "0.3",
+        "test", "pa10", "--emulator", "--setting", "variant=7c", "--setting", "device_timeout=0.4", "--duration", "0.3",
         "--fault", "emergency_stop=1",
     )  # fmt: skip
     assert code == 1
@@ -92,7 +92,7 @@ def test_a_robot_with_its_emergency_stop_pressed_is_not_moved_and_says_why(ada: 
 
 
 def test_an_address_of_an_emulator_is_moved_without_a_word_about_emergency_stops(ada: Ada) -> None:
-    code, out, _ = ada("test", "khr1", "--url", "emulator:silent_board=2", "--seconds", "0.3")
+    code, out, _ = ada("test", "khr1", "--url", "emulator:silent_board=2", "--duration", "0.3")
     assert code == 1
     assert "FAILED   device answers" in out
 

@@ -322,7 +322,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 # --- graphics -------------------------------------------------------------------------------------------------------
 def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
-    pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+    pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
     from ada_hardware.motion_simulation.graphics import Graphics
 
     pair = RobotPair(PairSettings())

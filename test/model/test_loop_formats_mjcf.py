@@ -142,6 +142,19 @@ def test_several_joints_in_one_body_anywhere_in_it_move_it_as_in_mujoco():
     assert np.isinf(second.limits.upper)
 
 
+def test_springs_pull_as_in_mujoco_with_their_rest_positions_in_the_files_unit():
+    text = mjcf(SEVERAL_JOINTS)
+    for name, spring in {
+        "slide": 'stiffness="7" springref="0.2"',
+        "first": 'stiffness="5" springref="30"',
+        "ball": 'stiffness="3"',
+    }.items():
+        text = text.replace(f'name="{name}"', f'name="{name}" {spring}')
+    ours = assert_same_motion(text)
+    assert ours.joints["first"].rest == pytest.approx(np.radians(30.0), rel=1e-15)
+    assert ours.stiffness.tolist() == [7.0, 5.0, 0.0, 3.0, 3.0, 3.0, 0.0]
+
+
 def test_a_free_body_has_the_coordinates_of_mujoco():
     body = f'<body name="a" pos="1 2 3"><freejoint name="free"/>{MASS}<body name="b" pos="0 0 1">'
     ours = assert_same_motion(mjcf(f'{body}<joint name="j"/>{FULL}</body></body>'))
@@ -345,8 +358,13 @@ def test_an_inactive_equality_is_left_out():
 
 # --- what is refused --------------------------------------------------------------------------------------------
 REFUSED = {
-    "spring": ('name="ja"', 'name="ja" stiffness="3"', "joint 'ja'", "stiffness", "springs"),
-    "spring_damper": ('name="ja"', 'name="ja" springdamper="1 1"', "springdamper"),
+    "spring": ('name="ja"', 'name="ja" stiffness="-3"', "joint 'ja'", "stiffness=-3"),
+    "polynomial_spring": ('name="ja"', 'name="ja" stiffness="1 2"', "not linear"),
+    "free_spring": (
+        "<worldbody>",
+        '<worldbody><body name="f"><joint type="free" stiffness="1"/></body>',
+        "is free and has a spring",
+    ),
     "polynomial_damping": ('name="ja"', 'name="ja" damping="1 2"', "not linear"),
     "negative_damping": ('name="ja"', 'name="ja" damping="-1"', "damping=-1", "negative"),
     "zero_axis": ('name="ja" axis="0 1 0"', 'name="ja" axis="0 0 0"', "axis of length zero"),
@@ -356,25 +374,26 @@ REFUSED = {
     "nan": ('pos="0 0 1" euler="0 10 0"', 'pos="0 0 nan"', "body 'a'", "not a finite number"),
     "orientations": ('euler="0 10 0"', 'euler="0 10 0" quat="1 0 0 0"', "both 'quat' and 'euler'"),
     "gravcomp": ('euler="0 10 0"', 'gravcomp="1"', "body 'a'", "gravcomp", "tau"),
-    "mocap": ('euler="0 10 0"', 'mocap="true"', "mocap"),
     "no_mass": ('mass="2"', "", "no mass"),
     "no_inertia": ('diaginertia="0.3 0.4 0.5"', "", "neither diaginertia nor fullinertia"),
     "twice": ('<body name="b"', '<body name="a"', "link 'a'", "this name"),
     "joint_twice": ('name="jb"', 'name="ja"', "joint 'ja'", "this name"),
-    "replicate": ("<worldbody>", '<worldbody><replicate count="2"/>', "<replicate>", "mj_saveLastXML"),
-    "include": ("<worldbody>", '<include file="x.xml"/><worldbody>', "<include>"),
-    "mesh": (MASS, '<geom type="mesh" mesh="m"/>', "mesh", "<inertial>"),
+    "replicate": ("<worldbody>", '<worldbody><replicate count="0"/>', "<replicate>", "count='0'"),
+    "attach": ("<worldbody>", '<worldbody><attach model="x"/>', "<attach>", "mj_saveLastXML"),
+    "include": (
+        "<worldbody>",
+        '<include file="x.xml"/><worldbody>',
+        "<include>",
+        "'x.xml'",
+        "load the file by its path",
+    ),
+    "mesh": (MASS, '<geom type="mesh" mesh="m"/>', "names the mesh 'm'", "<asset>"),
+    "fitted": (MASS, '<geom type="box" mesh="m"/>', "fitted to a mesh", "<inertial>"),
     "fluid": ("<worldbody>", '<option density="1"/><worldbody>', "<option>", "density"),
     "global": ("<worldbody>", '<compiler coordinate="global"/><worldbody>', "global coordinates"),
     "euler_sequence": ("<worldbody>", '<compiler eulerseq="xyw"/><worldbody>', "eulerseq='xyw'"),
-    "flag": (
-        "<worldbody>",
-        '<option><flag equality="disable"/></option><worldbody>',
-        "<option>",
-        "disables 'equality'",
-    ),
+    "align": ("<worldbody>", '<compiler alignfree="true"/><worldbody>', "alignfree"),
     "plugin": ("<worldbody>", '<worldbody><body><plugin plugin="x"/></body>', "<plugin>"),
-    "bound": ("<worldbody>", '<compiler boundmass="1"/><worldbody>', "boundmass"),
     "unknown_body": ("</worldbody>", '</worldbody><equality><weld body1="aa"/></equality>', "no body is named 'aa'"),
     "unknown_site": ("</worldbody>", '</worldbody><equality><weld site1="s" site2="sc"/></equality>', "site1", "'s'"),
     "no_anchor": ("</worldbody>", '</worldbody><equality><connect body1="a"/></equality>', "neither an anchor nor"),
@@ -389,7 +408,13 @@ REFUSED = {
         '</worldbody><equality><joint joint1="jd" joint2="ja"/></equality>',
         "ball or free",
     ),
-    "tendon_equality": ("</worldbody>", '</worldbody><equality><tendon tendon1="t"/></equality>', "'tendon'"),
+    "tendon_equality": (
+        "</worldbody>",
+        '</worldbody><equality><tendon tendon1="t"/></equality>',
+        "<tendon>",
+        "fixed tendon over two joints",
+    ),
+    "distance": ("</worldbody>", '</worldbody><equality><distance geom1="t"/></equality>', "'distance'"),
     "tendon": (
         "</worldbody>",
         '</worldbody><tendon><fixed name="t" stiffness="1"><joint joint="ja" coef="1"/></fixed></tendon>',

@@ -136,7 +136,8 @@ def test_a_link_that_says_nothing_has_sdformats_unit_mass():
 
 def test_limits_dissipation_and_mimics_are_read():
     limits = "<limit><lower>-1</lower><upper>1e16</upper><effort>-1</effort><velocity>3</velocity></limit>"
-    more = "<dynamics><damping>0.5</damping><friction>0.25</friction></dynamics>"
+    spring = "<spring_reference>0.3</spring_reference><spring_stiffness>7</spring_stiffness>"
+    more = f"<dynamics><damping>0.5</damping><friction>0.25</friction>{spring}</dynamics>"
     mimic = '<mimic joint="j"><multiplier>2</multiplier><offset>3</offset><reference>0.5</reference></mimic>'
     content = link("a") + link("b") + link("c")
     content += joint("j", "revolute", "a", "b", f"<axis><xyz>0 0 1</xyz>{limits}{more}</axis>")
@@ -145,6 +146,7 @@ def test_limits_dissipation_and_mimics_are_read():
     j = model.joints["j"]
     assert (j.limits.lower, j.limits.upper, j.limits.effort, j.limits.velocity) == (-1, np.inf, np.inf, 3)
     assert (j.damping, j.friction) == (0.5, 0.25)
+    assert (j.stiffness, j.rest) == (7.0, 0.3)
     # follower = 2 (leader - 0.5) + 3
     assert (model.joints["k"].mimic.multiplier, model.joints["k"].mimic.offset) == (2.0, 2.0)
 
@@ -240,7 +242,7 @@ MISTAKES = {
     "pose_frame": ("<pose ></pose></link>", '<pose relative_to="z">1 0 0 0 0 0</pose></link>', "'z'"),
     "pose_circle": ("<pose ></pose></link>", '<pose relative_to="a">1 0 0 0 0 0</pose></link>', "circle"),
     "same_name": ('name="j"', 'name="a"', "its name 'a'"),
-    "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>1</spring_stiffness></dynamics>", "joint 'j'", "springs"),
+    "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>-1</spring_stiffness></dynamics>", "joint 'j'", "-1"),
     "damping": ("</xyz>", "</xyz><dynamics><damping>-1</damping></dynamics>", "damping -1"),
     "limits": ("</xyz>", "</xyz><limit><lower>1</lower><upper>0</upper></limit>", "lower 1 above upper 0"),
     "nested": ('<link name="a">', '<model name="n"/><link name="a">', "model 'm'", "gz sdf -p"),

@@ -2,14 +2,18 @@
 """Descriptions of real robots are read as pinocchio reads them, and checked without false alarms."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+import ada_dynamics as ada
 from ada_dynamics import ModelError
 from ada_dynamics.model import Model
 from ada_dynamics.model.check import check
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.load import load
 
 pin = pytest.importorskip("pinocchio")
@@ -157,3 +161,25 @@ def test_the_check_finds_what_is_known_to_be_wrong():
     assert ("singular", "joint 'l_gripper_joint'") in found  # it carries a link without inertia
     assert ("inertia-negative", "link 'body'") in found
     assert any(f.code == "limit-empty" for f in check(ROBOTS["quadruped"]).warnings)  # <limit> without bounds
+
+
+@pytest.mark.parametrize("file", ["cassie_v2.sdf", "cassie_wo_gearbox_spring.sdf"])
+def test_the_springs_of_cassie_pull_as_much_as_its_file_says(file):
+    """Each ankle and knee spring of Cassie's SDF files adds stiffness times angle to the efforts of the tree."""
+    path = next(iter(ROBOTS.values())).parents[2] / "cassie_description/robots" / file
+    model = ada.load(path)
+    said = {
+        joint.get("name"): float(joint.findtext("axis/dynamics/spring_stiffness") or 0.0)
+        for joint in ElementTree.parse(path).iter("joint")
+    }
+    springs = {name: k for name, k in said.items() if k and name in model.joint_names}
+    assert len(springs) == 4
+    q, _ = model.random_state(np.random.default_rng(0))
+    zero = np.zeros(model.nv)
+    slack = Parts.of(model)
+    slack.joints = {name: replace(joint, stiffness=0.0) for name, joint in slack.joints.items()}
+    pull = ada.Dynamics(model).bias(q, zero) - ada.Dynamics(slack.build()).bias(q, zero)
+    wanted = np.zeros(model.nv)
+    for name, k in springs.items():
+        wanted[model.v_index(name)] = k * q[model.q_index(name)]
+    assert np.allclose(pull, wanted, rtol=1e-10, atol=1e-9)

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander, active_hardware, hardware
 from rclpy.parameter import Parameter

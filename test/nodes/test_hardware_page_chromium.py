@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from chromium import Visit, chromium, plain_light
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander
 from rclpy.parameter import Parameter

@@ -9,7 +9,7 @@ import pytest
 
 import ada_dynamics as ada
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 
 from geometry_msgs.msg import Pose, PoseStamped
 from rclpy.node import Node

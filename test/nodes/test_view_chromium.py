@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from chromium import Visit, chromium, plain_light
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from geometry_msgs.msg import WrenchStamped
 from rclpy.parameter import Parameter

@@ -13,8 +13,8 @@ import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.writers import render
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, WrenchStamped

@@ -9,8 +9,8 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.model.writers import render
 
-pytest.importorskip("rclpy", reason="rclpy is not installed: pip install 'ada_dynamics[ros]'")
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from geometry_msgs.msg import PoseStamped
 from gizmo_drag import drag, placed

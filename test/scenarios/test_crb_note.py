@@ -37,17 +37,27 @@ def test_error_is_that_of_the_matrices() -> None:
         assert np.allclose(ada.Dynamics(model).mass_matrix(q, method=method), wanted, atol=1e-14)
 
 
-def test_claims_fail_where_matrices_differ_or_composites_are_slow(arm: Costs) -> None:
-    timed = replace(arm, ratios={"crba": 1.0, "unit_vector": 1.9, "jacobian": 2.1})
-    assert all(claim.holds for claim in crb_note.claims_of([timed]))
-    wrong = replace(timed, error=1e-6)
-    slow = replace(timed, ratios={"crba": 1.0, "unit_vector": 0.9, "jacobian": 2.1})
-    for bad in (wrong, slow):
+def test_claims_fail_where_matrices_differ_or_composites_need_more_operations(arm: Costs) -> None:
+    assert all(claim.holds for claim in crb_note.claims_of([arm]))
+    wrong = replace(arm, error=1e-6)
+    many = replace(arm, operations={**arm.operations, "unit_vector": arm.operations["crba"]})
+    for bad in (wrong, many):
         assert not all(claim.holds for claim in crb_note.claims_of([bad]))
 
 
-def test_without_a_compiler_there_are_no_claims_on_time(arm: Costs) -> None:
-    untimed = replace(arm, seconds={}, ratios={})
-    texts = " ".join(claim.text for claim in crb_note.claims_of([untimed]))
-    assert "operations" in texts
-    assert "time" not in texts
+def test_a_busy_machine_changes_timings_and_no_verdict(arm: Costs) -> None:
+    slow = replace(arm, ratios=dict.fromkeys(METHODS, 0.9), spreads=dict.fromkeys(METHODS, (0.5, 1.4)))
+    assert all(claim.holds for claim in crb_note.claims_of([slow]))
+    timings = crb_note.timings_of([slow])
+    assert [(one.measured, one.spread) for one in timings] == [(0.9, (0.5, 1.4))] * 2
+    assert "holds" not in timings[0].as_json()
+
+
+def test_ratios_of_times_lie_within_their_spread(arm: Costs) -> None:
+    for method in METHODS[1:]:
+        low, high = arm.spreads[method]
+        assert 0.0 < low <= arm.ratios[method] <= high
+
+
+def test_without_a_compiler_there_are_no_timings(arm: Costs) -> None:
+    assert crb_note.timings_of([replace(arm, seconds={}, ratios={}, spreads={})]) == []

@@ -11,7 +11,7 @@ import pytest
 from ada_dynamics import cli, scenarios
 from ada_dynamics.errors import InputError
 from ada_dynamics.scenarios import registry
-from ada_dynamics.scenarios.registry import Claim, Outcome, Table
+from ada_dynamics.scenarios.registry import Claim, Outcome, Table, Timing
 
 FALL = """\
 name: fall
@@ -127,6 +127,33 @@ def test_json_has_the_fields_that_machines_rely_on(ada, write, tmp_path):
     assert claim["limit"] == 1e-30
     assert claim["holds"] is False
     assert 0.0 < claim["measured"] < 1e-8
+
+
+def test_a_timing_is_reported_with_its_spread_and_decides_nothing(ada, write, tmp_path, experiments):
+    @experiments("slow_machine")
+    def slow_machine(scenario, output, progress):
+        timing = Timing("half the time", 0.9, (0.7, 1.3), 0.5, note="of ten rounds")
+        return Outcome([Claim("they agree", 0.0, 1.0)], timings=[timing])
+
+    path = write("fall", "name: fall\nexperiment: slow_machine\n")
+    code, out, _ = ada("reproduce", path, "--output", tmp_path / "o")
+    assert code == 0
+    assert "measured  half the time  0.9 (0.7 to 1.3; expected ≤ 0.5)" in out
+    page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert [word in page for word in ("half the time", "0.7 to 1.3", "of ten rounds", "1 of 1")] == [True] * 4
+    code, out, _ = ada("reproduce", path, "--json", "--output", tmp_path / "o")
+    (found,) = json.loads(out)
+    assert (code, found["holds"], len(found["claims"])) == (0, True, 1)
+    assert found["timings"] == [
+        {
+            "timing": "half the time",
+            "measured": 0.9,
+            "spread": [0.7, 1.3],
+            "expected": 0.5,
+            "relation": "<=",
+            "note": "of ten rounds",
+        }
+    ]
 
 
 def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path, experiments):
@@ -253,8 +280,10 @@ def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents
     monkeypatch.setattr(home, "PLANAR", {name: {7: of[7]} for name, of in home.PLANAR.items()})
     monkeypatch.setattr(home, "FREE", {name: {n: of[n] for n in (6, 12)} for name, of in home.FREE.items()})
     outcome = home.hybrid_cost(None, tmp_path, lambda share, text: None)
-    assert outcome.claims[0].measured < 1e-11  # conditions of the mass matrices are some thousand
-    assert all(claim.measured > 0.0 for claim in outcome.claims)  # how fast they are is for benchmarks
+    (agreement,) = outcome.claims  # times are no claims
+    assert agreement.measured < 1e-11  # conditions of the mass matrices are some thousand
+    assert len(outcome.timings) == 4
+    assert all(0.0 < t.spread[0] <= t.measured <= t.spread[1] for t in outcome.timings)
     assert outcome.tables[0].rows[0][5:] == [38.2, 32.0, 19.1, 0.597]
     assert [row[4:] for row in outcome.tables[1].rows] == [[35.8, 25.4, 0.709], [80.3, 53.2, 0.663]]
     assert outcome.figures[0].is_file()

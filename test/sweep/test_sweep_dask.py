@@ -64,7 +64,7 @@ def test_a_cluster_goes_on_with_what_threads_began_and_gives_the_same(
 
 def test_without_dask_the_extra_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
-    with pytest.raises(InputError, match=r"ada_dynamics\[cluster\]"):
+    with pytest.raises(InputError, match=r"pip install .*\[cluster\]"):
         sweep.run_sweep(sweep.load(file), tmp_path / "out", "dask")
 
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
 from ada_dynamics.view.browser.marks_layer import MarksLayer, MarksPanel

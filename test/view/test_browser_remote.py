@@ -18,7 +18,7 @@ from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
 from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 
 def described(model):

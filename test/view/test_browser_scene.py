@@ -30,7 +30,7 @@ from ada_dynamics.view.browser.plots import LivePlot, LogPlot
 from ada_dynamics.view.browser.pose_page import PosePage, pose
 from ada_dynamics.view.browser.scene import CLOSED, OPEN, Pull, Scene, gap_colour
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 
 @pytest.fixture
@@ -257,6 +257,53 @@ def test_a_live_plot_keeps_the_last_seconds_and_begins_anew_after_a_reset(page):
     plot.add(0.0, [0.0])
     assert plot.count == 1
     plot.draw()
+
+
+def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
+    """Kinetic energy of a pendulum that swings at 2.3 Hz has 4.6 peaks a second; each is seen to a few per cent."""
+
+    class Swing:
+        model, step_length, t = ada.planar_chain(1), 1e-3, 0.0
+        q = property(lambda self: np.array([0.1 * np.sin(2.0 * np.pi * 2.3 * self.t)]))
+        v = property(lambda self: np.array([1.445 * np.cos(2.0 * np.pi * 2.3 * self.t)]))
+
+        def step(self, n=1):
+            self.t += n * self.step_length
+
+    shown = LivePage(page, Swing())
+    shown.is_playing = True
+    for _ in range(60):  # two seconds of frames, whenever the plots are drawn
+        shown._advance(33)
+        shown.show()
+    t, kinetic, *_ = shown.energy_plot._data()
+    highest, of = kinetic.max(), np.cos(2.0 * np.pi * 2.3 * t) ** 2
+    np.testing.assert_allclose(kinetic, highest * of, atol=0.02 * highest)
+    peaks = [k for k in range(1, len(t) - 1) if kinetic[k - 1] < kinetic[k] >= kinetic[k + 1]]
+    assert len(peaks) == 9  # at 1/4.6 s, 2/4.6 s, ...
+    assert min(kinetic[k] for k in peaks) > 0.95 * highest
+
+
+def test_points_of_a_live_plot_stay_where_they_are_and_are_not_too_many(page):
+    plot = LivePlot(page.gui, "height", ["z"], seconds=1.0)
+    seen = set()
+    for k in range(20_000):  # slow motion: far more moments than the plot has points
+        plot.add(1e-4 * k, [np.sin(0.3 * k)])
+        if k % 1000 == 999:
+            times = plot._data()[0]
+            assert len(times) <= 1.05 * 400  # a point is up to a moment nearer to the one before than wanted
+            settled = {float(t) for t in times[1:-1]}
+            assert all(t in settled for t in seen if t > times[1])
+            seen |= settled
+
+
+def test_a_plot_of_a_long_log_keeps_peaks_of_a_moment(page):
+    t = np.linspace(0.0, 100.0, 100_001)
+    y = np.sin(t)
+    y[33_333], y[77_777] = 40.0, -50.0
+    plot = LogPlot(page.gui, "spikes", t, {"y": y, "z": np.cos(t)})
+    times, shown, *_ = plot._node.data
+    assert (shown.max(), shown.min()) == (40.0, -50.0)
+    assert len(times) <= 403 and (np.diff(times) >= 0.0).all()
 
 
 def test_an_empty_log_is_refused(page, pendulum):

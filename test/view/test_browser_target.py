@@ -16,7 +16,7 @@ from ada_dynamics.view.browser.remote import RemotePage
 from ada_dynamics.view.browser.seen import SeenState
 from ada_dynamics.view.browser.target_gizmo import TargetGizmo
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 import gizmo_drag
 from gizmo_drag import placed

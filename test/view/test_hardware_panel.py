@@ -22,7 +22,7 @@ from ada_dynamics.view.browser.motor_sliders import Motor, MotorSliders
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.scene import Scene
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 JOINTS = ("hip", "knee")
 

@@ -22,7 +22,7 @@ from ada_dynamics.view import colours  # noqa: E402
 from ada_dynamics.view.animate import animate  # noqa: E402
 from ada_dynamics.view.drawing import Figurine, view_of  # noqa: E402
 from ada_dynamics.view.panels import Panel, Series, panel_names, panels_of  # noqa: E402
-from ada_dynamics.view.plots import default_panels, figure_of, plot_log, thinned  # noqa: E402
+from ada_dynamics.view.plots import PANEL_SIZE, default_panels, figure_of, panels_for, plot_log, thinned  # noqa: E402
 from ada_dynamics.view.snapshots import plot_snapshots  # noqa: E402
 from ada_dynamics.view.solids import solids_of  # noqa: E402
 
@@ -162,6 +162,73 @@ def test_figures_are_lettered_and_labelled(arm):
     assert all(axes.get_legend() for axes in figure.axes)
 
 
+def humanoid_log(joints=29):
+    """Joint i turns by i tenths of a radian; its name is as long as those of real humanoids."""
+    builder = Builder("humanoid").link("trunk", 1.0, inertia=(0.1, 0.1, 0.1))
+    for i in range(joints):
+        name = f"left_shoulder_pitch_{i:02d}"
+        builder.link(f"link_{i}", 0.1, inertia=(0.01, 0.01, 0.01))
+        builder.joint(f"{name}_joint", "revolute", "trunk", f"link_{i}", (0, 0.1 * i, 0), axis=(0, 1, 0))
+    model = builder.build("fixed")
+    travel = np.array([0.1 * ((7 * i) % joints) for i in range(joints)])
+    q, v = np.outer(T / T[-1], travel), np.tile(travel / T[-1], (N, 1))
+    return Log(model, T, q, v, 0 * v, 0 * v)
+
+
+def legend_and_axes(axes):
+    """Where both are drawn, in dots."""
+    axes.figure.canvas.draw()
+    return axes.get_legend().get_window_extent(), axes.get_window_extent()
+
+
+def test_a_humanoid_s_plot_has_eight_curves_and_legends_that_leave_room_for_them():
+    log = humanoid_log()
+    figure = plot_log(log)
+    most = {log.model.joint_names[i] for i in np.argsort(np.ptp(log.q, axis=0))[-8:]}
+    for axes in figure.axes[:4]:
+        assert {line.get_label() for line in axes.lines} == most
+        assert "8 of 29 joints" in axes.get_title(loc="right")
+        legend, inner = legend_and_axes(axes)
+        assert legend.x0 >= inner.x1  # outside
+        assert legend.x1 <= figure.bbox.x1 and legend.y0 >= 0.0  # on the paper
+        assert inner.width > 0.75 * PANEL_SIZE[0] * figure.dpi
+        assert inner.height > 0.5 * PANEL_SIZE[1] * figure.dpi
+
+
+def test_joints_can_be_chosen():
+    log = humanoid_log()
+    names = [log.model.joint_names[i] for i in (4, 3)]
+    figure = log.plot(None, ["position", "velocity", "energy"], joints=names)
+    for axes in figure.axes[:2]:
+        assert [line.get_label() for line in axes.lines] == names[::-1]  # as in the model
+        assert axes.get_title(loc="right") == "2 of 29 joints"
+    assert len(figure.axes[2].lines) == 3
+
+
+def test_a_robot_with_slides_and_turns_shows_the_chosen_joint_where_it_belongs():
+    panels = panels_for(body_log(), ["position", "base_position"], joints=["slide"])
+    assert [(p.title, len(p.series)) for p in panels] == [("Joint position", 1), ("Base position", 3)]
+
+
+def test_joints_that_do_not_exist_and_too_many_are_refused():
+    log = humanoid_log()
+    with pytest.raises(
+        InputError, match=r"no joint is named 'left_sholder_pitch_03_joint'.*'left_shoulder_pitch_03_joint'"
+    ):
+        log.plot(joints=["left_sholder_pitch_03_joint"])
+    with pytest.raises(InputError, match="joints has 9 names; a panel shows 1 to 8"):
+        log.plot(joints=log.model.joint_names[:9])
+    with pytest.raises(InputError, match="give a list of names"):
+        log.plot(joints=log.model.joint_names[0])
+
+
+def test_a_panel_of_many_curves_keeps_those_that_change_most():
+    curves = {f"c{i}": i * T for i in range(12)}
+    (axes,) = figure_of([Panel.of("Many", "[m]", T, curves)]).axes
+    assert [line.get_label() for line in axes.lines] == [f"c{i}" for i in range(4, 12)]
+    assert "8 of 12 curves" in axes.get_title(loc="right")
+
+
 def test_a_lone_panel_has_no_letter():
     figure = figure_of([Panel.of("Force", "[N]", T, {"left": T, "right": -T})])
     assert figure.axes[0].get_title(loc="left") == "Force"
@@ -228,7 +295,7 @@ def test_without_matplotlib_the_extra_is_named(arm, monkeypatch):
         return original(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(InputError, match=r"ada_dynamics\[tools\]"):
+    with pytest.raises(InputError, match=r"pip install .*\[tools\]"):
         plot_log(arm)
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 from chromium import Visit, chromium
 
-pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
+pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from ada_dynamics.view.browser.hardware_hold import Hold
 from ada_dynamics.view.browser.page import Page

@@ -7,6 +7,7 @@ import argparse
 import importlib.util
 
 from ada_dynamics.commands.common import print_json
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.timing.realtime import be_urgent
 from ada_hardware.self_test.plugged_in import ArcnetFound, PortFound, arcnet, net_ft, serial_ports
 
@@ -82,7 +83,7 @@ def _notes() -> list[str]:
     """What this machine lacks for all of them."""
     notes = []
     if importlib.util.find_spec("serial") is None:
-        notes.append("serial lines need pyserial, which is not installed: pip install 'ada_dynamics[hardware]'")
+        notes.append(f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}")
     lacks = _lacks_priority()
     return [*notes, f"cycles of robots: {lacks}"] if lacks else notes
 

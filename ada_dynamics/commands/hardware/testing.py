@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--joint", action="append", default=[], metavar="NAME", help="move this one alone; repeatable")
     parser.add_argument(
-        "--seconds", type=seconds, default=2.0, metavar="S", help="watch the wire so long (default %(default)s)"
+        "--duration", type=seconds, default=2.0, metavar="S", help="watch the wire so long (default %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print it as JSON in the end")
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
     calm_interpreter()  # threads that read sensors wake in time
     with _quiet_log():
-        checks = test_device(what, moves=moves, seconds=options.seconds, joints=options.joint, tell=tell)
+        checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, tell=tell)
     if options.json:
         print_json(
             {

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.algorithms import aba, rnea
-from ada_dynamics.algorithms.dissipation import passive_effort
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
+from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.dynamics.loop_programs.rows import (
     Array,
     Row,
@@ -38,35 +39,48 @@ from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
-# Joint type, and whether it has armature, damping or friction: without them its own row of the articulated inertia
-# vanishes, which saves a fifth of the work.
-Kind = tuple[str, bool]
 
-# A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction
-CONSTANTS = 25
+class Kind(NamedTuple):
+    """What makes the code of one joint differ from that of another."""
+
+    name: str  # of the joint type
+    has_loads: bool  # armature, damping or friction; without them its own row of the articulated inertia vanishes,
+    # which saves a fifth of the work
+    has_spring: bool = False
+
+
+# A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction; where some joint has a spring, k and rest
+UNSPRUNG, SPRUNG = 25, 27
 # A body's workspace: R 9, p 3, w 3, ẇ 3, a 3, wrench 6, inertia H 6 B 9 A 6, acceleration 6, then 7 per velocity
 POSE, MOVING, WRENCH, INERTIA, ACCELERATION, PIVOTS = 0, 12, 21, 27, 48, 54
 
 
 def row_size(kinds: Sequence[Kind]) -> int:
     """Doubles of workspace per body."""
-    return PIVOTS + 7 * max(JOINT_TYPES[name].nv for name, _ in kinds)
+    return PIVOTS + 7 * max(JOINT_TYPES[kind.name].nv for kind in kinds)
+
+
+def constants_size(kinds: Sequence[Kind]) -> int:
+    """Doubles of constants per body."""
+    return SPRUNG if any(kind.has_spring for kind in kinds) else UNSPRUNG
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
 def kind_of(body: Body) -> Kind:
     """Joint type of a body for the program's switch."""
-    return type_name(body.joint), bool(body.armature or body.damping or body.friction)
+    loads = bool(body.armature or body.damping or body.friction)
+    return Kind(type_name(body.joint), loads, bool(body.stiffness))
 
 
 def constants_table(tree: Tree) -> Array:
     """One row of constants per body."""
-    rows = np.zeros((len(tree.bodies), CONSTANTS))
+    rows = np.zeros((len(tree.bodies), constants_size([kind_of(body) for body in tree.bodies])))
     for row, body in zip(rows, tree.bodies, strict=True):
         m, h, about = body.inertia
         row[:12] = placement_constants(body)
         row[12], row[13:16], row[16:22] = m, h, upper(about)
         row[22:25] = body.armature, body.damping, body.friction
+        row[25:] = (body.stiffness, body.rest)[: len(row) - UNSPRUNG]
     return rows
 
 
@@ -75,10 +89,12 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
     """A body with the constants of a table row."""
     inertia = RigidInertia(k[12], vec(k[13:16]), symmetric(k[16:22]))
     placement = Transform(MatrixRotation(mat(k[0:9])), vec(k[9:12]))
-    armature, damping, friction = k[22:25] if kind[1] else (0.0, 0.0, 0.0)
-    joint = joint_on_z(kind[0])
+    armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
+    stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
+    joint = joint_on_z(kind.name)
     own_q, own_v = slice(0, joint.nq), slice(0, joint.nv)
-    return Body(kind[0], 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
+    body = Body(kind.name, 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
+    return replace(body, stiffness=stiffness, rest=rest)
 
 
 def _pose(own: Row) -> Transform:
@@ -140,7 +156,7 @@ def _forward_1(at: At) -> dict[str, Any]:
 
 
 def _forward_2(at: At) -> dict[str, Any]:
-    effort = [t - passive_effort(at.body, rate) for t, rate in zip(at.third, at.v, strict=True)]
+    effort = [t - p for t, p in zip(at.third, joint_passive_efforts(at.body, at.q, at.v), strict=True)]
     free = aba.eliminate_joint(at.body, at.q, effort, _inertia(at.own), _wrench(at.own))
     X = _pose(at.own)
     inertia = _inertia(at.parent) + free.inertia.up(X)
@@ -170,8 +186,8 @@ def _inverse_2(at: At) -> dict[str, Any]:
     wrench = _wrench(at.own)
     efforts = rnea.joint_efforts(at.body, at.q, wrench)
     total = [
-        effort + at.body.armature * a + passive_effort(at.body, rate)
-        for effort, a, rate in zip(efforts, at.third, at.v, strict=True)
+        effort + at.body.armature * a + own
+        for effort, a, own in zip(efforts, at.third, joint_passive_efforts(at.body, at.q, at.v), strict=True)
     ]
     passed = _wrench(at.parent) + _pose(at.own).force_up(wrench)
     return {"efforts": tuple(total), "wrench": (*passed.moment, *passed.force)}
@@ -193,29 +209,33 @@ _INVERSE: tuple[tuple[bool, Step, Stores], ...] = (
 )
 
 
-def _traced(kind: Kind, step: Step, third: str, external: bool, size: int) -> Function:
-    joint = joint_on_z(kind[0])
-    inputs = {"k": CONSTANTS, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
+def _traced(kind: Kind, step: Step, third: str, external: bool, size: int, constants: int) -> Function:
+    joint = joint_on_z(kind.name)
+    inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
     if external:
         inputs["wrenches"] = 6
 
     def body(k: Row, own: Row, parent: Row, q: Row, v: Row, **rest: Row) -> dict[str, Any]:
         return step(At(symbolic_body(kind, k), own, parent, q, v, rest[third], rest.get("wrenches")))
 
-    return trace(f"step_{kind[0]}", inputs, body)
+    return trace(f"step_{kind.name}", inputs, body)
 
 
 @lru_cache(maxsize=64)
 def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
     """The loop program "forward" or "inverse" for a set of joint types, with or without external wrenches."""
     steps, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
-    size = row_size(kinds)
+    size, constants = row_size(kinds), constants_size(kinds)
+
+    def traced(kind: Kind, step: Step) -> Function:
+        return _traced(kind, step, third, external, size, constants)
+
     passes = tuple(
-        LoopPass(outward, tuple(LoopBody(_traced(kind, step, third, external, size), stores) for kind in kinds))
+        LoopPass(outward, tuple(LoopBody(traced(kind, step), stores) for kind in kinds))
         for outward, step, stores in steps
     )
     places: dict[str, Place] = {"q": "q", "v": "v", third: "v"}
-    return LoopProgram(name, passes, CONSTANTS, size, {**places, "wrenches": 6} if external else places)
+    return LoopProgram(name, passes, constants, size, {**places, "wrenches": 6} if external else places)
 
 
 # --- a robot for a program ------------------------------------------------------------------------------------------

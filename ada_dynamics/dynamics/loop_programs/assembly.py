@@ -17,7 +17,7 @@ from ada_dynamics.algorithms import ada
 from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
 from ada_dynamics.algorithms.closing import Conditions, JointFrame, Terms, TreeJoint, bias_between, has_rotor, moving_of
 from ada_dynamics.algorithms.dense_ldl import DenseFactors
-from ada_dynamics.algorithms.dissipation import passive_effort
+from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.dynamics.loop_programs.rows import (
     Array,
     Row,
@@ -54,12 +54,14 @@ class Kind(NamedTuple):
     parent: str  # "world"; "link" where the joint is the first to be closed there; else "assembled"
     has_rotor: bool
     has_losses: bool  # damping or friction
+    has_spring: bool = False
 
 
 # A joint's constants: R 9, p 3, its body's CoM 3, inertia about it 6, the inverse 6, armature, damping, friction,
-# Φ of its body 21, Φ from its parent's handle to the joint 36 and of the parent at the joint 21
+# Φ of its body 21, Φ from its parent's handle to the joint 36 and of the parent at the joint 21;
+# where some joint has a spring, also k and rest
 PLACE, COM, ABOUT, INVERSE, LOADS, OWN, CROSS, AT_JOINT = 0, 12, 15, 21, 27, 30, 51, 87
-CONSTANTS = 108
+SPRING = 108
 # A body's workspace: w 3, bias 6, Φ 21, force on its handle 6, cosine and sine 2, then what the way back needs
 W, BIAS, PHI, FORCE, TURN, BACK = 0, 3, 9, 30, 36, 38
 PARENT, CHILD = 0, 1
@@ -135,6 +137,8 @@ def _body(kind: Kind, joint: JointType, k: Row) -> Body:
         armature if kind.has_rotor else 0.0,
         damping if kind.has_losses else 0.0,
         friction if kind.has_losses else 0.0,
+        stiffness=k[SPRING] if kind.has_spring else 0.0,
+        rest=k[SPRING + 1] if kind.has_spring else 0.0,
     )
 
 
@@ -158,8 +162,8 @@ class At(NamedTuple):
         return _body(self.kind, joint, self.k)
 
     def effort(self, body: Body) -> tuple[Scalar, ...]:
-        """τ less what the joint loses."""
-        return tuple(t - passive_effort(body, rate) for t, rate in zip(self.tau, self.v, strict=True))
+        """τ less what the joint loses and what its spring takes."""
+        return tuple(t - p for t, p in zip(self.tau, joint_passive_efforts(body, self.q, self.v), strict=True))
 
     def frame(self, body: Body) -> JointFrame:
         """Where the joint's equations stand: on the parent's side, which keeps its handle."""
@@ -281,9 +285,14 @@ _PASSES: tuple[tuple[bool, Step, Stores], ...] = (
 )
 
 
-def _traced(kind: Kind, step: Step, external: bool, size: int) -> Function:
+def constants_size(kinds: Sequence[Kind]) -> int:
+    """Doubles of constants per body."""
+    return SPRING + 2 * any(kind.has_spring for kind in kinds)
+
+
+def _traced(kind: Kind, step: Step, external: bool, size: int, constants: int) -> Function:
     joint = joint_on_z(kind.name)
-    inputs = {"k": CONSTANTS, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, "tau": joint.nv}
+    inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, "tau": joint.nv}
     if external:
         inputs["wrenches"] = 6
 
@@ -296,16 +305,16 @@ def _traced(kind: Kind, step: Step, external: bool, size: int) -> Function:
 @lru_cache(maxsize=64)
 def program(external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
     """The loop program for a set of kinds of joints, with or without external wrenches."""
-    size = row_size(kinds)
+    size, constants = row_size(kinds), constants_size(kinds)
     passes = []
     for outward, step, stores in _PASSES:
         bodies = []
         for kind in kinds:
-            function = _traced(kind, step, external, size)
+            function = _traced(kind, step, external, size, constants)
             bodies.append(LoopBody(function, {name: stores[name] for name in function.outputs}))
         passes.append(LoopPass(outward, tuple(bodies)))
     places: dict[str, Place] = {"q": "q", "v": "v", "tau": "v"}
-    return LoopProgram("ada", tuple(passes), CONSTANTS, size, {**places, "wrenches": 6} if external else places)
+    return LoopProgram("ada", tuple(passes), constants, size, {**places, "wrenches": 6} if external else places)
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
@@ -316,13 +325,14 @@ def kinds_of(tree: Tree) -> list[Kind]:
     for body in reversed(tree.bodies):
         parent = "world" if body.parent == WORLD else "assembled" if body.parent in met else "link"
         met.add(body.parent)
-        found.append(Kind(type_name(body.joint), parent, bool(body.armature), bool(body.damping or body.friction)))
+        losses = bool(body.damping or body.friction)
+        found.append(Kind(type_name(body.joint), parent, bool(body.armature), losses, bool(body.stiffness)))
     return found[::-1]
 
 
 def constants_table(tree: Tree) -> Array:
     """One row of constants per body."""
-    rows = np.zeros((len(tree.bodies), CONSTANTS))
+    rows = np.zeros((len(tree.bodies), constants_size(kinds_of(tree))))
     free = [FreeBody.of(body.inertia) for body in tree.bodies]
     for row, body, own in zip(rows, tree.bodies, free, strict=True):
         row[:COM] = placement_constants(body)
@@ -332,11 +342,12 @@ def constants_table(tree: Tree) -> Array:
             upper(own.inverse_about_com),
         )
         row[LOADS:OWN] = body.armature, body.damping, body.friction
+        row[SPRING:] = (body.stiffness, body.rest)[: len(row) - SPRING]
         row[OWN:CROSS] = flat_symmetric(own.operator)
         if body.parent != WORLD:
             parent = free[body.parent].operator
             row[CROSS:AT_JOINT] = [x for block in parent.force_at(body.placement) for x in flat(block)]
-            row[AT_JOINT:] = flat_symmetric(parent.seen_from(body.placement))
+            row[AT_JOINT:SPRING] = flat_symmetric(parent.seen_from(body.placement))
     return rows
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from ada_dynamics.algorithms.assemble import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
+from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
@@ -86,7 +86,7 @@ def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = No
     def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
         rest: list[Scalar] = [0.0] * tree.nv
         chosen = SOLVERS["kkt" if algorithm == "lagrange" else algorithm]
-        return chosen(replace(short, gravity=(0.0, 0.0, 0.0)), q, rest, rest, plan, rates=residuals)
+        return chosen(unloaded(short), q, rest, rest, plan, rates=residuals)
 
     def guards(found: Closed) -> list[Scalar]:
         return _pivot_guards(tree, plans, found, threshold)
@@ -105,7 +105,7 @@ def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> 
 
     def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
         rest: list[Scalar] = [0.0] * tree.nv
-        still = replace(short, gravity=(0.0, 0.0, 0.0))
+        still = unloaded(short)
         return solve(still, q, rest, rest, plan, rates=residuals, weights=weights)
 
     def guards(found: Closed) -> list[Scalar]:

@@ -109,5 +109,7 @@ def _fixed(joint: Joint, pose: Pose) -> Joint:
         damping=0.0,
         friction=0.0,
         armature=0.0,
+        stiffness=0.0,
+        rest=0.0,
         mimic=None,
     )

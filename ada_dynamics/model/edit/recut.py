@@ -38,7 +38,7 @@ def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
         model: the model; it is not changed.
         q: a configuration that closes the loop.
         loop: loop joint that becomes a joint of the tree; it has no motor there.
-        joint: joint of the tree on that loop. Its motor, damping, friction and rotor have no place in a loop joint.
+        joint: joint of the tree on that loop. Its motor, losses, rotor and spring have no place in a loop joint.
 
     Returns:
         The model and its configuration.
@@ -113,7 +113,7 @@ def _check_cut(model: Model, cut: Joint) -> None:
     followers = [j.name for j in model.joints.values() if j.mimic and cut.name in (j.name, j.mimic.joint)]
     if followers:
         raise InputError(f"joint {cut.name!r} cannot close a loop: joint {followers[0]!r} mimics another one.")
-    for what in ("damping", "friction", "armature"):
+    for what in ("damping", "friction", "armature", "stiffness"):
         if getattr(cut, what):
             raise InputError(f"joint {cut.name!r} cannot close a loop: it has {what}, and loop joints have none.")
 
@@ -203,7 +203,7 @@ def _keeps_velocities(joint: Joint) -> None:
 
 def _turns_velocities(joint: Joint) -> None:
     """Turned round, its velocities are in other axes: losses per axis would not be the same."""
-    for what in ("damping", "friction", "armature"):
+    for what in ("damping", "friction", "armature", "stiffness"):
         if getattr(joint, what):
             raise InputError(
                 f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {what}, "

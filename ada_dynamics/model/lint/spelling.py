@@ -36,7 +36,7 @@ _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset(),
         frozenset(("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk")),
     ),
-    "dynamics": (frozenset(), frozenset(("damping", "friction", "armature"))),
+    "dynamics": (frozenset(), frozenset(("damping", "friction", "armature", "spring_stiffness", "spring_reference"))),
     "mimic": (frozenset(), frozenset(("joint", "multiplier", "offset"))),
 }
 

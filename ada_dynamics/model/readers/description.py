@@ -59,6 +59,8 @@ class JointRecord:
     friction: float = 0.0
     armature: float = 0.0
     mimic: Mimic | None = None
+    stiffness: float = 0.0
+    rest: float = 0.0
 
     @property
     def line(self) -> int:
@@ -125,8 +127,11 @@ class Description:
     notes: list[str] = field(default_factory=list)  # what was recognised or left out
 
 
+ODD_SHAPES = "shapes with"  # how the note on them begins
+
+
 def note_odd_shapes(robot: Description) -> None:
     """Say once that shapes were left out."""
     if robot.odd_shapes:
         count, first = len(robot.odd_shapes), robot.odd_shapes[0].text(robot.file)
-        robot.notes.append(f"shapes with {count} problem(s) were left out or lost their colour, the first: {first}")
+        robot.notes.append(f"{ODD_SHAPES} {count} problem(s) were left out or lost their colour, the first: {first}")

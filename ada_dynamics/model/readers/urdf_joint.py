@@ -12,6 +12,7 @@ from ada_dynamics.model.elements import Array, Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.readers.description import JointRecord
 from ada_dynamics.model.readers.problems import Problem, Sink
+from ada_dynamics.model.readers.springs import checked_spring
 from ada_dynamics.model.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.model.readers.xml import Element
 
@@ -124,6 +125,8 @@ def _read_dynamics(joint: JointRecord, sink: Sink) -> None:
             values.problem("negative", f"{name} is {value:g}.", "It must not be negative.")
         else:
             setattr(joint, name, value)
+    stiffness, rest = values.number("spring_stiffness", 0.0), values.number("spring_reference", 0.0)
+    joint.stiffness, joint.rest = checked_spring(joint.kind, stiffness, rest, element, joint.where, sink)
 
 
 def _mimic(joint: JointRecord, sink: Sink) -> Mimic | None:

@@ -26,12 +26,13 @@ _MARKS = {  # byte order marks of encodings that XML may have and expat does not
 class Element:
     """An XML element: tag as written (with its prefix), attributes, child elements, own text, line in the file."""
 
-    __slots__ = ("attributes", "children", "line", "tag", "text")
+    __slots__ = ("attributes", "children", "file", "line", "tag", "text")
 
     def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
         self.tag, self.attributes, self.line = tag, attributes, line
         self.children: list[Element] = []
         self.text = ""
+        self.file: str | None = None  # where it stands, if not in the document itself
 
     def all(self, tag: str) -> list[Element]:
         """Child elements with this tag."""

@@ -170,9 +170,9 @@ def _joint(name: str, kind: str, joint: Joint, axis: Array, draft: Draft) -> Ele
     if kind in ("hinge", "slide"):
         attributes["axis"] = numbers(axis)
         attributes.update(_limits(joint, draft))
-    for word, value in (("damping", joint.damping), ("frictionloss", joint.friction), ("armature", joint.armature)):
-        if value:
-            attributes[word] = number(value)
+    values = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
+    values |= {"stiffness": joint.stiffness, "springref": joint.rest if joint.stiffness else 0.0}
+    attributes |= {word: number(value) for word, value in values.items() if value}
     return make("joint", attributes)
 
 

@@ -100,8 +100,8 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         draft.refuse(
             where, "has armature, which SDFormat lacks", "write the model as URDF or MJCF, or give links inertia."
         )
-    if joint.kind == "spherical" and (joint.damping or joint.friction):
-        draft.refuse(where, "is spherical with damping or friction", "write the model as URDF or MJCF.")
+    if joint.kind == "spherical" and (joint.damping or joint.friction or joint.stiffness):
+        draft.refuse(where, "is spherical with damping, friction or a spring", "write the model as URDF or MJCF.")
     if joint.kind not in ("fixed", "spherical"):
         inner = [_limit(joint.kind, joint.limits), _dynamics(joint), _mimic(joint.mimic)]
         children.append(axis_element("axis", joint.axis, inner))
@@ -122,9 +122,12 @@ def _limit(kind: str, limits: Limits) -> Element | None:
 
 
 def _dynamics(joint: Joint) -> Element | None:
-    if not joint.damping and not joint.friction:
+    if not joint.damping and not joint.friction and not joint.stiffness:
         return None
     values = [make("damping", text=number(joint.damping)), make("friction", text=number(joint.friction))]
+    if joint.stiffness:
+        values.append(make("spring_reference", text=number(joint.rest)))
+        values.append(make("spring_stiffness", text=number(joint.stiffness)))
     return make("dynamics", {}, values)
 
 

@@ -131,6 +131,7 @@ def _limit(joint: Joint) -> Element | None:
 
 def _dynamics(joint: Joint) -> Element | None:
     values = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
+    values |= {"spring_stiffness": joint.stiffness, "spring_reference": joint.rest if joint.stiffness else 0.0}
     attributes = {name: number(value) for name, value in values.items() if value}
     return make("dynamics", attributes) if attributes else None
 

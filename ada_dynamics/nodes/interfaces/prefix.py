@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 
 # The last of the generators' packages; those that it needs come along.
 _GENERATORS = "rosidl_generator_py"
-_INSTALL = 'pip install "ada_dynamics[ros]" (a checkout: make setup)'
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,13 @@ def this_prefix(environment: Mapping[str, str] = os.environ) -> Prefix:
     if sys.prefix == sys.base_prefix:
         raise InputError(
             f"{sys.prefix} is no virtual environment, and nothing is built into a system's Python. "
-            f"Make one: python3 -m venv .venv && . .venv/bin/activate && {_INSTALL}"
+            f"Make one: python3 -m venv .venv && . .venv/bin/activate && {how_to_install('ros')} "
+            "(a checkout: make setup)"
         )
     prefix = Prefix(Path(sys.prefix), Path(sysconfig.get_path("platlib")))
     if not (prefix.share / _GENERATORS / "resource").is_dir() or not (prefix.lib / "librosidl_runtime_c.so").exists():
         raise InputError(
             f"the ROS 2 wheels with the generators of messages ({_GENERATORS}) are not in {prefix.root}; they exist "
-            f"for Linux on x86-64 with Python 3.10 to 3.14. There: {_INSTALL}"
+            f"for Linux on x86-64 with Python 3.10 to 3.14. There: {how_to_install('ros')} (a checkout: make setup)"
         )
     return prefix

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ada_dynamics.extras import how_to_install
+
 MARK = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 MESSAGE_PACKAGES = (
     "diagnostic_msgs",
@@ -31,7 +33,6 @@ MESSAGE_PACKAGES = (
 PYTHONS = ((3, 10), (3, 14))  # first and last that have wheels
 
 _WHEEL = "ros-rclpy"
-_INSTALL = "`pip install 'ada-dynamics[ros]'`"
 
 
 def prepare() -> None:
@@ -153,7 +154,7 @@ def _how_to_get_it() -> str:
         return (
             f"there are wheels for Python {first} to {last} only (here: {version}), so use one of these, or {installed}"
         )
-    return f"{_INSTALL}, or {installed}"
+    return f"`{how_to_install('ros')}`, or {installed}"
 
 
 def _import_problem() -> str | None:
@@ -179,7 +180,7 @@ def _middleware_problem() -> str | None:
     have = sorted(path.stem.removeprefix("lib") for path in libraries.glob("librmw_*_cpp.so"))
     have = [name for name in have if "__" not in name and not name.endswith("_shared_cpp")]
     if not have:
-        return f"ROS 2 nodes need a middleware, and there is none in {libraries}: {_INSTALL}."
+        return f"ROS 2 nodes need a middleware, and there is none in {libraries}: `{how_to_install('ros')}`."
     if wanted and wanted not in have:
         return f"RMW_IMPLEMENTATION is {wanted!r}, which ROS 2 from PyPI lacks: unset it, or use {' or '.join(have)}."
     return None

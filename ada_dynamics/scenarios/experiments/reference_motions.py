@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ada_dynamics.analysis.mujoco_model import MujocoModel
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
@@ -111,7 +112,7 @@ def _integrated(rate: Callable[[float, Array], Array], state: Array, begin: floa
     try:
         from scipy.integrate import solve_ivp
     except ImportError:
-        raise InputError("the comparison with other engines needs scipy: pip install 'ada_dynamics[tools]'") from None
+        raise InputError(f"the comparison with other engines needs scipy: {how_to_install('tools')}") from None
     solved = solve_ivp(rate, (begin, end), state, method="DOP853", rtol=TOLERANCE, atol=TOLERANCE)
     if not solved.success:
         raise InputError(f"scipy could not integrate beyond {solved.t[-1]:g} s: {solved.message}")

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 
 
 def mcap_module(name: str) -> Any:
@@ -18,4 +19,4 @@ def mcap_module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise InputError("recordings (.mcap) need the package mcap: pip install 'ada_dynamics[record]'") from None
+        raise InputError(f"recordings (.mcap) need the package mcap: {how_to_install('record')}") from None

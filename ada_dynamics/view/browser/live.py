@@ -156,9 +156,11 @@ class LivePage(MotionPage):
     def _advance(self, steps: int) -> None:
         """Take steps; a simulation that fails is paused where it is."""
         begin = time.perf_counter()
+        each = max(1, round(self.energy_plot.period / self.pace.step))
         try:
-            if steps:
-                self.simulation.step(steps)
+            for first in range(0, steps, each):
+                self.simulation.step(min(each, steps - first))
+                self._sample(float(self.simulation.t), self.simulation.q, self.simulation.v)
         except AdaError as problem:
             self.is_playing = False
             self.page.say(f"paused at t = {self.simulation.t:.4g} s: {problem}")

@@ -203,6 +203,14 @@ class MotionPage(ABC):
         """The forces to be drawn."""
         return [self._arrow[1]] if self._arrow and time.monotonic() < self._arrow[0] else []
 
+    def _sample(self, t: float, q: Array, v: Array | None) -> None:
+        """Put a state into the plots; many more of them than are drawn, or fast motions look like saw teeth."""
+        if v is not None:
+            kinetic, potential = (float(e) for e in self.scene.dynamics.energy(q, v))
+            self.energy_plot.add(t, (kinetic, potential, kinetic + potential))
+        if self.joint_plot:
+            self.joint_plot.add(t, [float(q[i]) for i in self._own])
+
     def _draw(self, t: float, q: Array, v: Array | None, pace: str) -> None:
         """Show a state.
 
@@ -214,16 +222,13 @@ class MotionPage(ABC):
         """
         self.scene.has_com = bool(self.com.value)
         self.scene.show(q, self._arrows())
+        self._sample(t, q, v)
         if self.is_playing and time.monotonic() < self._plots_due:
             return
         self._plots_due = time.monotonic() + 1.0 / _PLOTS_PER_SECOND
         energy = ""
         if v is not None:
-            kinetic, potential = (float(e) for e in self.scene.dynamics.energy(q, v))
-            self.energy_plot.add(t, (kinetic, potential, kinetic + potential))
-            energy = f", energy {kinetic + potential:.6g} J"
-        if self.joint_plot:
-            self.joint_plot.add(t, [float(q[i]) for i in self._own])
+            energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(q, v)):.6g} J"
         with self.page.server.atomic():
             self._show_playing()
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""

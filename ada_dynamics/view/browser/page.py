@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.extras import how_to_install
 
 HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
@@ -214,7 +215,7 @@ def _viser() -> Any:
         with _silent():
             import viser
     except ImportError:
-        raise InputError("the browser view needs viser: pip install 'ada_dynamics[view]'") from None
+        raise InputError(f"the browser view needs viser: {how_to_install('view')}") from None
     return viser
 
 

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0
-_PLOTTED = 400  # rows that the plots are made of
+_PLOTTED = 400  # rows of which wrenches are worked out
 _SLIDER_STEPS = 2000
 _FRAMED = 20  # poses that the camera takes in from the start
 _LISTED = 200  # events
@@ -152,7 +152,7 @@ class PlaybackPage:
 
     # --- plots --------------------------------------------------------------------------------------------------
     def _add_plots(self, gui: Any) -> None:
-        log, model = self._thin, self.log.model
+        log, model = self.log, self.log.model
         energy = {"kinetic": log.energy.kinetic, "potential": log.energy.potential, "total": log.total_energy}
         self._plots.append(LogPlot(gui, "energy [J]", log.t, energy))
         names = [n for n in model.joint_names if model.joints[n].nq == 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,19 @@ class LogPlot:
             t: times [s].
             curves: values at these times, by name; the first few are shown.
         """
-        self._rows = np.unique(np.linspace(0, len(t) - 1, min(_POINTS, len(t))).astype(int))
-        self._t = np.asarray(t, dtype=np.float64)[self._rows]
+        self._all = np.asarray(t, dtype=np.float64)
         self._node: Any = None
-        self._now = float(self._t[0])
+        self._now = float(self._all[0])
         self._gui, self._title = gui, title
         self.replace(curves)
 
     def replace(self, curves: Mapping[str, Array]) -> None:
         """Show other curves over the same times."""
         self._names = list(curves)[:CURVES]
-        self._values = [np.asarray(curves[name], dtype=np.float64)[self._rows] for name in self._names]
+        values = [np.asarray(curves[name], dtype=np.float64) for name in self._names]
+        rows = shown_rows(values, len(self._all))
+        self._t = self._all[rows]
+        self._values = [curve[rows] for curve in values]
         low, high = value_range(self._values)
         self._limits = low, high
         data, series, scales = self._data(), _series([*self._names, ""]), {"y": {"range": (low, high)}, "x": _PLAIN_X}
@@ -86,17 +89,24 @@ class LivePlot:
         """
         self._names = list(names)[:CURVES]
         self._seconds = seconds
+        self.period = seconds / _POINTS
         self._rows: deque[Array] = deque()
         self._node = gui.add_uplot(
             self._data(), _series(self._names), title=title, scales={"x": _PLAIN_X}, height=_HEIGHT
         )
 
     def add(self, t: float, values: Sequence[float]) -> None:
-        """One more moment; a time before the last one begins anew."""
+        """One more moment; a time before the last one begins anew.
+
+        Moments that are nearer to each other than `period` share a point, the newest one. Points that are further back
+        stay as they are, so that the curve does not change its shape while it moves along.
+        """
         if self._rows and t < self._rows[-1][0]:
             self._rows.clear()
         if self._rows and t == self._rows[-1][0]:
             return
+        if len(self._rows) > 1 and t - self._rows[-2][0] <= self.period:
+            self._rows.pop()
         self._rows.append(np.array([t, *values[: len(self._names)]], dtype=np.float64))
         while t - self._rows[0][0] > self._seconds:
             self._rows.popleft()
@@ -112,11 +122,30 @@ class LivePlot:
 
     def _data(self) -> tuple[Array, ...]:
         rows = np.array(self._rows) if self._rows else np.zeros((2, 1 + len(self._names)))
-        keep = np.unique(np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(int))
-        return tuple(np.ascontiguousarray(column) for column in rows[keep].T)
+        return tuple(np.ascontiguousarray(column) for column in rows.T)
 
 
 _PLAIN_X = {"time": False}  # seconds, not dates
+
+
+def shown_rows(curves: Sequence[Array], count: int, points: int = _POINTS) -> NDArray[np.intp]:
+    """Rows of long curves that are drawn: every so many-th, and where a curve is least or greatest in its stretch.
+
+    Args:
+        curves: over the same times.
+        count: of their values.
+        points: about how many rows may be left.
+    """
+    if count <= points:
+        return np.arange(count)
+    stretches = np.linspace(0, count, max(1, points // (4 * max(1, len(curves)))) + 1).astype(int)
+    kept = [np.linspace(0, count - 1, points // 2).astype(int)]
+    for curve in curves:
+        for first, end in pairwise(stretches):
+            part = curve[first:end]
+            if np.isfinite(part).any():
+                kept.append(np.array([first + np.nanargmin(part), first + np.nanargmax(part)]))
+    return np.unique(np.concatenate(kept))
 
 
 def value_range(curves: Sequence[Array]) -> tuple[float, float]:

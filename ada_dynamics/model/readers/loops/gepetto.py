@@ -107,7 +107,7 @@ def _change(fields: Fields, joint: JointRecord, written: str) -> None:
         joint.kind = "spherical"
     elif written == "FIXED":
         joint.kind, joint.mimic, joint.limits = "fixed", None, Limits()
-        joint.damping = joint.friction = joint.armature = 0.0
+        joint.damping = joint.friction = joint.armature = joint.stiffness = joint.rest = 0.0
     elif universal is not None and universal[1] != universal[2]:
         joint.kind = "universal"
         joint.axis, joint.axis2 = _unit(universal[1]), _unit(universal[2])

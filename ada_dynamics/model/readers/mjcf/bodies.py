@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ada_dynamics.model.readers.anchored import Assembly
 from ada_dynamics.model.readers.description import Description, LinkRecord
-from ada_dynamics.model.readers.mjcf.inertia import Mass, read_geom, read_inertial, together
+from ada_dynamics.model.readers.mjcf.inertia import Mass, bounded, read_geom, read_inertial, together
 from ada_dynamics.model.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
+from ada_dynamics.model.readers.mjcf.meshes import Meshes
 from ada_dynamics.model.readers.mjcf.shapes import read_shape
 from ada_dynamics.model.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.model.readers.problems import Problem, Sink
@@ -18,7 +21,7 @@ from ada_dynamics.model.readers.xml import Element
 
 WORLD = "world"
 
-_UNREAD = ("attach", "replicate", "composite", "flexcomp", "include", "plugin")
+_UNREAD = ("attach", "composite", "flexcomp", "plugin")
 
 
 @dataclass
@@ -42,8 +45,9 @@ class _Place:
 class Walk:
     """One pass over <worldbody>."""
 
-    def __init__(self, robot: Description, settings: Settings, sink: Sink) -> None:
+    def __init__(self, robot: Description, settings: Settings, meshes: Meshes, sink: Sink) -> None:
         self.world = World()
+        self._meshes = meshes
         self._robot, self._settings, self._sink = robot, settings, sink
         self._assembly = Assembly(robot)
         self._count = 0
@@ -76,7 +80,7 @@ class Walk:
             elif child.tag in _UNREAD:
                 message = f"<{child.tag}> is not read."
                 fix = "Write out what it stands for: MuJoCo does so by mj_saveLastXML."
-                self._sink(Problem("not-modelled", child.line, f"body {place.body!r}", message, fix))
+                self._sink(Problem("not-modelled", child.line, f"body {place.body!r}", message, fix, child.file))
         return found
 
     def _frame(self, element: Element, place: _Place) -> _Place:
@@ -98,7 +102,8 @@ class Walk:
 
     def _twice(self, what: str, name: str, element: Element) -> None:
         message = f"two of them have this name (the second in line {element.line})."
-        self._sink(Problem(f"duplicate-{what}", element.line, f"{what} {name!r}", message, "Rename one."))
+        where = f"{what} {name!r}"
+        self._sink(Problem(f"duplicate-{what}", element.line, where, message, "Rename one.", element.file))
 
     def _body(self, element: Element, place: _Place) -> _Place | None:
         self._count += 1
@@ -110,7 +115,9 @@ class Walk:
         values = self._values(element, where, MAIN)
         inner = _Place(name, NO_MOVE, values.text("childclass", place.in_class))
         if values.flag("mocap"):
-            values.problem("not-modelled", "is moved by motion capture (mocap).", "Give it joints, or none.")
+            self._robot.notes.append(
+                f"body {name!r} is moved by motion capture (mocap): it stays where the file has it."
+            )
         values.refuse("gravcomp", "Gravity acts on all links here: give the compensation as tau.")
         pose = compose(place.frame, values.pose())
         link = LinkRecord(name, element)
@@ -150,7 +157,10 @@ class Walk:
             if len(link.element.all("inertial")) > 1:
                 self._twice("inertial", link.name, link.element.all("inertial")[1])
             found = read_inertial(self._values(own, link.where, MAIN))
-        if found is not None:
+        nothing = Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+        given = bounded(found or nothing, self._settings)
+        if found is not None or given.mass or given.inertia.any():
+            found = given
             link.mass, link.com, link.inertia = found.mass, found.com, found.inertia
             link.inertial = own if own is not None else link.element
 
@@ -160,7 +170,7 @@ class Walk:
             if child.tag == "geom":
                 where = f"geom {child.attributes['name']!r}" if "name" in child.attributes else "a geom"
                 values = self._values(child, f"{where} of body {place.body!r}", place.in_class)
-                mass = read_geom(values, self._settings, place.frame)
+                mass = read_geom(values, self._settings, self._meshes, place.frame)
                 if mass is not None:
                     parts.append(mass)
             elif child.tag == "frame":

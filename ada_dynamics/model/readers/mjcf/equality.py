@@ -12,6 +12,8 @@ from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.elements import Array, Mimic
 from ada_dynamics.model.readers.description import Description, LoopRecord
 from ada_dynamics.model.readers.mjcf.bodies import WORLD, World
+from ada_dynamics.model.readers.mjcf.joints import MjcfJoint
+from ada_dynamics.model.readers.mjcf.tendons import Tendons
 from ada_dynamics.model.readers.mjcf.values import MAIN, Settings, Values, rotation_of
 from ada_dynamics.model.readers.problems import Sink
 from ada_dynamics.model.readers.rigid import compose, inverse, shortest_turn
@@ -27,8 +29,10 @@ _Ends = tuple[tuple[str, Pose], tuple[str, Pose]]
 class Equalities:
     """Reads one <equality> section after the other; `finish` hands the loops to the robot."""
 
-    def __init__(self, robot: Description, world: World, settings: Settings, sink: Sink) -> None:
+    def __init__(self, robot: Description, world: World, tendons: Tendons, settings: Settings, sink: Sink) -> None:
+        """Args: the robot so far, what its bodies hold, its tendons, its settings, and where problems go."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
+        self._tendons = tendons
         self._loops: list[LoopRecord] = []
         self._connects: list[LoopRecord] = []
         self._count = 0
@@ -43,6 +47,8 @@ class Equalities:
                 self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active: it is left out.")
             elif element.tag == "joint":
                 self._read_joint(values)
+            elif element.tag == "tendon":
+                self._read_tendon(values)
             elif element.tag in ("connect", "weld"):
                 self._read_loop(name, values, element.tag)
             else:
@@ -63,7 +69,6 @@ class Equalities:
             message = "holds a joint at a constant." if names[0] else "has no joint1."
             values.problem("equality-joint", message, "Remove the joint from its body, or name joint1 and joint2.")
             return
-        follower, leader = joints[names[0]], joints[names[1]]
         coefficients = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
         if values.has("polycoef"):
             given = values.numbers("polycoef", 1, 5)
@@ -73,6 +78,10 @@ class Equalities:
             message = f"has polycoef={values.text('polycoef')!r}, which is not linear."
             values.problem("equality-joint", message, "A joint mimics another one linearly: by two numbers.")
             return
+        self._tie(values, joints[names[0]], joints[names[1]], a1, a0)
+
+    def _tie(self, values: Values, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
+        """y - y0 = shift + factor (x - x0), with the references x0 and y0."""
         if {follower.type, leader.type} - {"hinge", "slide"}:
             values.problem("equality-joint", "ties a ball or free joint.", "Only hinges and slides can mimic.")
             return
@@ -80,8 +89,20 @@ class Equalities:
         if record.mimic is not None:
             values.problem("equality-joint", f"ties {follower.name!r}, which mimics {record.mimic.joint!r} already.")
             return
-        # y - y0 = a0 + a1 (x - x0), with the references x0 and y0
-        record.mimic = Mimic(leader.name, a1, follower.reference + a0 - a1 * leader.reference)
+        record.mimic = Mimic(leader.name, factor, follower.reference + shift - factor * leader.reference)
+
+    def _read_tendon(self, values: Values) -> None:
+        """Two joints tied by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
+        tendon = self._tendons.fixed(values.text("tendon1"))
+        terms = [] if tendon is None else [(joint, c) for joint, c in tendon.terms if c != 0.0]
+        joints = self._world.joints
+        if values.text("tendon2") or len(terms) != 2 or any(joint not in joints for joint, _ in terms):
+            message = "is a condition that ties other than two joints: only a fixed tendon over two joints is read."
+            values.problem("equality-tendon", message, "Tie the joints by equalities of type joint, or remove it.")
+            return
+        (leader, c1), (follower, c2) = terms
+        given = values.numbers("polycoef", 1, 5) if values.has("polycoef") else np.zeros(1)
+        self._tie(values, joints[follower], joints[leader], -c1 / c2, float(given[0]) / c2)
 
     # --- connect and weld ---------------------------------------------------------------------------------------
     def _read_loop(self, name: str, values: Values, tag: str) -> None:

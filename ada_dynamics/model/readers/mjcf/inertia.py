@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.model.elements import Array
+from ada_dynamics.model.readers.mjcf.meshes import Meshes
 from ada_dynamics.model.readers.mjcf.values import Settings, Values
 from ada_dynamics.model.readers.rigid import compose, shortest_turn
-from ada_dynamics.model.readers.values import Pose
+from ada_dynamics.model.readers.values import UNIT, Pose
 
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 
@@ -60,12 +61,13 @@ def together(parts: list[Mass]) -> Mass:
     return Mass(total, com, inertia)
 
 
-def read_geom(values: Values, settings: Settings, around: Pose) -> Mass | None:
+def read_geom(values: Values, settings: Settings, meshes: Meshes, around: Pose) -> Mass | None:
     """Mass of a geom; None where it has none or does not count.
 
     Args:
         values: of the geom.
         settings: of the document.
+        meshes: of the document.
         around: pose of the <frame>s that it stands in.
     """
     low, high = settings.inertia_groups
@@ -75,12 +77,10 @@ def read_geom(values: Values, settings: Settings, around: Pose) -> Mass | None:
     shape = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
     if shape in ("plane", "hfield") or mass == 0.0 or (mass is None and values.number("density", 1000.0) == 0.0):
         return None
-    if values.has("mesh") or shape in ("mesh", "sdf"):
-        fix = "Give the body an <inertial>; MuJoCo writes it by mj_saveLastXML with saveinertial."
-        values.problem("mesh-inertia", "gives the body's inertia by a mesh, which is not read.", fix)
-        return None
     if values.flag("shellinertia"):
-        values.problem("not-modelled", "has shellinertia.", "Give the body an <inertial>.")
+        values.problem("not-modelled", "has shellinertia.", 'Give its mesh inertia="shell", or the body an <inertial>.')
+    if values.has("mesh") or shape in ("mesh", "sdf"):
+        return _of_mesh(values, shape, mass, meshes, around)
     size, pose = size_and_pose(values, shape)
     if not (size > 0.0).all():
         values.problem("size", f"is a {shape} with size {size.tolist()}.", "All of them must be positive.")
@@ -89,6 +89,31 @@ def read_geom(values: Values, settings: Settings, around: Pose) -> Mass | None:
     own = mass if mass is not None else values.number("density", 1000.0) * volume
     R, com = compose(around, pose)
     return Mass(own, com, _turned(np.diag(own * moments), R))
+
+
+def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> Mass | None:
+    if shape != "mesh" or not values.has("mesh"):
+        fix = "Give the body an <inertial>; MuJoCo writes it by mj_saveLastXML with saveinertial."
+        values.problem("mesh-inertia", f"gives the body's inertia by a {shape} that is fitted to a mesh.", fix)
+        return None
+    found = meshes.bulk(values.text("mesh"), values)
+    if found is None:
+        return None
+    own = mass if mass is not None else values.number("density", 1000.0) * found.size
+    R, com = compose(compose(around, values.pose()), (UNIT, found.centre))
+    return Mass(own, com, _turned(own / found.size * found.inertia, R))
+
+
+def bounded(mass: Mass, settings: Settings) -> Mass:
+    """A mass with <compiler>'s least values, and with moments that a body can have where that is asked for."""
+    if not settings.least_mass and not settings.least_inertia and not settings.balances:
+        return mass
+    moments, axes = np.linalg.eigh(mass.inertia)
+    wanted = np.maximum(moments, settings.least_inertia)
+    if settings.balances and wanted[0] + wanted[1] < wanted[2]:
+        wanted = np.full(3, wanted.mean())
+    inertia = mass.inertia if np.array_equal(wanted, moments) else _turned(np.diag(wanted), axes)
+    return Mass(max(mass.mass, settings.least_mass), mass.com, inertia)
 
 
 def size_and_pose(values: Values, shape: str) -> tuple[Array, Pose]:

@@ -37,6 +37,9 @@ class MjcfJoint:
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, instead of the two
 
     @property
     def kind(self) -> str:
@@ -60,15 +63,22 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
             values.problem("not-modelled", "has align, which moves the body's frame.", 'Set align="false".')
         return MjcfJoint(name, values.element, "free")
     joint = MjcfJoint(name, values.element, values.word("type", "hinge", TYPES))
-    _refuse_springs(values)
-    joint.damping = _first_of_polynomial(values, "damping")
-    joint.friction, joint.armature = values.number("frictionloss", 0.0), values.number("armature", 0.0)
-    for value, what in ((joint.damping, "damping"), (joint.friction, "frictionloss"), (joint.armature, "armature")):
+    joint.stiffness = 0.0 if "spring" in settings.off else _first_of_polynomial(values, "stiffness")
+    joint.damping = 0.0 if "damper" in settings.off else _first_of_polynomial(values, "damping")
+    joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
+    joint.armature = values.number("armature", 0.0)
+    if values.has("springdamper"):
+        constant, ratio = values.numbers("springdamper", 2, 2).tolist()
+        joint.spring_damper = (constant, ratio) if constant > 0.0 and ratio > 0.0 else None
+    given = {"stiffness": joint.stiffness, "damping": joint.damping}
+    for what, value in (given | {"frictionloss": joint.friction, "armature": joint.armature}).items():
         if value < 0.0:
             values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
     if joint.type == "free":
         if joint.armature:
             values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
+        if joint.stiffness or joint.spring_damper:
+            values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
         return joint
     if joint.type != "slide":  # a slide's place makes no difference
         joint.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
@@ -76,16 +86,11 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
         joint.axis = frame[0] @ values.direction("axis", (0.0, 0.0, 1.0))
         turns = joint.type == "hinge"
         reference = values.number("ref", 0.0)
+        rest = values.number("springref", 0.0)
         joint.reference = settings.angle(reference) if turns else reference
+        joint.rest = settings.angle(rest) if turns else rest
         joint.limits = _limits(values, settings, turns)
     return joint
-
-
-def _refuse_springs(values: Values) -> None:
-    fix = "Joints have no springs here: set it to zero and give the spring's effort as tau."
-    values.refuse("stiffness", fix)
-    if values.has("springdamper") and (values.numbers("springdamper", 2, 2) > 0.0).all():
-        values.problem("not-modelled", "has springdamper, which makes a spring.", fix)
 
 
 def _first_of_polynomial(values: Values, name: str) -> float:
@@ -100,7 +105,7 @@ def _first_of_polynomial(values: Values, name: str) -> float:
 
 def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
     lower, upper, effort = -math.inf, math.inf, math.inf
-    found = _range(values, settings, "range", "limited")
+    found = None if "limit" in settings.off else _range(values, settings, "range", "limited")
     if found is not None:
         lower, upper = (settings.angle(value) if turns else value for value in found)
     efforts = _range(values, settings, "actuatorfrcrange", "actuatorfrclimited")
@@ -156,6 +161,7 @@ def _zero(joint: MjcfJoint) -> Pose:
 def _record(joint: MjcfJoint, parent: str, child: str) -> JointRecord:
     record = JointRecord(joint.name, joint.element, joint.kind, parent, child, axis=joint.axis, limits=joint.limits)
     record.damping, record.friction, record.armature = joint.damping, joint.friction, joint.armature
+    record.stiffness, record.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
     return record
 
 
@@ -164,6 +170,6 @@ def _connect_free(assembly: Assembly, link: LinkRecord, parent: str, joints: lis
     if len(joints) > 1 or parent != "world":
         message = "it has a free joint, and other joints or another body around it."
         fix = "A free body stands in <worldbody> and has no other joint."
-        sink(Problem("free-joint", link.line, link.where, message, fix))
+        sink(Problem("free-joint", link.line, link.where, message, fix, link.element.file))
     # The joint's coordinates are the body's pose in the world, wherever the file places it at the start.
     assembly.add_joint(_record(joint, "world", link.name), NO_MOVE)

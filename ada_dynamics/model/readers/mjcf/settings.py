@@ -9,7 +9,9 @@ from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.xml import Element
 
 _LETTERS = set("xyzXYZ")
-_NEEDED_FLAGS = ("constraint", "equality", "frictionloss", "damper")
+_CONSTRAINTS = ("equality", "frictionloss", "limit")
+_PASSIVE = ("spring", "damper")
+_FLAGS = {"constraint": _CONSTRAINTS, "passive": _PASSIVE, **{name: (name,) for name in (*_CONSTRAINTS, *_PASSIVE)}}
 
 
 def read_settings(root: Element, robot: Description, sink: Sink) -> Settings:
@@ -21,7 +23,7 @@ def read_settings(root: Element, robot: Description, sink: Sink) -> Settings:
     for element in root.all("default"):
         _read_default(element, MAIN, settings, sink, is_top=True)
     for element in root.all("option"):
-        _read_option(Values(element, "<option>", sink, settings), robot, sink)
+        _read_option(Values(element, "<option>", sink, settings), settings, robot)
     return settings
 
 
@@ -41,29 +43,32 @@ def _read_compiler(values: Values, settings: Settings) -> None:
         low, high = values.numbers("inertiagrouprange", 2, 2).tolist()
         settings.inertia_groups = (int(low), int(high))
     settings.total_mass = values.number("settotalmass", settings.total_mass)
-    for name in ("boundmass", "boundinertia"):
-        values.refuse(name, "Write the masses and inertias that are meant.")
-    for name in ("balanceinertia", "alignfree"):
-        if values.flag(name):
-            values.problem("not-modelled", f"has {name}, which changes what the file says.", "Set it to false.")
+    settings.least_mass = values.number("boundmass", settings.least_mass)
+    settings.least_inertia = values.number("boundinertia", settings.least_inertia)
+    settings.balances = values.flag("balanceinertia", settings.balances)
+    settings.mesh_folder = values.text("meshdir", values.text("assetdir", settings.mesh_folder))
+    settings.strips_paths = values.flag("strippath", settings.strips_paths)
+    if values.flag("alignfree"):
+        values.problem("not-modelled", "has alignfree, which moves the frames of free bodies.", "Set it to false.")
     if values.text("coordinate", "local") != "local":
         values.problem("not-modelled", "has global coordinates.", "Save the model anew with a newer MuJoCo.")
 
 
-def _read_option(values: Values, robot: Description, sink: Sink) -> None:
+def _read_option(values: Values, settings: Settings, robot: Description) -> None:
     if values.has("gravity"):
         x, y, z = values.vector("gravity", (0.0, 0.0, -9.81)).tolist()
         robot.gravity = (x, y, z)
-    for name in ("density", "viscosity"):
+    for name in ("density", "viscosity", "wind"):
         values.refuse(name, "There is no fluid here: set it to zero.")
     for flag in values.element.all("flag"):
-        off = [name for name, value in flag.attributes.items() if value.strip() == "disable"]
+        off = {name for name, value in flag.attributes.items() if value.strip() == "disable"}
+        settings.off |= {one for name in off for one in _FLAGS.get(name, ())}
         if "gravity" in off:
             robot.gravity = (0.0, 0.0, 0.0)
-        for name in _NEEDED_FLAGS:
-            if name in off:
-                message = f"<flag> disables {name!r}, which is always on here."
-                sink(Problem("not-modelled", flag.line, "<option>", message, "Remove the flag, or what it disables."))
+    if settings.off:
+        robot.notes.append(
+            f"<flag> disables {', '.join(sorted(settings.off))}: what the file has of these is left out."
+        )
 
 
 def _read_default(element: Element, parent: str, settings: Settings, sink: Sink, is_top: bool = False) -> None:
@@ -71,7 +76,7 @@ def _read_default(element: Element, parent: str, settings: Settings, sink: Sink,
     name = element.attributes.get("class", MAIN if is_top else "").strip()
     if not name or (name in settings.defaults and not is_top):
         message = f"its class {name!r} is defined twice." if name else "it has no class."
-        sink(Problem("class", element.line, "<default>", message, 'Give each its own class="...".'))
+        sink(Problem("class", element.line, "<default>", message, 'Give each its own class="...".', element.file))
         return
     inherited = settings.defaults.get(parent, {})
     own = settings.defaults.setdefault(name, {tag: dict(values) for tag, values in inherited.items()})

@@ -32,6 +32,12 @@ class Settings:
     inertia_from_geoms: str = "auto"  # auto, true or false
     inertia_groups: tuple[int, int] = (0, 5)
     total_mass: float = -1.0
+    least_mass: float = 0.0  # of every body [kg]
+    least_inertia: float = 0.0  # principal moments of every body [kg m²]
+    balances: bool = False  # whether moments that no body has are made equal
+    off: set[str] = field(default_factory=set)  # what <flag> disables
+    mesh_folder: str = ""
+    strips_paths: bool = False  # whether meshes are looked up by their files' names alone
     defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes
     colours: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of materials
 
@@ -78,7 +84,8 @@ class Values:
 
     def problem(self, code: str, message: str, fix: str = "") -> None:
         """Report a problem of the element."""
-        self._sink(Problem(code, self.element.line, self.where, f"<{self.element.tag}> {message}", fix))
+        message = f"<{self.element.tag}> {message}"
+        self._sink(Problem(code, self.element.line, self.where, message, fix, self.element.file))
 
     def refuse(self, name: str, fix: str) -> None:
         """Report an attribute that is not zero and that has no counterpart here."""
@@ -157,8 +164,12 @@ class Values:
         return about(values[:3], self._settings.angle(float(values[3])))
 
     def _from_euler(self) -> Array:
+        return self.turned_by(self.vector("euler", (0.0, 0.0, 0.0)))
+
+    def turned_by(self, angles: Array) -> Array:
+        """Rotation by three Euler angles of the document's unit and sequence."""
         R: Array = UNIT
-        for letter, angle in zip(self._settings.sequence, self.vector("euler", (0.0, 0.0, 0.0)), strict=True):
+        for letter, angle in zip(self._settings.sequence, angles, strict=True):
             turn = about(np.eye(3)["xyz".index(letter.lower())], self._settings.angle(float(angle)))
             # Small letters turn about the axes that turned before, capital letters about those that stay.
             R = R @ turn if letter.islower() else turn @ R

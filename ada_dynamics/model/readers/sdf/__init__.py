@@ -145,6 +145,7 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
     for joint in tree:
         record = JointRecord(joint.name, joint.element, joint.kind, joint.parent, joint.child)
         record.limits, record.damping, record.friction = joint.limits, joint.damping, joint.friction
+        record.stiffness, record.rest = joint.stiffness, joint.rest
         record.mimic = joint.mimic if joint.kind != "fixed" else None
         record.axis, record.axis2 = _axes(joint)
         assembly.join(record, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
@@ -162,8 +163,8 @@ def _axes(joint: SdfJoint) -> tuple[np.ndarray | None, np.ndarray | None]:
 
 def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopRecord:
     """A joint as one that closes a loop."""
-    if joint.damping or joint.friction or joint.mimic is not None:
-        message = "it closes a loop, so it has no coordinate for its damping, friction or <mimic> to act on."
+    if joint.damping or joint.friction or joint.stiffness or joint.mimic is not None:
+        message = "it closes a loop, so it has no coordinate for its damping, friction, spring or <mimic> to act on."
         fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
         sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
     kind = "revolute" if joint.kind == "continuous" else joint.kind

@@ -13,6 +13,7 @@ from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.model.readers.sdf.values import Values
 from ada_dynamics.model.readers.spelling import near
+from ada_dynamics.model.readers.springs import checked_spring
 from ada_dynamics.model.readers.values import Pose
 from ada_dynamics.model.readers.xml import Element
 
@@ -49,6 +50,8 @@ class SdfJoint:
     axes: tuple[Array, ...] = ()  # in the joint's frame
     limits: Limits = field(default_factory=Limits)
     damping: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
     in_parent: Pose | None = None
@@ -89,7 +92,7 @@ def _asks_to_be_cut(values: Values) -> bool:
 
 def _read_motion(joint: SdfJoint, written: str, values: Values) -> None:
     """Limits, dissipation and mimicking, which stand in <axis>; a universal joint's two axes must agree on them."""
-    found: list[tuple[Limits, float, float]] = []
+    found: list[tuple[Limits, float, float, float, float]] = []
     for tag in _AXES.get(written, ("axis",)):
         axis = values.inside(tag)
         if axis is not None:
@@ -97,21 +100,21 @@ def _read_motion(joint: SdfJoint, written: str, values: Values) -> None:
     if not found:
         return
     if len(found) == 2 and found[0][1:] != found[1][1:]:
-        message = "its two axes have different damping or friction."
+        message = "its two axes have different damping, friction or springs."
         values.problem("axes", joint.element, message, "Give both the same, or write two revolute joints.")
-    joint.limits, joint.damping, joint.friction = found[0]
+    joint.limits, joint.damping, joint.friction, joint.stiffness, joint.rest = found[0]
     if joint.kind != "revolute" and joint.kind != "prismatic":
         joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
 
 
-def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float]:
-    damping = friction = 0.0
+def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float, float, float]:
+    """Limits, damping, friction, stiffness and rest position."""
+    damping = friction = stiffness = rest = 0.0
     dynamics = axis.inside("dynamics")
     if dynamics is not None:
         damping, friction = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
-        if dynamics.number("spring_stiffness", 0.0) != 0.0:
-            message = "has spring_stiffness, but joints have no springs here."
-            dynamics.problem("spring", dynamics.element, message, "Set it to zero and give the spring's effort as tau.")
+        stiffness, rest = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
+        stiffness, rest = checked_spring(joint.kind, stiffness, rest, dynamics.element, joint.where, dynamics.sink)
         for value, what in ((damping, "damping"), (friction, "friction")):
             if value < 0.0:
                 dynamics.problem("negative", dynamics.element, f"has {what} {value:g}.", "It must not be negative.")
@@ -128,7 +131,7 @@ def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float]:
     mimic = axis.inside("mimic")
     if mimic is not None:
         joint.mimic = _mimic(mimic)
-    return limits, max(damping, 0.0), max(friction, 0.0)
+    return limits, max(damping, 0.0), max(friction, 0.0), stiffness, rest
 
 
 _BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))

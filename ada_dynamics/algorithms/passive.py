@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that joints do by themselves: damping, Coulomb friction and springs, as efforts that the motors must give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ada_dynamics.algorithms.dissipation import lost_effort
+from ada_dynamics.algorithms.springs import spring_effort
+from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.spatial.scalar import ZERO3, Scalar
+from ada_dynamics.spatial.vec3 import is_zero, plus, product
+
+
+def unloaded(tree: Tree) -> Tree:
+    """The same tree without weight and springs: at rest nothing acts on it."""
+    bodies = tuple(body if is_zero(body.stiffness) else replace(body, stiffness=0.0) for body in tree.bodies)
+    return replace(tree, bodies=bodies, gravity=ZERO3)
+
+
+def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """Of one joint, on its own positions and velocities."""
+    return [plus(lost_effort(body, rate), pull) for rate, pull in zip(v, spring_effort(body, q), strict=True)]
+
+
+def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """Of all joints in the model's order."""
+    result: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        own = joint_passive_efforts(body, body.positions(q), body.velocities(v))
+        for i, effort in zip(range(body.v.start, body.v.stop), own, strict=True):
+            result[i] = plus(result[i], product(body.multiplier, effort))
+    return result

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An MJCF file read here and by MuJoCo: masses, mass matrix, efforts, accelerations and gaps of both, at random states.
+
+    print(compare("robot.xml"))
+
+The comparison is of what moves by itself: MuJoCo's contacts, limits and motors are off. Its dry friction and its
+equalities are soft constraints, which are off as well: friction is added by hand, joints that mimic others are put into
+its equations of motion, and loops are compared by their gaps.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.analysis.mujoco_model import mujoco_package
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import open_loops
+from ada_dynamics.model.elements import Joint
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+
+Array = NDArray[np.float64]
+
+_TYPES = {"revolute": 3, "continuous": 3, "prismatic": 2, "spherical": 1, "floating": 0}  # MuJoCo's numbers
+_WXYZ = (3, 0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Largest differences over the states, each relative to the largest value of its kind."""
+
+    joints: int
+    velocities: int  # here; MuJoCo has those of joints that mimic others, too
+    loops: int
+    mass: float
+    mass_matrix: float
+    efforts: float  # at zero acceleration, with springs, damping and friction
+    accelerations: float
+    gaps: float  # of loops at poses that do not close them [m]; nan without loops
+    without_meshes: bool = False  # MuJoCo got the file without its meshes, which are not there; they give no mass here
+
+    @property
+    def worst(self) -> float:
+        """The largest of all."""
+        found = (self.mass, self.mass_matrix, self.efforts, self.accelerations, self.gaps)
+        return max(x for x in found if not np.isnan(x))
+
+
+def compare(path: str | os.PathLike[str], states: int = 3, seed: int = 0) -> Comparison:
+    """Read a file in both and compare.
+
+    Args:
+        path: the MJCF file.
+        states: how many random ones.
+        seed: of these.
+
+    Raises:
+        InputError: MuJoCo is not installed, does not take the file, or has other joints than are read here.
+        ModelError: the file cannot be read here.
+    """
+    model = load(path)
+    mujoco = mujoco_package()
+    theirs, without_meshes = _compiled(mujoco, str(path))
+    twin = _Twin(model, mujoco, theirs)
+    rng = np.random.default_rng(seed)
+    worst = np.zeros(3)
+    if model.nv:
+        tree = Dynamics(open_loops(model) if model.loops else model)
+        for _ in range(states):
+            q, v = model.random_state(rng)
+            worst = np.maximum(worst, twin.differences(tree, q, v, rng.normal(size=model.nv)))
+    masses = float(np.sum(theirs.body_mass))
+    return Comparison(
+        joints=len(twin.pairs),
+        velocities=model.nv,
+        loops=len(model.loops),
+        mass=abs(model.total_mass - masses) / max(masses, 1e-300),
+        mass_matrix=float(worst[0]),
+        efforts=float(worst[1]),
+        accelerations=float(worst[2]),
+        gaps=twin.gap_difference(model.random_state(rng)[0]) if model.loops else float("nan"),
+        without_meshes=without_meshes,
+    )
+
+
+def _compiled(mujoco: Any, path: str) -> tuple[Any, bool]:
+    """MuJoCo's model; without meshes where their files are missing, for `load` has needed none of them."""
+    try:
+        return mujoco.MjModel.from_xml_path(path), False
+    except ValueError as problem:
+        if "opening file" not in str(problem):
+            raise InputError(f"MuJoCo does not take {path}: {problem}") from None
+    try:
+        spec = mujoco.MjSpec.from_file(path)
+        for painted in (*spec.geoms, *spec.sites, *spec.tendons):
+            painted.material = ""
+        for looks in ([g for g in spec.geoms if g.meshname], spec.skins, spec.meshes, spec.materials, spec.textures):
+            for one in list(looks):
+                spec.delete(one)
+        return spec.compile(), True
+    except ValueError as problem:
+        raise InputError(f"MuJoCo does not take {path}: {problem}") from None
+
+
+class _Twin:
+    """Both models, with the maps from our vectors to MuJoCo's."""
+
+    def __init__(self, model: Model, mujoco: Any, theirs: Any) -> None:
+        self.ours, self.mujoco, self.model, self.data = model, mujoco, theirs, mujoco.MjData(theirs)
+        bits = mujoco.mjtDisableBit
+        self._off = bits.mjDSBL_CONTACT | bits.mjDSBL_LIMIT | bits.mjDSBL_FRICTIONLOSS | bits.mjDSBL_ACTUATION
+        self._equality = bits.mjDSBL_EQUALITY
+        smooth = theirs.opt.disableflags & int(bits.mjDSBL_FRICTIONLOSS | bits.mjDSBL_CONSTRAINT)
+        self._friction = 0.0 * theirs.dof_frictionloss if smooth else theirs.dof_frictionloss
+        self.pairs = self._matched()
+
+    def _matched(self) -> list[tuple[Joint, int]]:
+        """Our joints and MuJoCo's, which both count along the bodies."""
+        moving = [joint for joint in self.ours.joints.values() if joint.kind != "fixed"]
+        types = self.model.jnt_type.tolist()
+        if [_TYPES.get(joint.kind) for joint in moving] != types:
+            raise InputError(
+                f"model {self.ours.name!r} has {len(moving)} joints here, MuJoCo {len(types)}, or of other types."
+            )
+        for i, joint in enumerate(moving):
+            name = self.model.joint(i).name
+            if name and name != joint.name:
+                raise InputError(f"joint {i} is {joint.name!r} here and {name!r} in MuJoCo.")
+        return list(zip(moving, range(len(types)), strict=True))
+
+    def place(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Put MuJoCo there; T and c with its velocities T v and its accelerations T a + c."""
+        ours, theirs, data = self.ours, self.model, self.data
+        self.mujoco.mj_resetData(theirs, data)
+        T, c = np.zeros((theirs.nv, ours.nv)), np.zeros(theirs.nv)
+        for joint, i in self.pairs:
+            at, rate = int(theirs.jnt_qposadr[i]), int(theirs.jnt_dofadr[i])
+            source = joint if joint.mimic is None else ours.joints[joint.mimic.joint]
+            x, columns = q[ours.q_index(source.name)], ours.v_index(source.name)
+            if joint.mimic is not None:
+                x = joint.mimic.multiplier * x + joint.mimic.offset
+                T[rate, columns] = joint.mimic.multiplier
+            else:
+                T[rate : rate + joint.nv, columns] = np.eye(joint.nv)
+            if joint.kind in ("spherical", "floating"):
+                x = np.concatenate([x[:-4], x[-4:][list(_WXYZ)]])
+            data.qpos[at : at + len(x)] = x
+            if joint.kind == "floating":
+                R = np.zeros(9)
+                self.mujoco.mju_quat2Mat(R, x[3:].copy())
+                own = v[columns]
+                T[rate : rate + 3, columns.start : columns.start + 3] = R.reshape(3, 3)
+                c[rate : rate + 3] = R.reshape(3, 3) @ np.cross(own[3:], own[:3])
+        data.qvel[:] = T @ v
+        return T, c
+
+    def differences(self, tree: Dynamics, q: Array, v: Array, tau: Array) -> Array:
+        """Of M, of the efforts at zero acceleration, and of the accelerations, each relative."""
+        theirs, data = self.model, self.data
+        theirs.opt.disableflags |= self._off | self._equality
+        T, c = self.place(q, v)
+        self.mujoco.mj_forward(theirs, data)
+        M = np.zeros((theirs.nv, theirs.nv))
+        self.mujoco.mj_fullM(theirs, data, M)
+        own = T.T @ M @ T
+        rubbed = self._friction * np.sign(data.qvel)
+        h = T.T @ (data.qfrc_bias - data.qfrc_passive + rubbed + M @ c)
+        a = np.linalg.solve(own, tau - h)
+        pairs = ((tree.mass_matrix(q), own), (tree.bias(q, v), h), (tree.forward(q, v, tau), a))
+        sizes = np.max(np.abs(own)), max(np.max(np.abs(h)), np.max(np.abs(tau))), np.max(np.abs(a))
+        return np.array([np.max(np.abs(x - y)) / size for (x, y), size in zip(pairs, sizes, strict=True)])
+
+    def gap_difference(self, q: Array) -> float:
+        """Of the distances of the loops' two points [m]."""
+        theirs, data = self.model, self.data
+        theirs.opt.disableflags &= ~int(self._equality)
+        self.place(q, np.zeros(self.ours.nv))
+        self.mujoco.mj_forward(theirs, data)
+        tags = {int(self.mujoco.mjtEq.mjEQ_CONNECT): "connect", int(self.mujoco.mjtEq.mjEQ_WELD): "weld"}
+        wanted = {}
+        for i in range(theirs.neq):
+            tag = tags.get(int(theirs.eq_type[i]))
+            if tag is not None and theirs.eq_active0[i]:
+                rows = (data.efc_type == int(self.mujoco.mjtConstraint.mjCNSTR_EQUALITY)) & (data.efc_id == i)
+                name = theirs.equality(i).name or f"{tag}_{i + 1}"
+                wanted[name] = float(np.linalg.norm(data.efc_pos[rows][:3]))
+        dynamics = Dynamics(open_loops(self.ours))
+        found = {}
+        for loop in self.ours.loops.values():
+            ends = [(loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz)]
+            points = [x if link == "world" else _moved(dynamics.pose(link, q), x) for link, x in ends]
+            found[loop.name] = float(np.linalg.norm(points[0] - points[1]))
+        return max(abs(distance - wanted[name]) for name, distance in found.items())
+
+
+def _moved(pose: Array, point: Array) -> Array:
+    return np.asarray(pose[:3, :3] @ point + pose[:3, 3])

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps that no acceleration explains: a net under all integration, cheap enough to be under every run.
+
+Velocities must change by the integral of the accelerations, and positions by that of the velocities. Both are known in
+all rows of a log, where they hold to rounding, whatever happened in the stages between: quadrature over six rows tells
+what a step should have done, quadrature over four how well that is known. Where rates jump (contact, stops,
+controllers) the two differ, and little is asked for; where a motion is smooth, no loss of energy can hide.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import UnexplainedMotionWarning
+from ada_dynamics.model.joints import Continuous, Cylindrical, Planar, Prismatic, Revolute, Universal
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.log import Log
+
+Array = NDArray[np.float64]
+
+# Differences of both quadratures, of a step or of those beside it, that a step may be off. A rate that jumps within a
+# step takes 33 of them: half a jump is not known, and beside it the two rules differ by 11/720 of it.
+TRUSTED = 300.0
+ROUNDING = 1e-13  # of the largest rate or change
+# Of the largest velocity that steps of a joint may be off in all, beyond that. Errors of the methods on offer at usable
+# step lengths are as large as the differences of the quadratures, which have the same order.
+NOTICED = 1e-5
+STANDS = 1e-4  # [rad/s, m/s]; slower motions are taken for as fast
+_PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, Planar))
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """The worst step of the joint whose motion is explained worst.
+
+    Attributes:
+        joint: its name.
+        step: number of the row before it.
+        t: when it began [s].
+        off: how much its velocity or position changed beside what its rates make of it.
+        total: the sum of that over all steps, as a share of the largest velocity.
+    """
+
+    joint: str
+    step: int
+    t: float
+    off: float
+    total: float
+
+
+def unexplained(log: Log) -> Unexplained | None:
+    """The worst step, if it is worth a word."""
+    rows = _even_rows(log.t)
+    if rows < 6 or not np.isfinite(log.a[:rows]).all():
+        return None
+    model, t, v = log.model, log.t[:rows], log.v[:rows]
+    h = float(t[1] - t[0])
+    off = _beyond(v, log.a[:rows], h)
+    for name in model.joint_names:
+        if model.joints[name].kind in _PLAIN:
+            own, q = model.v_index(name), log.q[:rows, model.q_index(name)]
+            off[:, own] = np.maximum(off[:, own], _beyond(q, v[:, own], h) / h)
+    total = off.sum(axis=0)
+    fastest = np.max(np.abs(v), axis=0, initial=0.0)
+    share = total / np.maximum(fastest, max(1e-3 * np.max(fastest, initial=0.0), STANDS))
+    worst = int(np.argmax(share))
+    if not share[worst] > NOTICED:
+        return None
+    step = int(np.argmax(off[:, worst])) + 2
+    joint = next(name for name in model.joint_names if worst in range(model.nv)[model.v_index(name)])
+    return Unexplained(joint, step, float(t[step]), float(off[step - 2, worst]), float(share[worst]))
+
+
+def warn_if_unexplained(log: Log) -> None:
+    """Say which step and joint no acceleration explains."""
+    found = unexplained(log)
+    if found is None:
+        return
+    warnings.warn(
+        f"the motion of model {log.model.name!r} is not what its accelerations make of it: at t = {found.t:.6g} s (row "
+        f"{found.step}) the velocity of joint {found.joint!r} is off by {found.off:.2g}, over the whole run by "
+        f"{found.total:.1e} of the fastest; energy drift {log.energy_drift:.1e}. The step is too long for this motion, "
+        "or something in it is wrong: take a shorter step and see whether the result stays.",
+        UnexplainedMotionWarning,
+        stacklevel=3,
+    )
+
+
+def _even_rows(t: Array) -> int:
+    """Number of first rows that have the same distance; the last one may be nearer."""
+    steps = np.diff(t)
+    if not len(steps):
+        return len(t)
+    uneven = np.abs(steps - steps[0]) > 1e-6 * abs(steps[0])
+    return int(np.argmax(uneven)) + 1 if uneven.any() else len(t)
+
+
+def _beyond(x: Array, rate: Array, h: float) -> Array:
+    """How much x changes beside the integral of its rate, beyond what is known of that; for steps 2 to n - 4."""
+    r = [rate[k : len(rate) - 5 + k] for k in range(6)]
+    ends, near, middle = r[0] + r[5], r[1] + r[4], r[2] + r[3]
+    by_six = h / 1440.0 * (11.0 * ends - 93.0 * near + 802.0 * middle)
+    by_four = h / 24.0 * (13.0 * middle - near)
+    changed = x[3 : len(x) - 2] - x[2 : len(x) - 3]
+    apart = np.pad(np.abs(by_six - by_four), ((2, 2), (0, 0)))  # a jump is seen from the steps beside it
+    nearby = np.max([apart[k : len(by_six) + k] for k in range(5)], axis=0)
+    known = TRUSTED * nearby + ROUNDING * np.max(np.abs(x), axis=0, initial=0.0)
+    return np.maximum(np.abs(changed - by_six) - known, 0.0)

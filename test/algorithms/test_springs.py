@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Springs of joints: in every algorithm, with loops and mimicking joints, as stored energy, in implicit steps."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics import InputError, ModelError
+from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.loop_programs import articulated, assembly
+from ada_dynamics.model import Builder, Mimic
+from ada_dynamics.model.edit import lock, recut
+
+KINDS = ("revolute", "prismatic", "spherical", "continuous", "revolute")
+INERTIA = (0.2, 0.3, 0.25, 0.01, 0.02, 0.03)
+
+
+def sprung_chain(damping=0.1, stiffness=3.0, **more):
+    """A chain of all kinds of joints that can have a spring, about random axes."""
+    rng = np.random.default_rng(0)
+    robot = Builder("sprung").link("base")
+    parent = "base"
+    for i, kind in enumerate(KINDS):
+        robot.link(f"l{i}", 1.0 + i, (0.1, 0.2, 0.3), INERTIA)
+        rest = 0.0 if kind == "spherical" else 0.4 * i + 0.1
+        values = {"damping": damping * i, "armature": 0.02, "stiffness": stiffness + i, "rest": rest}
+        place, turn = (0.1, 0.3, -0.2), (0.1, 0.2, 0.3)
+        robot.joint(f"j{i}", kind, parent, f"l{i}", place, turn, axis=rng.normal(size=3), **values, **more)
+        parent = f"l{i}"
+    return robot.build()
+
+
+def sprung_four_bar():
+    """Three equal rods between two pivots, which never lie in one line; with springs in two joints of the tree."""
+    robot = Builder("bars").link("base")
+    parent, height = "base", 0.0
+    for i, k in enumerate((4.0, 0.0, 7.0)):
+        robot.link(f"l{i}", 1.0, (0.0, 0.0, 0.5), (0.1, 0.1, 0.0))
+        at = {"axis": (0.0, 1.0, 0.0), "stiffness": k, "rest": 0.3}
+        robot.joint(f"j{i}", "revolute", parent, f"l{i}", (0.0, 0.0, height), **at)
+        parent, height = f"l{i}", 1.0
+    ends = {"parent_xyz": (0.0, 0.0, 1.0), "child_xyz": (0.7, 0.0, 0.0)}
+    return robot.loop("closing", "revolute", "l2", "base", **ends, axis=(0.0, 1.0, 0.0)).build()
+
+
+def test_a_mass_on_a_spring_swings_with_the_period_of_its_closed_form():
+    robot = Builder("mass").link("base").link("body", 2.0)
+    k, rest = 18.0, 0.4
+    robot.joint("j", "prismatic", "base", "body", axis=(1.0, 0.0, 0.0), stiffness=k, rest=rest)
+    log = ada.Simulation(robot.build(), q=[1.0], v=[0.5], integrator="dop853").run(2.0)
+    w = np.sqrt(k / 2.0)
+    wanted = rest + 0.6 * np.cos(w * log.t) + 0.5 / w * np.sin(w * log.t)
+    assert np.max(np.abs(log.q[:, 0] - wanted)) < 1e-9  # the integrator's own tolerance
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "ada", "dca", "lagrange", "order_n", "hybrid"])
+def test_every_algorithm_feels_springs_as_other_engines_do(algorithm):
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    from ada_dynamics.analysis.mujoco_model import MujocoModel
+    from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+
+    model = sprung_chain()
+    dyn, pin, mj = ada.Dynamics(model, algorithm=algorithm), PinocchioModel(model), MujocoModel(model)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q, v = model.random_state(rng)
+        tau = rng.normal(size=model.nv)
+        a = dyn.forward(q, v, tau)
+        size = np.max(np.abs(a))
+        assert np.max(np.abs(a - pin.forward(q, v, tau))) < 1e-12 * size  # rounding of chains of five
+        assert np.max(np.abs(a - mj.forward(q, v, tau))) < 1e-12 * size
+        assert np.max(np.abs(dyn.inverse(q, v, a) - tau)) < 1e-10
+        assert np.allclose(dyn.bias(q, v), pin.bias(q, v), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "ada"])
+def test_kernels_for_all_robots_feel_springs_as_a_robots_own_kernel_does(algorithm):
+    model = sprung_chain()
+    own, generic = (ada.Dynamics(model, algorithm=algorithm, kernel=k) for k in ("specialised", "generic"))
+    rng = np.random.default_rng(2)
+    q, v = model.random_state(rng)
+    tau = rng.normal(size=model.nv)
+    a = own.forward(q, v, tau)
+    assert np.allclose(generic.forward(q, v, tau), a, rtol=1e-11, atol=1e-11)
+    assert np.allclose(generic.inverse(q, v, a), tau, rtol=1e-9, atol=1e-9)
+
+
+def test_a_spherical_spring_at_rest_does_not_pull_and_has_a_finite_slope_there():
+    model = sprung_chain()
+    dyn = ada.Dynamics(model)
+    q = model.neutral()
+    rest = {j.name: j.rest for j in model.joints.values() if j.kind != "spherical"}
+    for name, value in rest.items():
+        q[model.q_index(name)] = value
+    zero = np.zeros(model.nv)
+    assert np.allclose(dyn.bias(q, zero), dyn.gravity(q), atol=1e-13)
+    assert np.isfinite(dyn.forward(q, zero, zero)).all()
+    wanted = np.array([1e-7, -2e-7, 3e-7])  # for small turns k times the rotation vector
+    at = model.v_index("j2")
+    step = zero.copy()
+    step[at] = wanted
+    there = model.integrate(q, step)
+    assert np.allclose((dyn.bias(there, zero) - dyn.gravity(there))[at], 5.0 * wanted, rtol=1e-9)
+
+
+def test_springs_are_the_slope_of_the_energy_that_they_store():
+    model = sprung_chain()
+    dyn = ada.Dynamics(model)
+    rng = np.random.default_rng(3)
+    q, _ = model.random_state(rng)
+    zero = np.zeros(model.nv)
+    hold = dyn.bias(q, zero)
+    h = 1e-6
+    for i in range(model.nv):
+        step = h * np.eye(model.nv)[i]
+        ends = [dyn.energy(model.integrate(q, s), zero)[1] for s in (step, -step)]
+        assert abs((ends[0] - ends[1]) / (2.0 * h) - hold[i]) < 1e-7 * max(1.0, abs(hold[i]))  # h² and rounding / h
+
+
+def test_a_swinging_chain_of_springs_keeps_its_energy():
+    model = sprung_chain(damping=0.0)
+    q, v = model.random_state(np.random.default_rng(4))
+    log = ada.Simulation(model, q=q, v=v, integrator="dop853").run(1.0)
+    assert np.ptp(log.total_energy) < 1e-7 * np.ptp(log.energy.potential)  # the integrator's tolerance, 1e-9 a step
+
+
+def test_springs_act_in_closed_loops_as_in_another_engine_and_keep_energy():
+    pytest.importorskip("pinocchio")
+    from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+
+    model = sprung_four_bar()
+    q = ada.assemble(model, [0.7, 0.9, 1.5])
+    other = PinocchioModel(model)
+    for algorithm in ("auto", "aba", "ada", "dca"):
+        dyn = ada.Dynamics(model, algorithm=algorithm)
+        v = dyn.project(q, [0.4, -0.2, 0.3])[1]
+        a = dyn.forward(q, v, np.zeros(3))
+        assert np.allclose(a, other.forward(q, v, np.zeros(3), solver="dense"), rtol=1e-8, atol=1e-8)
+    log = ada.Simulation(model, q=q, v=v, integrator="dop853").run(1.0)
+    assert np.ptp(log.total_energy) < 1e-7 * np.ptp(log.energy.potential)
+
+
+def test_the_spring_of_a_joint_that_mimics_pulls_the_joint_that_it_mimics():
+    robot = Builder("pair").link("base").link("a", 1.0, (0, 0, 0.3), INERTIA).link("b", 2.0, (0, 0, 0.2), INERTIA)
+    robot.joint("lead", "revolute", "base", "a", axis=(0, 1, 0))
+    robot.joint("follow", "revolute", "a", "b", (0, 0, 1), axis=(0, 1, 0), mimic=Mimic("lead", -2.0, 0.1))
+    stiff = robot.build()
+    parts = Builder("pair").link("base").link("a", 1.0, (0, 0, 0.3), INERTIA).link("b", 2.0, (0, 0, 0.2), INERTIA)
+    parts.joint("lead", "revolute", "base", "a", axis=(0, 1, 0))
+    own = {"stiffness": 5.0, "rest": 0.4}
+    parts.joint("follow", "revolute", "a", "b", (0, 0, 1), axis=(0, 1, 0), mimic=Mimic("lead", -2.0, 0.1), **own)
+    with_spring, q, zero = ada.Dynamics(parts.build()), np.array([0.7]), np.zeros(1)
+    extra = with_spring.bias(q, zero) - ada.Dynamics(stiff).bias(q, zero)
+    assert np.allclose(extra, -2.0 * 5.0 * (-2.0 * 0.7 + 0.1 - 0.4), rtol=1e-12)  # of ½ k (q_follow - rest)²
+
+
+def test_a_spring_far_too_stiff_for_the_step_stays_bounded_in_implicit_steps():
+    robot = Builder("stiff").link("base").link("body", 1.0)
+    robot.joint("j", "prismatic", "base", "body", axis=(1.0, 0.0, 0.0), stiffness=1e9, rest=0.1)
+    log = ada.Simulation(robot.build(), q=[0.1001], integrator="semi_implicit", step=1e-3).run(0.2)
+    assert np.max(np.abs(log.q[:, 0] - 0.1)) < 1.01e-4
+    assert abs(log.q[-1, 0] - 0.1) < 1e-9  # an implicit step damps what it cannot follow
+
+
+def test_a_model_without_springs_compiles_to_the_graphs_of_before():
+    plain, at_rest = (ada.planar_chain(3) if k is None else _with_rest(k) for k in (None, 0.7))
+    assert tree_fingerprint(plain.tree) == tree_fingerprint(at_rest.tree)
+    assert articulated.constants_table(plain.uniform_tree).shape[1] == 25
+    assert assembly.constants_table(_regular(plain)).shape[1] == 108
+
+
+def _with_rest(rest):
+    from dataclasses import replace
+
+    from ada_dynamics.model.edit.parts import Parts
+
+    parts = Parts.of(ada.planar_chain(3))
+    parts.joints = {name: replace(joint, rest=rest) for name, joint in parts.joints.items()}
+    return parts.build()
+
+
+def _regular(model):
+    from ada_dynamics.model.spread import spread
+
+    return spread(model.uniform_tree).tree
+
+
+@pytest.mark.parametrize(
+    "kind, values, words",
+    [
+        ("universal", {"stiffness": 1.0}, ("joint 'j'", "universal", "several joints")),
+        ("planar", {"stiffness": 1.0}, ("joint 'j'", "planar")),
+        ("spherical", {"stiffness": 1.0, "rest": 0.2}, ("joint 'j'", "rests at the zero position")),
+        ("revolute", {"stiffness": -1.0}, ("joint 'j'", "stiffness", "negative")),
+        ("revolute", {"stiffness": 1.0, "rest": float("nan")}, ("joint 'j'", "rest")),
+    ],
+)
+def test_a_spring_that_means_nothing_is_refused_with_the_joint(kind, values, words):
+    robot = Builder("r").link("base").link("body", 1.0)
+    with pytest.raises(ModelError) as problem:
+        robot.joint("j", kind, "base", "body", **values)
+    assert all(word in str(problem.value) for word in words)
+
+
+def test_a_locked_joint_has_no_spring_and_a_sprung_joint_closes_no_loop():
+    model = sprung_chain()
+    locked = lock(model, {"j0": [0.3]})
+    assert locked.joints["j0"].stiffness == 0.0
+    four = sprung_four_bar()
+    with pytest.raises(InputError, match="'j0' cannot close a loop: it has stiffness"):
+        recut(four, ada.assemble(four, [0.7, 0.9, 1.5]), "closing", "j0")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run says by itself when steps do not do what the accelerations say, and is silent when something merely jumps."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.simulation import JointStops, half_sine, simulation
+from ada_dynamics.simulation.methods import METHODS
+
+
+def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ada.load("stewart")
+    q, v = ada.Dynamics(model).project(ada.assemble(model), np.ones(model.nv))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        well = ada.Simulation(model, q, v).run(0.2)
+    right = METHODS["rkf45"]
+    stages = right.A.copy()
+    stages[3, 1] += 0.01  # the third stage is not where its time is
+    monkeypatch.setattr(simulation, "METHODS", {**METHODS, "rkf45": replace(right, A=stages)})
+    with pytest.warns(ada.UnexplainedMotionWarning, match=r"at t = \d.*row \d+.*joint '\w+'.*energy drift"):
+        ill = ada.Simulation(model, q, v).run(0.2)
+    assert ill.energy_drift > 1e-6 > 100 * well.energy_drift
+
+
+def pushed(model: ada.Model) -> ada.Simulation:
+    sim = ada.Simulation(model, pushable=True)
+    sim.push(model.link_names[-1], [20.0, 0.0, 5.0, 0.0, 0.0, 0.0], duration=0.0503)
+    return sim
+
+
+def controlled(model: ada.Model) -> ada.Simulation:
+    wanted, stiffness = 0.3 * np.ones(model.nv), np.array([40.0, 40, 20, 20, 1, 1, 0.05])
+    law = lambda t, q, v: stiffness * (wanted - q - 0.2 * v)  # noqa: E731
+    return ada.Simulation(model, controller=law, control_period=0.01)
+
+
+def stopped(model: ada.Model) -> ada.Simulation:
+    q = model.neutral()
+    q[1] = 1.5
+    return ada.Simulation(model, q, stops=JointStops())
+
+
+def kicked(model: ada.Model) -> ada.Simulation:
+    return ada.Simulation(model, external=[half_sine(model.link_names[-1], [30.0, 0, 0, 0, 0, 0], 0.1003, 0.02)])
+
+
+@pytest.mark.parametrize("make", [pushed, controlled, stopped, kicked])
+def test_what_merely_jumps_is_no_mistake_of_the_integration(make) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = make(ada.load("pa10")).run(0.5)
+    assert np.max(np.abs(log.v)) > 0.01
+
+
+@pytest.mark.parametrize(
+    "name", ["pa10", "planar_7r", "khr1", "floating_rod", "five_bar", "stewart", "goldberg", "sarrus"]
+)
+def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
+    model = ada.load(name)
+    q = ada.assemble(model) if model.loops else model.neutral()
+    v = 0.5 * np.random.default_rng(3).normal(size=model.nv)
+    if model.loops:
+        q, v = ada.Dynamics(model).project(q, v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ada.Simulation(model, q, v).run(0.5)
