@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from ada_dynamics.addresses import Addresses, missing_meshes
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.lint.bodies import lumps
 from ada_dynamics.model.lint.inertias import check_inertias
 from ada_dynamics.model.lint.joints import check_joints
 from ada_dynamics.model.lint.report import Collector, Finding, Report
-from ada_dynamics.model.lint.shapes import mesh_exists, mesh_names
+from ada_dynamics.model.lint.shapes import mesh_names
 from ada_dynamics.model.lint.singular import check_singular
 from ada_dynamics.model.lint.spelling import check_spelling
 from ada_dynamics.model.load import Source, find_document
@@ -127,15 +128,13 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
 
 def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
     """Meshes that are not there matter to views only; they are counted in one note."""
-    if path is None:
-        return
+    addresses = Addresses(path)
     first: dict[str, tuple[str, int]] = {}
     for link in robot.links:
         for mesh in mesh_names(link):
             first.setdefault(mesh, (link.where, link.line))
-    missing = [mesh for mesh in first if not mesh_exists(mesh, path)]
+    missing = {mesh: addresses.looked(mesh) for mesh in first if addresses.file(mesh) is None}
     if missing:
-        where, line = first[missing[0]]
-        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        message = f"{len(missing)} of {len(first)} meshes are not found: {shown}. The dynamics does not need them."
+        where, line = first[next(iter(missing))]
+        message = f"{missing_meshes(missing, len(first))}. The dynamics does not need them."
         out.add("mesh-missing", "note", where, message, "", line)

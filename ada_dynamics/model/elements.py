@@ -49,6 +49,7 @@ class Shape:
     rotation: Array = field(default_factory=lambda: np.eye(3))  # its orientation there
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
     mesh: str | None = None  # address of a mesh's file, as the description has it
+    beside: str | None = None  # file of that description; None where it came as text
 
     def __post_init__(self) -> None:
         """Check the values and bring them into arrays and tuples of floats."""

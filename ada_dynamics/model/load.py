@@ -7,6 +7,7 @@ import difflib
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,12 +104,23 @@ def find_robot(
     check_mimic(mimic)
     document = find_document(source, mappings)
     robot = read_document(document.data, document.name, mimic, loops)
+    _remember_place(robot, document.path)
     if robot.holds_itself and base not in (None, "fixed"):
         raise InputError(
             f"{document.name}: base={base!r}, but this file says itself how the robot is held: leave base out. "
             "A body floats where it has a free joint (MJCF) or no joint to the world (SDFormat)."
         )
     return document, robot
+
+
+def _remember_place(robot: Description, path: Path | None) -> None:
+    """Let meshes know the file that names them, for their addresses start there."""
+    if path is None:
+        return
+    beside = str(path.absolute())
+    for link in robot.links:
+        link.visuals = [replace(s, beside=beside) if s.mesh else s for s in link.visuals]
+        link.collisions = [replace(s, beside=beside) if s.mesh else s for s in link.collisions]
 
 
 def _as_text(data: bytes | str) -> str:

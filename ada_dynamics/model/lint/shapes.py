@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import numpy as np
 
 from ada_dynamics.model.elements import Array, Shape
 from ada_dynamics.model.readers.description import LinkRecord
-from ada_dynamics.model.readers.xacro import find_package
 
 
 @dataclass(eq=False)
@@ -66,17 +63,3 @@ def _half_size(shape: Shape) -> Array:
 def mesh_names(link: LinkRecord) -> list[str]:
     """File names of the link's meshes as written."""
     return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]
-
-
-def mesh_exists(name: str, near: Path) -> bool:
-    """Whether a mesh is there: a path beside the description, or in a ROS package around it."""
-    address = urlparse(name)
-    try:
-        if address.scheme in {"package", "model"}:
-            folder = find_package(address.netloc, near)
-            return folder is not None and (folder / unquote(address.path).lstrip("/")).is_file()
-        if address.scheme in {"", "file"}:
-            return (near.parent / unquote(address.path)).is_file()
-    except (OSError, ValueError):
-        return False
-    return False

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ada_dynamics.addresses import Addresses
 from ada_dynamics.errors import AdaError, InputError, ModelError
 from ada_dynamics.model.readers.source import read_file
 from ada_dynamics.model.readers.xml import parse_xml
 
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in module variables
-_OUR_PACKAGES = ("ada_dynamics", "ada_controllers", "ada_hardware")
 
 
 def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | None = None) -> str:
@@ -77,15 +77,17 @@ def _sites(xacro: ModuleType, path: str | os.PathLike[str]) -> str:
 
 @contextmanager
 def _finding_packages(path: Path) -> Iterator[None]:
-    """Let $(find package) also find our own data and packages around the file, where there is no ROS."""
+    """Let $(find package) find what meshes' addresses find, where there is no ROS, too."""
     from xacro import substitution_args
 
     installed: Callable[[str], str] = substitution_args._eval_find
     names: dict[str, Any] = getattr(substitution_args, "_eval_dict", {})
 
+    addresses = Addresses(path)
+
     def find(package: str) -> str:
-        nearby = find_package(package, path)
-        return str(nearby) if nearby is not None else installed(package)
+        folder = addresses.package(package)
+        return str(folder) if folder is not None else installed(package)
 
     substitution_args._eval_find = find
     before = names.get("find")
@@ -97,22 +99,3 @@ def _finding_packages(path: Path) -> Iterator[None]:
         substitution_args._eval_find = installed
         if before is not None:
             names["find"] = before
-
-
-def find_package(package: str, near: Path) -> Path | None:
-    """Folder of a ROS package, without ROS: our own data, or a folder of that name around a file."""
-    if package in _OUR_PACKAGES:
-        return _own_share()
-    for folder in near.resolve().parents:
-        if folder.name == package:
-            return folder
-        inside = folder / package
-        if inside.is_dir():
-            return inside
-    return None
-
-
-def _own_share() -> Path:
-    from ada_dynamics import resources
-
-    return resources.find("urdf", "pa10.urdf").parent.parent

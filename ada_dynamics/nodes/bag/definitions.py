@@ -7,12 +7,12 @@ of "=" (MCAP's encoding "ros2msg"). So viewers read it without the packages, and
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ada_dynamics.addresses import ament_shares
 from ada_dynamics.errors import InputError
 
 ENCODING = "ros2msg"
@@ -40,8 +40,7 @@ def full_name(kind: str) -> str:
 
 def share_folders() -> list[Path]:
     """Where packages may have their files: in each prefix of ROS 2, and beside this Python for the wheels of PyPI."""
-    prefixes = [entry for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if entry]
-    return [Path(prefix) / "share" for prefix in dict.fromkeys([*prefixes, sys.prefix])]
+    return list(dict.fromkeys([*ament_shares(), Path(sys.prefix) / "share"]))
 
 
 def definition(kind: str, folders: Iterable[Path] | None = None) -> str:

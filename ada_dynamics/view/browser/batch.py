@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.spatial.rotation_arrays import quaternions
-from ada_dynamics.view.browser.meshes import surface_of
 from ada_dynamics.view.browser.parts import Part
-from ada_dynamics.view.browser.solids import SOLIDS
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -33,20 +31,28 @@ class Batch:
             parts: all of the same solid.
         """
         self.links = [part.link for part in parts]
-        solid = parts[0].solid
-        surface = SOLIDS[solid]() if solid in SOLIDS else surface_of(solid)
+        mesh, surface = parts[0].mesh, parts[0].surface
         rgba = np.array([part.rgba for part in parts])
+        placed = {
+            "batched_wxyzs": np.tile([1.0, 0.0, 0.0, 0.0], (len(parts), 1)),
+            "batched_positions": np.zeros((len(parts), 3)),
+            "batched_scales": np.array([part.scale for part in parts]),
+            "lod": "off",
+        }
+        is_clear = bool((rgba[:, 3] < 1.0).any())
+        if mesh is not None and mesh.glb is not None and not is_clear:
+            self.node = scene.add_batched_glb(name, mesh.glb, **placed)
+            return
         self.node = scene.add_batched_meshes_simple(
             name,
             surface.vertices,
             surface.faces,
-            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (len(parts), 1)),
-            batched_positions=np.zeros((len(parts), 3)),
-            batched_scales=np.array([part.scale for part in parts]),
             batched_colors=np.round(255.0 * rgba[:, :3]).astype(np.uint8),
-            batched_opacities=rgba[:, 3] if (rgba[:, 3] < 1.0).any() else None,
-            lod="off",
-            side="double" if solid not in SOLIDS else "front",
+            batched_opacities=rgba[:, 3] if is_clear else None,
+            # A mesh without colours has no normals either: each face looks flat, and both sides can be seen.
+            flat_shading=mesh is not None,
+            side="double" if mesh is not None else "front",
+            **placed,
         )
 
     def move(self, positions: Floats, wxyzs: Floats) -> None:
@@ -72,12 +78,12 @@ class Batches:
             rows: by link, the row of its pose in what `move` is given.
             node: name of what they are below, in the scene.
         """
-        by_solid: dict[tuple[str, bool], list[Part]] = {}
+        by_solid: dict[tuple[str, int, bool], list[Part]] = {}
         for part in parts:
-            by_solid.setdefault((part.solid, part.rgba[3] < 1.0), []).append(part)
+            by_solid.setdefault((part.solid, id(part.mesh), part.rgba[3] < 1.0), []).append(part)
         self.each = [
-            Batch(scene, f"{node}/{i}_{solid if '/' not in solid else 'mesh'}", alike)
-            for i, ((solid, _), alike) in enumerate(by_solid.items())
+            Batch(scene, f"{node}/{i}_{alike[0].solid if alike[0].mesh is None else 'mesh'}", alike)
+            for i, alike in enumerate(by_solid.values())
         ]
         ordered = [part for alike in by_solid.values() for part in alike]
         self._rows = np.array([rows[part.link] for part in ordered], dtype=np.intp)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ada_dynamics.view.browser.batch import Batches
 from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.parts import parts_of
 from ada_dynamics.view.browser.scene import Scene
 
 Array = NDArray[np.float64]
@@ -75,7 +74,7 @@ class Ghost:
         if self._batches is None:
             model = self._scene.model
             rows = {link: i for i, link in enumerate(self._scene.dynamics.poses(model.neutral()))}
-            parts = [replace(part, rgba=COLOUR, scale=_SHRUNK * part.scale) for part in parts_of(model)]
+            parts = [replace(part, rgba=COLOUR, scale=_SHRUNK * part.scale) for part in self._scene.parts]
             self._batches = Batches(self._page.scene, parts, rows, NODE)
         return self._batches
 

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import Link, Shape
-from ada_dynamics.model.joints import Floating, FloatingEuler, Planar, Prismatic
+from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
 from ada_dynamics.model.model import Model
+from ada_dynamics.view.browser.solids import SOLIDS, Surface
+from ada_dynamics.view.mesh_files import Mesh
+from ada_dynamics.view.meshes import RobotMeshes
 
 Array = NDArray[np.float64]
 Colour = tuple[float, ...]
@@ -31,10 +34,11 @@ class Part:
 
     Attributes:
         link: that carries it.
-        solid: box, cylinder, sphere, or the address of a mesh's file.
+        solid: box, cylinder, sphere, or the address of a mesh.
         pose: 4x4, in the link's frame.
         scale: of the unit solid along its own axes.
-        rgba: its colour.
+        rgba: its colour; a mesh with colours of its own keeps them while it is not to be seen through.
+        mesh: the triangles, where it is a mesh.
     """
 
     link: str
@@ -42,6 +46,12 @@ class Part:
     pose: Array
     scale: Array
     rgba: Colour
+    mesh: Mesh | None = None
+
+    @property
+    def surface(self) -> Surface | Mesh:
+        """Its triangles, before they are scaled."""
+        return self.mesh if self.mesh is not None else SOLIDS[self.solid]()
 
 
 def size_of(model: Model) -> float:
@@ -54,18 +64,36 @@ def size_of(model: Model) -> float:
 
 
 def parts_of(model: Model) -> list[Part]:
-    """The solids of all links; sticks for a link that has no shapes, so that every robot can be seen."""
-    radius = _THIN * size_of(model)
-    found: list[Part] = []
+    """The solids of all links; sticks for a body that has no shapes, so that every robot can be seen.
+
+    Where the meshes that a link looks like are not to be had, it is drawn by what it touches others with. A link
+    without shapes that is fixed to one that has some is a frame, and is not drawn.
+    """
+    meshes = RobotMeshes()
+    drawn: dict[str, list[Part]] = {name: [] for name in model.links}
     for link in model.links.values():
-        drawn = [part for shape in link.visuals or link.collisions for part in shape_parts(link.name, shape)]
-        found += drawn or _sticks(model, link, radius)
-    return found
+        for shapes in (link.visuals, link.collisions):
+            if not drawn[link.name]:
+                drawn[link.name] = [part for shape in shapes for part in shape_parts(link.name, shape, meshes)]
+    meshes.report("Links without any other shape are drawn as sticks.")
+    bodies = {name: name for name in model.links}  # by link, the first link of what it is fixed to
+    for joint in model.joints.values():  # parents come first
+        if joint.kind == Fixed.kind and joint.parent in bodies:
+            bodies[joint.child] = bodies[joint.parent]
+    seen = {bodies[name] for name, parts in drawn.items() if parts}
+    radius = _THIN * size_of(model)
+    for link in model.links.values():
+        if bodies[link.name] not in seen:
+            drawn[link.name] = _sticks(model, link, radius)
+    return [part for parts in drawn.values() for part in parts]
 
 
-def shape_parts(link: str, shape: Shape) -> list[Part]:
-    """The solids that make up a shape."""
+def shape_parts(link: str, shape: Shape, meshes: RobotMeshes) -> list[Part]:
+    """The solids that make up a shape; none for a mesh that is not to be had."""
     pose = _placed(shape.xyz, shape.rotation)
+    if shape.kind == "mesh":
+        mesh = meshes.get(shape)
+        return [] if mesh is None else [Part(link, shape.mesh or "", pose, np.array(shape.size), shape.rgba, mesh)]
     if shape.kind == "capsule":
         radius, length = shape.size
         ends = [pose @ _placed(np.array([0.0, 0.0, z])) for z in (-0.5 * length, 0.5 * length)]
@@ -73,7 +101,7 @@ def shape_parts(link: str, shape: Shape) -> list[Part]:
         return [Part(link, "cylinder", pose, np.array([radius, radius, length]), shape.rgba), *balls]
     scales: dict[str, Sequence[int]] = {"sphere": (0, 0, 0), "cylinder": (0, 0, 1)}
     scale = np.array(shape.size)[list(scales.get(shape.kind, (0, 1, 2)))]
-    return [Part(link, shape.mesh or shape.kind, pose, scale, shape.rgba)]
+    return [Part(link, shape.kind, pose, scale, shape.rgba)]
 
 
 def _sticks(model: Model, link: Link, radius: float) -> list[Part]:

@@ -63,7 +63,8 @@ class Scene:
         self._ground = ground
         self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
-        self._batches = Batches(server.scene, parts_of(model), rows)
+        self.parts = parts_of(model)
+        self._batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._arrows: Any = None

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds on mesh files, judged before anything expensive reads them.
+
+A small file can ask for endless work: parts placed a million times, nested copies, counts without data, entities.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ada_dynamics.errors import AdaError
+
+MAX_BYTES = 64 * 1024 * 1024  # of a file; the largest of example-robot-data has 29 MB
+MAX_TRIANGLES = 2_000_000  # of one mesh
+_MAX_INDICES = 4 * 3 * MAX_TRIANGLES  # corners have position, normal, colour and texture
+_MAX_NODES = 100_000
+_GLB_HEADER = struct.Struct("<4sII")
+_GLB_CHUNK = struct.Struct("<I4s")
+
+
+class MeshError(AdaError):
+    """A mesh cannot be read; the message says why."""
+
+
+def check_bounds(data: bytes, suffix: str) -> None:
+    """Refuse a mesh file that would take too much work.
+
+    Args:
+        data: all of the file.
+        suffix: of its name, in lower case.
+
+    Raises:
+        MeshError: it would.
+    """
+    if suffix == ".dae":
+        _check_collada(data)
+    elif suffix in (".glb", ".gltf"):
+        _check_gltf(data, suffix)
+
+
+def check_triangles(count: int) -> None:
+    """Refuse a mesh with too many triangles.
+
+    Raises:
+        MeshError: it has.
+    """
+    if count > MAX_TRIANGLES:
+        raise MeshError(f"it has {count} triangles; at most {MAX_TRIANGLES} are drawn")
+
+
+def _check_collada(data: bytes) -> None:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise MeshError("it has a document type or an encoding that is not accepted: only plain UTF-8 XML is")
+    if b"<instance_node" not in data and data.count(b"<instance_geometry") * len(data) <= _MAX_INDICES:
+        return
+    try:
+        root = ET.fromstring(data)
+    except (ET.ParseError, ValueError) as problem:
+        raise MeshError(f"it is no XML: {problem}") from None
+    sizes = {f"#{g.get('id')}": _indices(g) for g in _all(root, "geometry")}
+    nodes = {f"#{n.get('id')}": n for n in _all(root, "node") if n.get("id")}
+
+    def below(node: ET.Element) -> Iterable[ET.Element]:
+        yield from (child for child in node if _tag(child) == "node")
+        targets = (nodes.get(child.get("url", "")) for child in node if _tag(child) == "instance_node")
+        yield from (target for target in targets if target is not None)
+
+    def weight(node: ET.Element) -> int:
+        return 1 + sum(sizes.get(child.get("url", ""), 0) for child in node if _tag(child) == "instance_geometry")
+
+    scenes = _all(root, "visual_scene")
+    _check_expansion([node for scene in scenes for node in below(scene)], below, weight)
+
+
+def _tag(element: ET.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _all(root: ET.Element, tag: str) -> list[ET.Element]:
+    return [element for element in root.iter() if _tag(element) == tag]
+
+
+def _indices(geometry: ET.Element) -> int:
+    """At most as many corners as these are in a geometry: each number takes two characters at least."""
+    return sum(len(p.text or "") // 2 + 1 for p in geometry.iter() if _tag(p) == "p")
+
+
+def _check_gltf(data: bytes, suffix: str) -> None:
+    try:
+        content = json.loads(_glb_json(data) if suffix == ".glb" else data)
+        accessors = [int(a.get("count", 0)) for a in content.get("accessors", ())]
+        if any(count < 0 for count in accessors):
+            raise MeshError("it has a negative count of numbers")
+        nodes, meshes = content.get("nodes", []), content.get("meshes", [])
+        sizes = [sum(_gltf_indices(p, accessors) for p in mesh.get("primitives", ())) for mesh in meshes]
+        starts = [nodes[i] for scene in content.get("scenes", ()) for i in scene.get("nodes", ())]
+        _check_expansion(
+            starts or nodes,
+            lambda node: [nodes[i] for i in node.get("children", ())],
+            lambda node: 1 + (sizes[node["mesh"]] if "mesh" in node else 0),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, struct.error) as problem:
+        raise MeshError(f"it is no glTF ({type(problem).__name__}: {problem})") from None
+    if sum(accessors) > _MAX_INDICES:
+        raise MeshError(f"it announces {sum(accessors)} numbers and vectors; at most {_MAX_INDICES} are read")
+
+
+def _glb_json(data: bytes) -> bytes:
+    magic, _, _ = _GLB_HEADER.unpack_from(data)
+    length, kind = _GLB_CHUNK.unpack_from(data, _GLB_HEADER.size)
+    if magic != b"glTF" or kind != b"JSON":
+        raise ValueError("its header is another")
+    start = _GLB_HEADER.size + _GLB_CHUNK.size
+    return data[start : start + length]
+
+
+def _gltf_indices(primitive: dict[str, Any], accessors: list[int]) -> int:
+    used = [*primitive.get("attributes", {}).values(), *([primitive["indices"]] if "indices" in primitive else ())]
+    return max((accessors[i] for i in used), default=0)
+
+
+def _check_expansion(starts: list[Any], below: Callable[[Any], Iterable[Any]], weight: Callable[[Any], int]) -> None:
+    """Refuse a graph of shared parts that is too big, or endless, when each use of a part becomes one of its own."""
+    totals: dict[int, int] = {}
+    open_parts: set[int] = set()
+    stack = [(node, False) for node in reversed(starts)]
+    while stack:
+        node, is_done = stack.pop()
+        key = id(node)
+        if is_done:
+            open_parts.discard(key)
+            totals[key] = weight(node) + sum(totals[id(child)] for child in below(node))
+            continue
+        if key in totals:
+            continue
+        if key in open_parts:
+            raise MeshError("a part of it contains itself")
+        open_parts.add(key)
+        stack.append((node, True))
+        for child in below(node):
+            if id(child) in open_parts:
+                raise MeshError("a part of it contains itself")
+            if id(child) not in totals:
+                stack.append((child, False))
+        if len(totals) + len(open_parts) > _MAX_NODES:
+            raise MeshError(f"it has more than {_MAX_NODES} nodes")
+    total = sum(totals[id(node)] for node in starts)
+    if total > _MAX_INDICES:
+        raise MeshError(f"it places its parts so often that it has {total} corners; at most {_MAX_INDICES} are drawn")
