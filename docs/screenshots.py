@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Screenshots of pages in the browser: `python docs/screenshots.py [NAME ...]` writes docs/images/.
 
-Needs ROS 2, viser, selenium and Pillow, and Chromium with its driver (Debian: apt install chromium chromium-driver).
+Needs ROS 2 (but for foreign_robots), viser, selenium and Pillow, and Chromium with its driver (Debian: apt install chromium chromium-driver).
 Without a GPU a picture takes a minute.
 """
 
@@ -42,6 +42,26 @@ page.RATE, motion_page._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, 
 from ada_dynamics.nodes.view_node import main
 sys.exit(main())
 """
+# As `ada view`, nearer to the robot.
+STILL = """
+import sys
+from ada_dynamics.view.browser import scene
+scene._AWAY = 1.4
+from ada_dynamics.cli import main
+sys.exit(main())
+"""
+SCENE = 896  # width of the 3D scene beside the controls [pixel]
+# Files of example-robot-data, and positions to start from where zero is no good look.
+FOREIGN_ROBOTS = {
+    "panda_description/urdf/panda.urdf": "0 -0.5 0 -2.0 0 1.6 0.8 0.03",
+    "g1_description/urdf/g1_29dof_rev_1_0.urdf": "",
+    "tiago_description/robots/tiago.urdf": "",
+    "so_arm_description/urdf/so101.urdf": "",
+    "ur_description/urdf/ur5_robot.urdf": "0 -1.2 1.4 -1.7 -1.57 0",
+    "anymal_c_simple_description/urdf/anymal.urdf": "",
+    "talos_data/robots/talos_full_v2.urdf": "",
+    "pr2_description/urdf/pr2.urdf": "",
+}
 
 
 def view_pa10() -> bytes:
@@ -82,7 +102,32 @@ def khr1_sliders() -> bytes:
         return bytes(browser.get_screenshot_as_png())
 
 
-SCREENSHOTS: dict[str, Callable[[], bytes]] = {one.__name__: one for one in (view_pa10, view_khr1, khr1_sliders)}
+def foreign_robots() -> bytes:
+    """Eight robots of the package example-robot-data, as `ada view` shows them; needs no ROS."""
+    shares = [Path(entry) / "cmeel.prefix/share/example-robot-data/robots" for entry in sys.path]
+    folder = next((share for share in shares if share.is_dir()), None)
+    if folder is None:
+        raise SystemExit("needs the robots: pip install example-robot-data")
+    width, height = SIZE[0] // 4, SIZE[1] // 2
+    sheet = Image.new("RGB", SIZE, "white")
+    for i, (file, q) in enumerate(FOREIGN_ROBOTS.items()):
+        start = ["--start", *q.split()] if q else []
+        command = ["-c", STILL, "view", str(folder / file), "--port", "0", "--no-open", *start]
+        with _process(command) as view, _browser() as browser:
+            browser.get(_address(view))
+            _close_notice(browser)
+            picture = Image.open(io.BytesIO(_settled(browser))).convert("RGB")
+            # The scene is what is left of the controls; its middle has the shape of a place on the sheet.
+            scene = picture.crop((SCENE // 2 - 320, 0, SCENE // 2 + 320, SIZE[1]))
+            sheet.paste(scene.resize((width, height)), (i % 4 * width, i // 4 * height))
+    data = io.BytesIO()
+    sheet.save(data, "png")
+    return data.getvalue()
+
+
+SCREENSHOTS: dict[str, Callable[[], bytes]] = {
+    one.__name__: one for one in (view_pa10, view_khr1, khr1_sliders, foreign_robots)
+}
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -119,9 +164,7 @@ def _page(robot: list[str], away: float, eye: tuple[float, ...], given: Sequence
     with _process(robot), _process(page) as view, _browser() as browser:
         browser.get(_address(view))
         _until(lambda: "t = " in _text(browser), "the robot's state is shown")
-        for button in browser.find_elements("css selector", "button"):
-            if not button.text and "Software WebGL" in _text_above(browser, button):
-                button.click()
+        _close_notice(browser)
         _until(lambda: _is_drawn(browser.get_screenshot_as_png()), "the robot is drawn")
         yield browser
 
@@ -170,6 +213,26 @@ def _until(holds: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise SystemExit(f"waited {PATIENCE:g} s until {what}")
         time.sleep(0.5)
+
+
+def _close_notice(browser: Any) -> None:
+    """Take away what the page says where there is no GPU."""
+    _until(lambda: "joints" in _text(browser) or "t = " in _text(browser), "the page is there")
+    for button in browser.find_elements("css selector", "button"):
+        if not button.text and "Software WebGL" in _text_above(browser, button):
+            button.click()
+
+
+def _settled(browser: Any) -> bytes:
+    """A picture of what is drawn, once no more of it arrives."""
+    before, now = b"", bytes(browser.get_screenshot_as_png())
+    deadline = time.monotonic() + PATIENCE
+    while now != before or not _is_drawn(now):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"waited {PATIENCE:g} s until the picture is whole")
+        time.sleep(6.0)
+        before, now = now, bytes(browser.get_screenshot_as_png())
+    return now
 
 
 def _text(browser: Any) -> str:

@@ -91,8 +91,8 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
             return _mesh(trimesh, scene, suffix)
     except MeshError:
         raise
-    except ImportError as problem:
-        wanted = {"collada": "pycollada"}.get(problem.name or "", problem.name)
+    except ImportError:  # trimesh brings no reader of Collada with it
+        wanted = "pycollada" if suffix == ".dae" else "what trimesh reads it with"
         raise MeshError(f"needs {wanted}: pip install 'ada_dynamics[view]'") from None
     except Exception as problem:  # each of its readers has errors of its own
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
@@ -120,12 +120,21 @@ def _placed(scene: Any) -> Iterator[tuple[Array, str]]:
 def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
     whole = np.eye(4)
     if suffix == ".dae" and scene.units:
-        whole[:3, :3] *= trimesh.units.unit_conversion(scene.units, "meters")
+        unit = float(trimesh.units.unit_conversion(scene.units, "meters"))
+        if not 0.0 < unit < np.inf:
+            raise MeshError(f"its unit is {unit} m")
+        whole[:3, :3] *= unit
     elif suffix in (".glb", ".gltf"):
         whole = _Z_UP
     pieces = []
     for matrix, name in _placed(scene):
-        piece = scene.geometry[name].copy()
+        original = scene.geometry[name]
+        is_textured = original.visual.kind == "texture"
+        piece = original.copy(include_cache=True, include_visual=not is_textured)
+        if is_textured:  # the same pictures, not copies: these know no more that they are JPEG, and grow tenfold
+            piece.visual = trimesh.visual.TextureVisuals(uv=original.visual.uv, material=original.visual.material)
+        if not (np.isfinite(piece.vertices).all() and np.isfinite(matrix).all()):
+            raise MeshError("it has corners that are nowhere")
         piece.apply_transform(whole @ matrix)
         if len(piece.faces):
             pieces.append(piece)
@@ -134,8 +143,8 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
     starts = np.cumsum([0, *(len(piece.vertices) for piece in pieces)])
     vertices = np.concatenate([np.asarray(piece.vertices, dtype=np.float64) for piece in pieces])
     faces = np.concatenate([np.asarray(piece.faces) + start for piece, start in zip(pieces, starts, strict=False)])
-    if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
-        raise MeshError("it has corners that are nowhere")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise MeshError("its faces name corners that it lacks")
     if not any(piece.visual.defined for piece in pieces):
         whole_piece = trimesh.Trimesh(vertices, faces, process=True)  # corners that faces share become one
         return Mesh(np.asarray(whole_piece.vertices), np.asarray(whole_piece.faces, dtype=np.uint32), None, None)
@@ -154,9 +163,10 @@ def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
         material = visual.material
         if not isinstance(material, trimesh.visual.material.PBRMaterial):
             material = material.to_pbr()
+        pictures = {name: _small(getattr(material, name, None)) for name in _TEXTURES}
         material = material.copy()
-        for name in _TEXTURES:
-            setattr(material, name, _small(getattr(material, name, None)))
+        for name, picture in pictures.items():
+            setattr(material, name, picture)
         if not of_gltf:
             material.metallicFactor, material.alphaMode = 0.0, None
             material.baseColorFactor = _linear(_factor(material))

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faces of the simple shapes that links look like, as polygons in the links' frames."""
+"""Faces of the shapes that links look like, as polygons in the links' frames; meshes by their convex hulls."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import Model
+from ada_dynamics.view.meshes import RobotMeshes
 
 Array = NDArray[np.float64]
 
 _AROUND = 20  # corners of a circle
 _UP = 5  # rings of a hemisphere
+_DIRECTION_COUNT = 48  # in which a mesh's hull is right
+_BLOCK = 50_000
 
 
 class Solid(NamedTuple):
@@ -33,19 +38,62 @@ class Solid(NamedTuple):
 
 
 def solids_of(model: Model) -> list[Solid]:
-    """What the links look like; nothing for those without simple shapes. Meshes are left out."""
+    """What the links look like: simple shapes, and the convex hulls of meshes; nothing for those without either."""
     found = []
+    meshes = RobotMeshes()
     for link in model.links.values():
         for shape in getattr(link, "visuals", ()):
-            made = _MADE.get(shape.kind)
-            if made is not None and shape.rgba[3] > 0.0:
-                corners, faces = made(*shape.size)
+            made = _made(shape, meshes) if shape.rgba[3] > 0.0 else None
+            if made is not None:
+                corners, faces, colour = made
                 placed = corners @ np.asarray(shape.rotation).T + np.asarray(shape.xyz)
-                found.append(Solid(link.name, placed, faces, tuple(shape.rgba)))
+                found.append(Solid(link.name, placed, faces, colour))
+    meshes.report("They are left out of the drawing.")
     return found
 
 
 Made = tuple[Array, tuple[tuple[int, ...], ...]]
+
+
+def _made(shape: Shape, meshes: RobotMeshes) -> tuple[Array, tuple[tuple[int, ...], ...], tuple[float, ...]] | None:
+    """Corners in the shape's own frame, faces, colour."""
+    if shape.kind != "mesh":
+        return (*_MADE[shape.kind](*shape.size), tuple(shape.rgba))
+    mesh = meshes.get(shape)
+    hull = None if mesh is None else _hull(mesh.vertices * shape.size)
+    return None if mesh is None or hull is None else (*hull, mesh.colour or tuple(shape.rgba))
+
+
+def _hull(points: Array) -> Made | None:
+    """The convex hull of the points that reach farthest in many directions; None where it is flat."""
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        return None
+    farthest = np.unique(np.concatenate([np.argmax(part @ _DIRECTIONS.T, axis=0) + at for at, part in _blocks(points)]))
+    corners = points[np.unique(farthest[np.argmax(points[farthest] @ _DIRECTIONS.T, axis=0)])]
+    try:
+        hull = ConvexHull(corners)
+    except (QhullError, ValueError):
+        return None
+    return corners, tuple(tuple(int(i) for i in face) for face in hull.simplices)
+
+
+def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
+    """Points in parts that fit into memory times the number of directions, and where each begins."""
+    for at in range(0, len(points), _BLOCK):
+        yield at, points[at : at + _BLOCK]
+
+
+def _directions() -> Array:
+    """Spread evenly over the sphere, by the golden angle."""
+    k = np.arange(_DIRECTION_COUNT) + 0.5
+    z, turn = 1.0 - 2.0 * k / _DIRECTION_COUNT, np.pi * (1.0 + np.sqrt(5.0)) * k
+    r = np.sqrt(1.0 - z * z)
+    return np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+
+
+_DIRECTIONS = _directions()
 
 
 def _box(x: float, y: float, z: float) -> Made:

@@ -20,7 +20,7 @@ from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.writers.numbers import to_quaternion
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.view.browser import meshes, solids
+from ada_dynamics.view.browser import solids
 from ada_dynamics.view.browser.batch import quaternions
 from ada_dynamics.view.browser.live import LivePage, Pace, live
 from ada_dynamics.view.browser.page import Page
@@ -106,24 +106,6 @@ def test_a_link_shows_its_shapes_and_one_without_shapes_gets_sticks(pendulum):
         model = ada.load(name)
         with_mass = {link.name for link in model.links.values() if link.mass > 0.0}
         assert with_mass <= {part.link for part in parts_of(model)} | {model.root}
-
-
-def test_a_mesh_that_is_not_there_is_a_small_box_and_said_once(caplog):
-    surface = meshes.surface_of("package://nobody/has/this.stl")
-    assert len(surface.faces) == 12
-    assert [r.message for r in caplog.records] == [
-        "mesh package://nobody/has/this.stl is drawn as a small box: no such file"
-    ]
-
-
-def test_a_mesh_is_read_from_its_package(tmp_path, monkeypatch):
-    trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install '.[view]'")
-    folder = tmp_path / "share" / "robot" / "meshes"
-    folder.mkdir(parents=True)
-    trimesh.creation.icosphere(radius=2.0).export(folder / "ball.stl")
-    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-    surface = meshes.surface_of("package://robot/meshes/ball.stl")
-    np.testing.assert_allclose(np.linalg.norm(surface.vertices, axis=1), 2.0, atol=1e-6)
 
 
 # --- scene ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.writers.draft import Draft, Inexpressible
 from ada_dynamics.model.writers.gepetto import gepetto
 from ada_dynamics.model.writers.loop_elements import constraint, gazebo, loop_joint, urdf_plus_loops
+from ada_dynamics.model.writers.mesh_addresses import with_lasting_addresses
 from ada_dynamics.model.writers.mjcf import mjcf
 from ada_dynamics.model.writers.sdf import sdf
 from ada_dynamics.model.writers.sidecar import sidecar, to_json, to_yaml
@@ -118,7 +119,10 @@ def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
     for own_ending, text in rendered.texts.items():
         takes_name = own_ending == (beside[0] if is_beside else main)
         texts[target.name if takes_name else stem + own_ending] = text
-    return Rendered(texts, rendered.notes)
+    main_name = next(iter(texts))
+    texts[main_name], changed = with_lasting_addresses(texts[main_name], model, target)
+    moved = f"{changed} meshes have file:// addresses now: from {target} theirs would not be found."
+    return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])
 
 
 def _replace(file: Path, text: str) -> None:

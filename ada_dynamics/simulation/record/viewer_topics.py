@@ -141,12 +141,18 @@ def nanoseconds(t: Array) -> Times:
 
 
 def description(model: Model) -> str | None:
-    """A URDF of the robot: the text that it was read from, or one written anew; None where a URDF cannot say it."""
-    if model.source is not None and "<robot" in model.source:
-        return model.source
-    from ada_dynamics.model.writers import render
+    """A URDF of the robot: the text that it was read from, or one written anew; None where a URDF cannot say it.
 
-    try:
-        return next(iter(render(model, "sidecar").texts.values()))
-    except AdaError:
-        return None
+    Meshes that are only found from its file have file:// addresses: whoever gets the text does not know that file.
+    """
+    from ada_dynamics.model.writers import render
+    from ada_dynamics.model.writers.mesh_addresses import with_lasting_addresses
+
+    if model.source is not None and "<robot" in model.source:
+        text = model.source
+    else:
+        try:
+            text = next(iter(render(model, "sidecar").texts.values()))
+        except AdaError:
+            return None
+    return with_lasting_addresses(text, model, None)[0]

@@ -88,11 +88,11 @@ def parts_of(model: Model) -> list[Part]:
     return [part for parts in drawn.values() for part in parts]
 
 
-def shape_parts(link: str, shape: Shape, meshes: RobotMeshes) -> list[Part]:
+def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> list[Part]:
     """The solids that make up a shape; none for a mesh that is not to be had."""
     pose = _placed(shape.xyz, shape.rotation)
     if shape.kind == "mesh":
-        mesh = meshes.get(shape)
+        mesh = (meshes or RobotMeshes()).get(shape)
         return [] if mesh is None else [Part(link, shape.mesh or "", pose, np.array(shape.size), shape.rgba, mesh)]
     if shape.kind == "capsule":
         radius, length = shape.size

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Meshes and packages are found from the description's place, with and without ROS, and nothing else is read."""
+
+import os
+import sys
+
+import pytest
+from foreign_robots import EIGHT, foreign_robot
+
+import ada_dynamics as ada
+from ada_dynamics.addresses import Addresses, ament_shares, missing_meshes
+from ada_dynamics.model.load import load
+from ada_dynamics.model.writers import write
+from ada_dynamics.nodes.bag.definitions import share_folders
+from ada_dynamics.simulation.record import model_text
+from ada_dynamics.simulation.record.viewer_topics import description
+
+ROBOT = """<robot name="r"><link name="l"><visual><geometry><mesh filename="{}"/></geometry></visual></link></robot>"""
+
+
+@pytest.fixture(autouse=True)
+def no_ros(monkeypatch, tmp_path):
+    for name in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path / "cache"))
+
+
+def made(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package whose folder is not named as it is itself; its description and its mesh."""
+    root = tmp_path / "ws" / "robot-main"
+    made(root / "package.xml", "<package format='3'><name>my_robot</name></package>")
+    return made(root / "urdf/robot.urdf"), made(root / "meshes/arm.stl")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "package://my_robot/meshes/arm.stl",
+        "package:///my_robot/meshes/arm.stl",
+        "model://my_robot/meshes/arm.stl",
+        "$(find my_robot)/meshes/arm.stl",
+        "file://$(find my_robot)/meshes/arm.stl",
+        "package://robot-main/meshes/arm.stl",
+        "../meshes/arm.stl",
+        "file://../meshes/arm.stl",
+        "package://my_robot/urdf/../meshes/arm.stl",
+    ],
+)
+def test_a_mesh_is_found_from_the_descriptions_place(package, address):
+    robot, mesh = package
+    found = Addresses(robot).file(address)
+    assert found is not None
+    assert found.samefile(mesh)
+
+
+def test_a_package_beside_that_of_the_description_is_found(package, tmp_path):
+    mesh = made(tmp_path / "ws/common_meshes/meshes/hand.dae")
+    assert Addresses(package[0]).file("package://common_meshes/meshes/hand.dae") == mesh
+
+
+def test_a_description_behind_a_link_is_looked_for_from_where_it_really_is_too(package, tmp_path):
+    (tmp_path / "install").mkdir()
+    link = tmp_path / "install/robot.urdf"
+    link.symlink_to(package[0])
+    assert Addresses(link).file("../meshes/arm.stl") is not None
+    assert Addresses(link).package("my_robot") is not None
+
+
+@pytest.mark.parametrize(("variable", "folder"), [("AMENT_PREFIX_PATH", "share/bot"), ("ROS_PACKAGE_PATH", "bot")])
+def test_packages_of_a_sourced_ros_are_found(variable, folder, tmp_path, monkeypatch):
+    mesh = made(tmp_path / folder / "meshes/a b.stl")
+    monkeypatch.setenv(variable, f"/nowhere{os.pathsep}{tmp_path}")
+    assert Addresses().file("package://bot/meshes/a b.stl") == mesh
+    assert Addresses().file("package://bot/meshes/a%20b.stl") == mesh
+
+
+def test_a_package_path_may_be_the_package_or_hold_repositories(tmp_path, monkeypatch):
+    mesh = made(tmp_path / "repository/bot/a.stl")
+    for place in (tmp_path, tmp_path / "repository", tmp_path / "repository/bot"):
+        monkeypatch.setenv("ROS_PACKAGE_PATH", str(place))
+        assert Addresses().file("package://bot/a.stl") == mesh
+
+
+def test_the_first_package_that_has_the_file_wins(package, tmp_path, monkeypatch):
+    mesh = made(tmp_path / "overlay/share/my_robot/meshes/only_there.stl")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "overlay"))
+    assert Addresses(package[0]).file("package://my_robot/meshes/only_there.stl") == mesh
+
+
+def test_the_cache_of_robot_descriptions_and_the_prefix_of_pip_are_looked_into(tmp_path, monkeypatch):
+    cached = made(tmp_path / "cache/some_repository/cached_robot/a.stl")
+    installed = made(tmp_path / "site/cmeel.prefix/share/example-robot-data/robots/piped_robot/b.stl")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
+    assert Addresses().file("package://cached_robot/a.stl") == cached
+    assert Addresses().file("package://piped_robot/b.stl") == installed
+
+
+@pytest.mark.parametrize("name", EIGHT)
+def test_every_mesh_of_a_foreign_robot_is_found_without_ros(name):
+    report = ada.check(foreign_robot(name))
+    assert "mesh-missing" not in {finding.code for finding in report.findings}
+
+
+def test_what_ros_shares_is_asked_for_in_one_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    assert ament_shares() == [tmp_path / "share"]
+    assert share_folders()[0] == tmp_path / "share"
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("package://my_robot/../../outside.stl", "leaves package"),
+        ("package://my_robot/%2e%2e/%2e%2e/outside.stl", "lacks the file"),
+        ("package://../outside.stl", "no name of a package"),
+        ("package:///", "no name of a package"),
+        ("http://example.org/a.stl", "http:// are not followed"),
+        ("https://example.org/a.stl", "are not followed"),
+        ("", "no path"),
+        ("a\0.stl", "no path"),
+        ("x" * 5000, "no file"),
+        ("package://" + "x" * 5000 + "/a.stl", "no package"),
+        ("package://[::1/a.stl", "no package"),
+        ("package://my_robot/meshes", "lacks the file"),
+        ("package://etc/passwd", "no package"),
+    ],
+)
+def test_what_an_address_does_not_name_is_not_read(package, tmp_path, address, why):
+    made(tmp_path / "outside.stl")
+    addresses = Addresses(package[0])
+    assert addresses.file(address) is None
+    assert why in addresses.looked(address)
+
+
+def test_a_text_has_no_folder_that_relative_paths_start_from(package, monkeypatch):
+    monkeypatch.chdir(package[1].parent)
+    assert Addresses().file("arm.stl") is None
+    assert "came as text" in Addresses().looked("arm.stl")
+
+
+def test_one_line_says_what_is_missing_and_where_it_was_looked_for(tmp_path):
+    robot = made(tmp_path / "robot.urdf", ROBOT.format("package://gone/a.stl"))
+    (finding,) = ada.check(robot).findings
+    assert finding.code == "mesh-missing"
+    assert finding.message.startswith("1 of 1 meshes are not found: package://gone/a.stl (no package 'gone' upwards")
+    for place in (str(tmp_path), "AMENT_PREFIX_PATH (not set)", "ROS_PACKAGE_PATH (not set)", str(tmp_path / "cache")):
+        assert place in finding.message
+    many = missing_meshes({f"{i}.stl": f"no {i}" for i in range(100)}, 200)
+    assert len(many.splitlines()) == 1
+    assert len(many) < 200
+
+
+def test_check_of_a_text_says_what_it_will_not_find():
+    assert {f.code for f in ada.check(ROBOT.format("package://gone/a.stl")).findings} == {"mesh-missing"}
+
+
+def test_many_meshes_of_one_package_cost_one_search_of_folders(package, monkeypatch):
+    searched = []
+    from ada_dynamics import addresses
+
+    monkeypatch.setattr(addresses, "_candidates", lambda name, near: searched.append(name) or iter(()))
+    search = Addresses(package[0])
+    for i in range(1000):
+        search.file(f"package://gone/{i}.stl")
+    assert searched == ["gone"]
+
+
+def test_a_mesh_is_still_found_after_edits_recordings_and_writing_elsewhere(package, tmp_path):
+    robot, mesh = package
+    made(robot, ROBOT.format("../meshes/arm.stl"))
+    model = load(robot)
+    copy = model_text.from_text(model_text.to_text(model))
+    (shape,) = copy.links["l"].visuals
+    assert Addresses(shape.beside).file(shape.mesh).samefile(mesh)
+    for spelling, name in (("sidecar", "r.urdf"), ("sdf", "r.sdf")):
+        (tmp_path / "far").mkdir(exist_ok=True)
+        moved = load(write(model, tmp_path / "far" / name, spelling)[0])
+        (shape,) = moved.links["l"].visuals
+        assert shape.mesh == mesh.as_uri()
+        (near,) = load(write(model, robot.parent / name, spelling)[0]).links["l"].visuals
+        assert near.mesh == "../meshes/arm.stl"  # is right there, and stays
+    (told,) = load(description(model)).links["l"].visuals  # what a topic says, to whom knows no file
+    assert told.mesh == mesh.as_uri()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots of other people in the views: their meshes where pinocchio has them, in their colours."""
+
+import logging
+
+import numpy as np
+import pytest
+from foreign_robots import EIGHT, SHARE, foreign_robot
+
+import ada_dynamics as ada
+from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.parts import parts_of
+from ada_dynamics.view.browser.scene import Scene
+from ada_dynamics.view.solids import solids_of
+
+for needed, package in (("trimesh", "trimesh"), ("collada", "pycollada"), ("viser", "viser")):
+    pytest.importorskip(needed, reason=f"{package} is not installed: pip install 'ada_dynamics[view]'")
+
+MISSING = """<robot name="r"><link name="base"/>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+  <visual><geometry><mesh filename="package://gone/arm.stl"/></geometry></visual>{}</link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def box_of(points):
+    return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def pinocchios_boxes(file):
+    """By link, the boxes around its visual meshes in the world, at neutral, as pinocchio has them (read by assimp)."""
+    pin = pytest.importorskip("pinocchio", reason="pinocchio is not installed: pip install 'ada_dynamics[oracle]'")
+    model = pin.buildModelFromUrdf(str(file))
+    shapes = pin.buildGeomFromUrdf(model, str(file), pin.GeometryType.VISUAL, package_dirs=[str(SHARE)])
+    data, placed = model.createData(), shapes.createData()
+    pin.forwardKinematics(model, data, pin.neutral(model))
+    pin.updateGeometryPlacements(model, data, shapes, placed)
+    boxes = {}
+    for shape, pose in zip(shapes.geometryObjects, placed.oMg, strict=True):
+        if hasattr(shape.geometry, "vertices"):
+            points = np.asarray(shape.geometry.vertices()) @ pose.rotation.T + pose.translation
+            boxes.setdefault(model.frames[shape.parentFrame].name, []).append(box_of(points))
+    return boxes
+
+
+@pytest.mark.parametrize("name", EIGHT)
+def test_the_browser_gets_a_foreign_robot_with_every_mesh_where_pinocchio_has_it(name, caplog):
+    file = foreign_robot(name)
+    with caplog.at_level(logging.WARNING):
+        model = ada.load(file)
+        with Page("test", port=0) as page:
+            scene = Scene(page.server, model)
+            scene.show(model.neutral())
+            nodes = [batch.node for batch in scene._batches.each]
+    assert not [record for record in caplog.records if "meshes" in record.message]
+    boxes = {}
+    for part in scene.parts:
+        if part.mesh is not None:
+            pose = scene.poses[part.link] @ part.pose
+            points = (part.mesh.vertices * part.scale) @ pose[:3, :3].T + pose[:3, 3]
+            boxes.setdefault(part.link, []).append(box_of(points))
+    for link, wanted in pinocchios_boxes(file).items():
+        for box in wanted:  # single precision: most files have no more
+            assert min(np.abs(box - own).max() for own in boxes.get(link, ())) < 1e-5, link
+    drawn = {link.name for link in model.links.values() if link.visuals}
+    assert drawn <= {part.link for part in scene.parts}
+    painted = [node for node in nodes if hasattr(node, "glb_data")]
+    plain = [node for node in nodes if not hasattr(node, "glb_data")]
+    assert all(node.glb_data.startswith(b"glTF") for node in painted)
+    grey = np.round(255.0 * np.array(PLAIN[:3]))
+    colours = [row for node in plain for row in np.asarray(node.batched_colors).reshape(-1, 3)]
+    assert painted or any(np.abs(row - grey).max() > 30 for row in colours)
+    triangles = sum(len(part.mesh.faces) for part in scene.parts if part.mesh is not None)
+    assert triangles > 5000
+
+
+def test_so101_is_yellow_and_its_motors_are_black():
+    parts = [part for part in parts_of(ada.load(foreign_robot("so101"))) if part.mesh is not None]
+    colours = {tuple(np.round(part.rgba[:3], 1).tolist()) for part in parts}
+    assert any(r > 0.8 and g > 0.7 and b < 0.4 for r, g, b in colours)
+    assert any(max(colour) <= 0.2 for colour in colours)
+
+
+def test_a_link_whose_mesh_is_gone_is_drawn_by_what_it_touches_with_or_as_a_stick_and_it_is_said_once(caplog):
+    touching = '<collision><geometry><box size="1 2 3"/></geometry></collision>'
+    for more, solids in ((touching, {"box"}), ("", {"cylinder", "sphere"})):
+        caplog.clear()
+        parts = parts_of(ada.load(MISSING.format(more)))
+        assert {part.solid for part in parts if part.link == "arm"} <= solids
+        assert any(part.link == "arm" for part in parts)
+        (record,) = caplog.records
+        assert record.message.startswith(
+            "1 of 1 meshes are not found: package://gone/arm.stl (no package 'gone' in AMENT"
+        )
+
+
+def test_a_mesh_that_cannot_be_read_is_named_with_the_reason(tmp_path, caplog):
+    (tmp_path / "arm.stl").write_bytes(b"\0" * 100)
+    (tmp_path / "r.urdf").write_text(MISSING.format("").replace("package://gone/", ""))
+    assert parts_of(ada.load(tmp_path / "r.urdf"))
+    (record,) = caplog.records
+    assert record.message.startswith("1 of 1 meshes are not read: arm.stl (")
+
+
+def test_a_frame_that_is_fixed_to_a_body_with_shapes_is_not_drawn():
+    model = ada.load(foreign_robot("tiago"))
+    drawn = {part.link for part in parts_of(model)}
+    assert "base_link" in drawn
+    assert drawn.isdisjoint({"base_imu_link", "rgbd_laser_link", "xtion_optical_frame"})
+
+
+def test_snapshots_draw_meshes_as_hulls_that_reach_as_far_as_they_do():
+    pytest.importorskip("scipy", reason="scipy is not installed: pip install 'ada_dynamics[tools]'")
+    model = ada.load(foreign_robot("ur5"))
+    parts = {part.link: part for part in parts_of(model)}
+    solids = {solid.link: solid for solid in solids_of(model)}
+    assert set(solids) == {link.name for link in model.links.values() if link.visuals}
+    for link, solid in solids.items():
+        part = parts[link]
+        wanted = box_of((part.mesh.vertices * part.scale) @ part.pose[:3, :3].T + part.pose[:3, 3])
+        size = np.ptp(wanted, axis=0).max()
+        # 48 directions lie 0.26 rad from each other at most, half of which a corner can hide behind
+        np.testing.assert_allclose(box_of(solid.corners), wanted, atol=0.03 * size)
+        assert max(map(max, solid.faces)) < len(solid.corners)
+        assert len(solid.faces) < 200
