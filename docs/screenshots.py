@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Screenshots of pages in the browser: `python docs/screenshots.py [NAME ...]` writes docs/images/.
 
-Needs ROS 2 (but for foreign_robots), viser, selenium and Pillow, and Chromium with its driver (Debian: apt install chromium chromium-driver).
+Needs viser, selenium and Pillow, Chromium with its driver (Debian: apt install chromium chromium-driver), and ROS 2 but
+for foreign_robots, which needs example-robot-data instead.
 Without a GPU a picture takes a minute.
 """
 
@@ -40,14 +41,6 @@ import sys
 from ada_dynamics.view.browser import motion_page, page, scene
 page.RATE, motion_page._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
 from ada_dynamics.nodes.view_node import main
-sys.exit(main())
-"""
-# As `ada view`, nearer to the robot.
-STILL = """
-import sys
-from ada_dynamics.view.browser import scene
-scene._AWAY = 1.4
-from ada_dynamics.cli import main
 sys.exit(main())
 """
 SCENE = 896  # width of the 3D scene beside the controls [pixel]
@@ -112,7 +105,7 @@ def foreign_robots() -> bytes:
     sheet = Image.new("RGB", SIZE, "white")
     for i, (file, q) in enumerate(FOREIGN_ROBOTS.items()):
         start = ["--start", *q.split()] if q else []
-        command = ["-c", STILL, "view", str(folder / file), "--port", "0", "--no-open", *start]
+        command = ["-m", "ada_dynamics.cli", "view", str(folder / file), "--port", "0", "--no-open", *start]
         with _process(command) as view, _browser() as browser:
             browser.get(_address(view))
             _close_notice(browser)
@@ -227,7 +220,7 @@ def _settled(browser: Any) -> bytes:
     """A picture of what is drawn, once no more of it arrives."""
     before, now = b"", bytes(browser.get_screenshot_as_png())
     deadline = time.monotonic() + PATIENCE
-    while now != before or not _is_drawn(now):
+    while now != before or not _is_drawn(now, (0, 0, SCENE, SIZE[1])):
         if time.monotonic() > deadline:
             raise SystemExit(f"waited {PATIENCE:g} s until the picture is whole")
         time.sleep(6.0)
@@ -264,9 +257,9 @@ def _choose(browser: Any, present: str, wanted: str) -> None:
     next(o for o in browser.find_elements("xpath", option) if o.is_displayed()).click()
 
 
-def _is_drawn(picture: bytes) -> bool:
-    """Whether the middle of the scene is more than its white ground and grey grid."""
-    left = Image.open(io.BytesIO(picture)).convert("L").crop((200, 200, 760, 620))
+def _is_drawn(picture: bytes, place: tuple[int, int, int, int] = (200, 200, 760, 620)) -> bool:
+    """Whether a place, by default the middle of the scene, is more than its white ground and grey grid."""
+    left = Image.open(io.BytesIO(picture)).convert("L").crop(place)
     return sum(left.histogram()[:140]) > 500
 
 

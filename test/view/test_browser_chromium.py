@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
+from foreign_robots import foreign_robot
 
 import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
@@ -83,6 +84,21 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(visit):
     fields = [e.get_attribute("value") for e in here.browser.find_elements(By.CSS_SELECTOR, "input[type=text]")]
     assert any(abs(float(f) - follower) < 0.06 for f in fields if f)
     here.keep("view-four_bar")
+    here.leave()
+
+
+def test_a_robot_of_meshes_is_drawn_in_its_colours(visit):
+    model = ada.load(foreign_robot("so101"))  # yellow; as boxes or sticks it would be grey, blue and orange
+    here = visit(lambda page: PosePage(page, model))
+
+    def yellow():
+        x, y = here.drawn().T
+        red, green, blue = here.picture()[y, x].T
+        return (red > 120) & (green > 0.75 * red) & (blue < 0.7 * red)
+
+    here.until(lambda: np.count_nonzero(yellow()) > 1000, "the robot is drawn", every=1.0)
+    assert np.mean(yellow()) > 0.9
+    here.keep("view-so101")
     here.leave()
 
 
