@@ -94,7 +94,7 @@ def test_a_robot_of_meshes_is_drawn_in_its_colours(visit):
     def yellow():
         x, y = here.drawn().T
         red, green, blue = here.picture()[y, x].T
-        return (red > 120) & (green > 0.75 * red) & (blue < 0.7 * red)
+        return (green > 0.75 * red) & (blue < red - 20)
 
     here.until(lambda: np.count_nonzero(yellow()) > 1000, "the robot is drawn", every=1.0)
     assert np.mean(yellow()) > 0.9
