@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
 from ada_dynamics.view.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
 
@@ -78,7 +79,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
     try:
         import trimesh
     except ImportError:
-        raise MeshError("needs trimesh: pip install 'ada_dynamics[view]'") from None
+        raise MeshError(f"needs trimesh: {how_to_install('view')}") from None
     try:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES)
@@ -93,7 +94,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise
     except ImportError:  # trimesh brings no reader of Collada with it
         wanted = "pycollada" if suffix == ".dae" else "what trimesh reads it with"
-        raise MeshError(f"needs {wanted}: pip install 'ada_dynamics[view]'") from None
+        raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
     except Exception as problem:  # each of its readers has errors of its own
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
 

@@ -15,7 +15,7 @@ from ada_dynamics.view.browser.scene import Scene
 from ada_dynamics.view.solids import solids_of
 
 for needed, package in (("trimesh", "trimesh"), ("collada", "pycollada"), ("viser", "viser")):
-    pytest.importorskip(needed, reason=f"{package} is not installed: pip install 'ada_dynamics[view]'")
+    pytest.importorskip(needed, reason=f"{package} is not installed: pip install '.[view]'")
 
 MISSING = """<robot name="r"><link name="base"/>
 <link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
@@ -30,7 +30,7 @@ def box_of(points):
 
 def pinocchios_boxes(file):
     """By link, the boxes around its visual meshes in the world, at neutral, as pinocchio has them (read by assimp)."""
-    pin = pytest.importorskip("pinocchio", reason="pinocchio is not installed: pip install 'ada_dynamics[oracle]'")
+    pin = pytest.importorskip("pinocchio", reason="pinocchio is not installed: pip install '.[oracle]'")
     model = pin.buildModelFromUrdf(str(file))
     shapes = pin.buildGeomFromUrdf(model, str(file), pin.GeometryType.VISUAL, package_dirs=[str(SHARE)])
     data, placed = model.createData(), shapes.createData()
@@ -111,7 +111,7 @@ def test_a_frame_that_is_fixed_to_a_body_with_shapes_is_not_drawn():
 
 
 def test_snapshots_draw_meshes_as_hulls_that_reach_as_far_as_they_do():
-    pytest.importorskip("scipy", reason="scipy is not installed: pip install 'ada_dynamics[tools]'")
+    pytest.importorskip("scipy", reason="scipy is not installed: pip install '.[tools]'")
     model = ada.load(foreign_robot("ur5"))
     parts = {part.link: part for part in parts_of(model)}
     solids = {solid.link: solid for solid in solids_of(model)}

@@ -15,8 +15,8 @@ from ada_dynamics.view import mesh_files, mesh_limits
 from ada_dynamics.view.mesh_files import read_mesh
 from ada_dynamics.view.mesh_limits import MeshError
 
-trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install 'ada_dynamics[view]'")
-pytest.importorskip("collada", reason="pycollada is not installed: pip install 'ada_dynamics[view]'")
+trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install '.[view]'")
+pytest.importorskip("collada", reason="pycollada is not installed: pip install '.[view]'")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
 SIDES = (1.0, 2.0, 3.0)
