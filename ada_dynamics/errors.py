@@ -15,6 +15,20 @@ class InputError(AdaError, ValueError):
     """A value given by the caller is unusable: wrong name, length, type, range or not finite."""
 
 
+class UnknownNameError(InputError, KeyError):
+    """No link, joint, loop or choice has this name; the message has the nearest ones. Also a KeyError."""
+
+    __str__ = Exception.__str__  # KeyError's shows the message in quotes
+
+
+class WrongTypeError(InputError, TypeError):
+    """A value is of another kind than wanted, as where two arguments were swapped. Also a TypeError."""
+
+
+class ReadOnlyError(AdaError, AttributeError, TypeError):
+    """Something that cannot be changed in place was assigned to; the message names what makes a changed copy."""
+
+
 class ModelError(AdaError, ValueError):
     """A robot description is unusable; the message names the file, link, joint or field."""
 
@@ -27,13 +41,13 @@ class RecordingError(AdaError, RuntimeError):
     """A recording cannot be written or read; the message names the file and the reason."""
 
 
-def unknown_name(what: str, name: object, allowed: Iterable[str]) -> InputError:
+def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownNameError:
     """An error for a name that is not among the allowed ones, with the nearest of them suggested."""
     names = list(allowed)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     shown = ", ".join(names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return InputError(f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}.")
+    return UnknownNameError(f"no {what} is named {name!r}.{hint} Known: {shown or 'none'}.")
 
 
 class SingularPoseWarning(UserWarning):
@@ -50,6 +64,10 @@ class OpenLoopWarning(UserWarning):
 
 class UnexplainedMotionWarning(UserWarning):
     """A simulation moved otherwise than its accelerations say; the message names step and joint."""
+
+
+class LoopVelocityWarning(OpenLoopWarning):
+    """Velocities given to a mechanism open its loops; the message says which, and how fast."""
 
 
 class RecordingCutShortWarning(UserWarning):

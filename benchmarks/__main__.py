@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import (
     assembly,
+    calls,
     chains,
     closed,
     compiling,
@@ -20,6 +21,7 @@ from benchmarks import (
     hybrid,
     machine,
     other,
+    overconstrained,
     simulation,
 )
 from benchmarks.report import Report
@@ -27,6 +29,7 @@ from benchmarks.timing import Plan, pin_to_one_cpu
 
 SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "forward": forward.run,
+    "calls": calls.run,
     "closed": closed.run,
     "chains": chains.run,
     "assembly": assembly.run,
@@ -35,6 +38,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "flops": flops.run,
     "other": other.run,
     "simulation": simulation.run,
+    "linkages": overconstrained.run,
     "controllers": controllers.run,
 }
 METHOD = """\

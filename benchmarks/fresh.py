@@ -21,15 +21,20 @@ def main(robot: str, warm: bool) -> dict[str, float]:
     import numpy as np
 
     from ada_dynamics.jit import Kernel
+    from ada_dynamics.model import mechanisms
     from benchmarks import robots
 
     if warm:
         _use_llvm()
-    described = {"pa10": robots.pa10, "humanoid": robots.humanoid}[robot]()
-    states = robots.random_states(described.model(), 64)
+    if robot == "stewart":
+        model, pose = mechanisms.stewart()
+        states = np.tile(pose, (64, 1)), np.zeros((64, model.nv)), np.ones((64, model.nv))
+    else:
+        model = {"pa10": robots.pa10, "humanoid": robots.humanoid}[robot]().model()
+        states = robots.random_states(model, 64)
     q, v, tau = (np.ascontiguousarray(x[0]) for x in states)
     begun = process_time()
-    dynamics = ada.Dynamics(described.model())
+    dynamics = ada.Dynamics(model)
     kernel = dynamics.kernel("forward")
     assert isinstance(kernel, Kernel)
     made = process_time()

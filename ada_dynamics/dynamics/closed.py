@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics import expr
 from ada_dynamics.algorithms.elimination import UnusableOrderError
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.errors import BifurcationWarning, ModelError, OpenLoopWarning, SingularPoseWarning
+from ada_dynamics.errors import BifurcationWarning, ModelError, SingularPoseWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-NOTICED = 1e-4  # gap, in lengths of the mechanism, that is told of: stages of an integrator stay far below it
+# Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
+# are not even written down where there is another one.
+LATE_UP_TO = 9
 
 FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
 
@@ -88,8 +91,11 @@ class ClosedDynamics:
         tree = study.numbers.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
-        functions = {}
-        for name in plans.candidates:
+        functions: dict[str, expr.Function] = {}
+        late = [name for name in plans.candidates if tree.nv > LATE_UP_TO and name.endswith(" late")]
+        for name in sorted(plans.candidates, key=late.count):
+            if functions and name in late:
+                continue
             solver = closed.elimination(tree, plans, name)
             # Orders are found on numbers; one that meets more couplings among expressions is no candidate.
             with contextlib.suppress(UnusableOrderError):
@@ -313,25 +319,6 @@ class ClosedDynamics:
             q = self.model.integrate(q, projection.correction(at, gap))
         system = self._system(q, rest, rest)
         return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
-
-    def warn_if_open(self, q: Array) -> None:
-        """Warn where loops are open in a state, or in the first one of a batch."""
-        if not q.size:
-            return
-        numbers = self.study.numbers
-        gaps = np.abs(numbers.gap(q if q.ndim == 1 else q[0]) / numbers.weights)
-        worst: dict[str, float] = {}
-        for (loop, _, _), gap in zip(numbers.conditions, gaps.tolist(), strict=True):
-            if gap > NOTICED * numbers.length:
-                worst[loop] = max(worst.get(loop, 0.0), gap)
-        if not worst:
-            return
-        shown = ", ".join(f"{loop!r} by {gap:.3g} m" for loop, gap in worst.items())
-        message = (
-            f"loops of model {self.model.name!r} are open in the state given: {shown}. The accelerations are those of "
-            "a mechanism that was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
-        )
-        warnings.warn(message, OpenLoopWarning, stacklevel=5)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""

@@ -13,11 +13,13 @@ from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
+from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
 from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.native import Entry
 from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -89,8 +91,14 @@ class Computation:
         self._options = dict(zip(names, given, strict=True))
         start = None if pose is None else start_of(model, pose)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order)
-        self._boundary = boundary
+        self.boundary = boundary
+        self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
+        self._seen: set[str] = set()  # methods whose first state has been looked at
         self._calls: dict[str, Callable[..., Any]] = {}
+
+    def runs_compiled(self, name: str) -> bool:
+        """Whether plain calls of a `compiled_method` can go straight to a kernel."""
+        raise NotImplementedError
 
     @property
     def kernels(self) -> Kernels:
@@ -107,7 +115,12 @@ class Computation:
         return self.model.tree
 
     def require_link(self, link: str) -> None:
-        """Raise for a name that no link has."""
+        """Raise for a name that no link has, and for what is no name."""
+        if not isinstance(link, str):
+            raise WrongTypeError(
+                f"link is {link!r:.80}; it must be the name of a link, and comes before the positions: "
+                f"jacobian({next(reversed(self._tree.frames))!r}, q)."
+            )
         if link not in self._tree.frames:
             raise unknown_name("link", link, self._tree.frames)
 
@@ -131,12 +144,12 @@ class Computation:
         return result
 
     def _call(self, kernel: Kernel, names: Sequence[str]) -> Callable[..., Any]:
-        """The shortest way to a kernel; arguments that are not plain float64 arrays are looked at one by one."""
+        """The shortest way to a kernel; arguments that hold no plain numbers are looked at one by one."""
 
         def general(*values: Any) -> Any:
             return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))))
 
-        return kernel.python_call(general, self._boundary)
+        return kernel.python_call(general, self.boundary, names)
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array]) -> Any:
         inputs, is_batch = common_batch(arrays)
@@ -144,6 +157,12 @@ class Computation:
         if self.checked and status:
             raise InputError(explain(self.model, arrays))
         return result
+
+    def _look_once(self, name: str, q: Array, v: Array) -> None:
+        """Warn where the states of a method's first call are off the loops; `loop_state` tells it of any state."""
+        if name not in self._seen and self._kernels.closed is not None:
+            self._seen.add(name)
+            warn_if_off_loops(self._kernels.closed.study.numbers, q, v)
 
     def _check_state(self, arrays: Mapping[str, Array]) -> None:
         if not all(np.isfinite(x).all() for x in arrays.values()):

@@ -13,6 +13,7 @@ from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.compiled_method import compiled_method
 from ada_dynamics.dynamics.derivatives import FULL_DERIVATIVES_UP_TO, state_derivatives
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.loop_queries import LoopQueries
@@ -39,8 +40,9 @@ class Dynamics(MotionQueries, LoopQueries):
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
     counts for all states. Batches may have either order of memory; the result has that of the arguments.
 
-    The first call of a method compiles its kernel or fetches it from the cache on disk. In a hot loop, bind `forward`
-    or `inverse` to a name after one call (`fd = dyn.forward`): it is then a builtin function.
+    The first call of a method compiles its kernel or fetches it from the cache on disk. Later ones take a fraction of a
+    microsecond beside the dynamics themselves, with arguments in order or by name, as arrays of float64, float32 or
+    int64 with any strides, or as lists, which take longest; external wrenches cost some microseconds more.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -56,6 +58,7 @@ class Dynamics(MotionQueries, LoopQueries):
         return self._kernels.algorithm
 
     # --- dynamics -----------------------------------------------------------------------------------------------
+    @compiled_method
     def forward(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -74,6 +77,7 @@ class Dynamics(MotionQueries, LoopQueries):
         arrays = {"q": q, "v": v, "tau": tau} | ({} if wrenches is None else {"wrenches": wrenches})
         return self._forward_or_inverse("forward", wrenches is not None, arrays)
 
+    @compiled_method
     def inverse(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -184,7 +188,7 @@ class Dynamics(MotionQueries, LoopQueries):
         if self._kernels.closed is not None:
             return self._with_loops(self._kernels.closed, name, arrays, external)
         kernel = self._kernels.forward(external) if name == "forward" else self._inverse(external)
-        self._shorten(name, kernel, external)
+        self._connect(name, kernel, external)
         result: Array = self._run(kernel, arrays)
         return result
 
@@ -192,22 +196,26 @@ class Dynamics(MotionQueries, LoopQueries):
         tag = "inverse_external" if external else "inverse"
         return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
 
-    def _shorten(self, name: str, kernel: Kernel, external: bool) -> None:
-        """From now on plain float64 vectors, or rows of them, go straight to compiled code."""
-        if not external and name not in self.__dict__:
-            self.__dict__[name] = kernel.python_call(getattr(self, name), self._boundary)
+    def runs_compiled(self, name: str) -> bool:
+        """Whether plain calls of `forward` or `inverse` can go straight to a kernel."""
+        return not self._kernels.generic and (name == "forward" or self._kernels.closed is None)
+
+    def _connect(self, name: str, kernel: Kernel, external: bool) -> None:
+        """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""
+        if not external and name in self.entries:
+            kernel.connect(self.entries[name])
 
     # --- loops --------------------------------------------------------------------------------------------------
     def _with_loops(self, closed: ClosedDynamics, name: str, arrays: Mapping[str, Array], external: bool) -> Array:
         inputs, is_batch = common_batch(arrays)
         if name == "inverse":
+            self._look_once(name, *inputs[:2])
             return closed.efforts(inputs[0], inputs[1], self._run(self._inverse(external), arrays))
         closed.refuse_locked()
-        if name not in self.__dict__:  # looked at once; `loop_state` tells it of any state
-            closed.warn_if_open(inputs[0])
+        self._look_once(name, *inputs[:2])
         if not closed.plans.is_dense_only:
             kernel = self._kernels.forward(external)
-            self._shorten(name, kernel, external)
+            self._connect(name, kernel, external)
             result, status = self._status(kernel, inputs, is_batch)
             if not status:
                 return np.asarray(result, dtype=np.float64)

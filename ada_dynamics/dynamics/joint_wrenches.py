@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.errors import unknown_name
 from ada_dynamics.loops.uniqueness import Flags
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
+from ada_dynamics.named import Named
 
 Array = NDArray[np.float64]
 
@@ -46,14 +46,12 @@ class JointWrenches(Mapping[str, Array]):
         self._model = model
         self._q = q
         names = [body.name for body in model.full_tree.bodies] + model.loop_names
-        self._wrenches = {name: stacked[..., i, :] for i, name in enumerate(names)}
-        self.unique = unique
+        self._wrenches = Named("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
+        self.unique: Flags = Named("joint", unique)
         self.tier = tier
         self.moment_length = moment_length
 
     def __getitem__(self, joint: str) -> Array:
-        if joint not in self._wrenches:
-            raise unknown_name("joint", joint, self._wrenches)
         return self._wrenches[joint]
 
     def __contains__(self, joint: object) -> bool:
@@ -65,6 +63,12 @@ class JointWrenches(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._wrenches)
 
+    def __repr__(self) -> str:
+        shape = next(iter(self._wrenches.values())).shape
+        states = f" in {shape[0]} states" if len(shape) == 2 else ""
+        unique = sum(bool(flags.all()) for flags in self.unique.values())
+        return f"<JointWrenches of {len(self)} joints{states}: {unique} of them unique, tier {self.tier!r}>"
+
     @cached_property
     def multipliers(self) -> dict[str, Array]:
         """λ of each joint (Takahashi 2012, eq. 2.18): its wrench along the columns of T, in the joint type's order.
@@ -72,7 +76,7 @@ class JointWrenches(Mapping[str, Array]):
         A loop joint has its forces first; rows that never act are zero.
         """
         found = {body.name: self._along_constraints(body) for body in self._model.full_tree.bodies}
-        return {**found, **self._loop_multipliers}
+        return Named("joint", {**found, **self._loop_multipliers})
 
     def _along_constraints(self, body: Body) -> Array:
         """Tᵀ-components of a wrench: what is left beside T_a τ."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches
 from ada_dynamics.dynamics.wrench_call import joint_wrenches
@@ -30,6 +31,7 @@ class LoopQueries(Computation):
         """
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
+        self._look_once("joint_wrenches", *common_batch(arrays)[0][:2])
         return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
     def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:

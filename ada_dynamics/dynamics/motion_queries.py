@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.named import Named
 
 Array = NDArray[np.float64]
 
@@ -34,7 +35,7 @@ class MotionQueries(Computation):
     def poses(self, q: ArrayLike) -> dict[str, Array]:
         """Poses of all links in the world, 4x4 each."""
         stacked = self.stacked_poses(q)
-        return {name: stacked[..., i, :, :] for i, name in enumerate(self._tree.frames)}
+        return Named("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
 
     def stacked_poses(self, q: ArrayLike) -> Array:
         """Poses of all links in the world, (..., links, 4, 4), the links in the order of `poses`."""

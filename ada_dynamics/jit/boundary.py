@@ -9,22 +9,25 @@ which goes through the buffer protocol of Python and is slower.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import logging
 import os
 import struct
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.boundary_text import CONTEXT, ENTRY, SYMBOLS, Layout, boundary_module
-from ada_dynamics.jit.native import NativeBackend, obtain
+from ada_dynamics.jit.boundary_arguments import CONTEXT, EXPORTS, SYMBOLS, Layout, arguments_module
+from ada_dynamics.jit.boundary_text import ENTRY, boundary_module
+from ada_dynamics.jit.native import Entry, obtain
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
 _log = logging.getLogger("ada_dynamics")
@@ -48,39 +51,79 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-def make_builtin(backend: NativeBackend, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
+class Bound(tuple[Any, ...]):
+    """What the code of a builtin needs: (context, general, owner). The function holds it, and nothing else has to."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process goes the object whose method it is: there it gives the builtin anew."""
+        return _itself, (self[1].__self__,)
+
+
+def _itself(owner: Any) -> Any:
+    return owner
+
+
+def make_builtin(
+    signature: Signature,
+    entry: Entry,
+    general: Callable[..., Any],
+    mode: str | None = None,
+    parameters: Sequence[str] | None = None,
+) -> Callable[..., Any]:
     """A builtin that runs a kernel on float64 vectors, or rows of them, and hands every other call to `general`.
 
     Nothing is compiled here: states and batches go to `general` until it has run the kernel on one of their kind.
+
+    Args:
+        signature: of the kernel.
+        entry: where its code begins, once there is some.
+        general: the way of all other calls.
+        mode: see `choose_mode`.
+        parameters: names of the arguments, to take keywords, lists, float32, int64, strided arrays and classes derived
+            from arrays, too; one more than there are inputs, if there is a last one that may be None. Without them
+            these are for `general` to judge.
     """
-    signature = backend.signature
     sizes = tuple(size for _, size in signature.inputs)
     shapes = tuple(shape for _, shape in signature.outputs)
     library = _library(sizes, shapes, choose_mode(mode))
-    addresses = {
-        "single_at": ctypes.addressof(backend.single_address),
-        "array_new": _numpy_function(_PYARRAY_NEW),
-        "array_type": id(np.ndarray),
-        "double_type": id(np.dtype(np.float64)),
-        "call_name": id(_CALL_NAME),
-        "batch_at": ctypes.addressof(backend.batch_address),
-        "lanes": backend.lanes,
+    names = None if parameters is None else tuple(map(sys.intern, parameters))
+    objects = {
+        "array_type": np.ndarray,
+        "double_type": np.dtype(np.float64),
+        "single_type": np.dtype(np.float32),
+        "int64_type": np.dtype(np.int64),
+        "call_name": _CALL_NAME,
+        "names": names,
+        "none": None,
+        "list_type": list,
+        "tuple_type": tuple,
+        "float_type": float,
+        "int_type": int,
     }
+    addresses = {name: id(value) for name, value in objects.items()}
+    addresses |= {"entry": ctypes.addressof(entry), "array_new": _numpy_function(_PYARRAY_NEW)}
+    if names is None:
+        addresses["names"] = 0
     context = struct.pack(f"{len(CONTEXT)}P", *(addresses[name] for name in CONTEXT))
-    arguments = ", ".join(name for name, _ in signature.inputs)
-    method = _MethodDef(
-        signature.name.encode(),
-        library.address(ENTRY),
-        _METH_FASTCALL_KEYWORDS,
-        f"{signature.name}({arguments})\n--\n\nCompiled kernel.".encode(),
-    )
-    # The tuple keeps alive whatever the code needs: the function holds it, and nothing else has to.
-    own = (context, general, (method, library, backend, np.ndarray, np.dtype(np.float64), _CALL_NAME))
+    name, text = _described(signature, general if parameters is not None else None)
+    method = _MethodDef(name.encode(), library.address(ENTRY), _METH_FASTCALL_KEYWORDS, text.encode())
+    own = Bound((context, general, (method, library, entry, objects)))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
-    builtin: Callable[..., Any] = new(ctypes.byref(method), own, __name__)
+    home = __name__ if parameters is None else getattr(general, "__module__", __name__)
+    builtin: Callable[..., Any] = new(ctypes.byref(method), own, home)
     return builtin
+
+
+def _described(signature: Signature, general: Callable[..., Any] | None) -> tuple[str, str]:
+    """Name and text of a builtin: those of the function that it stands for, as `help` shows them."""
+    if general is None:
+        arguments = ", ".join(name for name, _ in signature.inputs)
+        return signature.name, f"{signature.name}({arguments})\n--\n\nCompiled kernel."
+    plain = [p.replace(annotation=p.empty) for p in inspect.signature(general).parameters.values()]
+    name = general.__name__
+    return name, f"{name}{inspect.Signature(plain)}\n--\n\n{inspect.getdoc(general) or 'Compiled kernel.'}"
 
 
 def choose_mode(mode: str | None = None) -> str:
@@ -96,7 +139,7 @@ def choose_mode(mode: str | None = None) -> str:
 def layout() -> Layout:
     """Offsets in an array object: its fields follow the object header, whatever the size of that is."""
     header = object.__basicsize__
-    return Layout(header, header + 8, header + 16, header + 40, header + 48)
+    return Layout(header, header + 8, header + 16, header + 24, header + 40, header + 48)
 
 
 @lru_cache(maxsize=1)
@@ -120,15 +163,26 @@ def _struct_problem() -> str | None:
         base = id(array)
         dims = ctypes.c_uint64.from_address(base + where.dims).value
         shape = tuple((ctypes.c_int64 * array.ndim).from_address(dims)) if dims else ()
+        steps = ctypes.c_uint64.from_address(base + where.strides).value
+        strides = tuple((ctypes.c_int64 * array.ndim).from_address(steps)) if steps else ()
         found = (
             ctypes.c_uint64.from_address(base + 8).value,
             ctypes.c_uint64.from_address(base + where.data).value,
             ctypes.c_int.from_address(base + where.ndim).value,
             shape,
+            strides,
             ctypes.c_uint64.from_address(base + where.dtype).value,
             ctypes.c_int.from_address(base + where.flags).value,
         )
-        expected = (id(np.ndarray), array.ctypes.data, array.ndim, array.shape, id(array.dtype), array.flags.num)
+        expected = (
+            id(np.ndarray),
+            array.ctypes.data,
+            array.ndim,
+            array.shape,
+            array.strides,
+            id(array.dtype),
+            array.flags.num,
+        )
         if found != expected:
             return f"numpy's array structure reads {found} where {expected} was expected"
     return None
@@ -136,15 +190,25 @@ def _struct_problem() -> str | None:
 
 def _library(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...], mode: str) -> compiler.Library:
     """Code for some sizes, shared by every kernel that has them."""
-    key = (sizes, shapes, mode)
     with _lock:
+        key = (sizes, shapes, mode)
         if key not in _loaded:
-            text = f"boundary|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
-            code, _ = obtain(
-                text, "boundary", lambda: (boundary_module(sizes, shapes, mode, layout()), {}), Target.host()
-            )
-            _loaded[key] = compiler.load(code, [ENTRY], compiler.python_symbols(SYMBOLS))
+            shared = _loaded.get(mode)
+            if shared is None:
+                letter = np.zeros(0, dtype=np.int64).data.format
+                make = partial(arguments_module, mode, layout(), letter)
+                shared = _loaded[mode] = _compiled(mode, make, EXPORTS, {}, level=0)
+            symbols = {name: shared.address(name) for name in EXPORTS}
+            _loaded[key] = _compiled(key, partial(boundary_module, *key, layout()), [ENTRY], symbols)
         return _loaded[key]
+
+
+def _compiled(
+    key: object, make: Callable[[], str], exports: Sequence[str], symbols: dict[str, int], level: int = 2
+) -> compiler.Library:
+    text = f"boundary|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
+    code, _ = obtain(text, "boundary", lambda: (make(), {}), Target.host(), level)
+    return compiler.load(code, exports, {**compiler.python_symbols(SYMBOLS), **symbols})
 
 
 @lru_cache(maxsize=4)

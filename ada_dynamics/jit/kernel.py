@@ -17,7 +17,7 @@ from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import boundary
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
-from ada_dynamics.jit.native import NativeBackend
+from ada_dynamics.jit.native import Entry, NativeBackend
 from ada_dynamics.jit.signature import Array, Signature
 from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
@@ -75,6 +75,11 @@ class Kernel:
         self._lock = threading.RLock()
         self._function: Function | None = None
         self._backend: NativeBackend | PythonBackend | None = None
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}[{size}]" for name, size in self.signature.inputs)
+        outputs = ", ".join(f"{name}{list(shape)}" for name, shape in self.signature.outputs)
+        return f"<{type(self).__name__} {self.signature.name}: {inputs} -> {outputs}>"
 
     @property
     def key(self) -> str:
@@ -148,9 +153,8 @@ class Kernel:
         outputs = self._batch_outputs(count, columns) if out is None else self._batch_out(out, inputs, count, columns)
         if count == 0:
             return self._result(outputs), 0
-        lanes = self.backend.lanes
-        if count < lanes:
-            return self._padded(inputs, outputs, count, lanes)
+        if count < self.backend.lanes:
+            return self._one_by_one(inputs, outputs, count)
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
     def rows_status(self, *arrays: Array, repeats: int = 1) -> tuple[Result, int]:
@@ -175,7 +179,9 @@ class Kernel:
             self._raise(arrays, status)
         return result
 
-    def python_call(self, general: Callable[..., Any], mode: str | None = None) -> Callable[..., Any]:
+    def python_call(
+        self, general: Callable[..., Any], mode: str | None = None, parameters: Sequence[str] | None = None
+    ) -> Callable[..., Any]:
         """The fastest callable for one state: anything that it cannot take at once goes to `general` unchanged.
 
         Args:
@@ -183,15 +189,26 @@ class Kernel:
                 length, or where the status is not 0; it checks, converts, and raises errors that explain.
             mode: "struct" (reads numpy's array structure, after a self-test) or "buffer" (buffer protocol); the
                 environment variable ADA_BOUNDARY, else "struct", where not given.
+            parameters: names of the arguments, where keywords, lists and other arrays of numbers are taken as well
+                (see `boundary.make_builtin`).
         """
         backend = self.backend
         if not isinstance(backend, NativeBackend):
             return general
         try:
-            return boundary.make_builtin(backend, general, mode)
+            entry = Entry(backend.lanes, takes_few=parameters is not None)
+            call = boundary.make_builtin(self.signature, entry, general, mode, parameters)
+            backend.connect(entry)
+            return call
         except CompileError as error:
             self._use_python(str(error))
             return general
+
+    def connect(self, entry: Entry) -> None:
+        """Let a call boundary that was made before this kernel run it, where it is compiled."""
+        backend = self.backend
+        if isinstance(backend, NativeBackend):
+            backend.connect(entry)
 
     def info(self) -> KernelInfo:
         """Backend, flops, and what was compiled so far."""
@@ -243,14 +260,14 @@ class Kernel:
                 raise InputError(f"{self.signature.name}: out ({name}) overlaps an input")
         return outputs
 
-    def _padded(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, lanes: int) -> tuple[Result, int]:
-        """A batch shorter than the lanes: repeat its last state, so that it runs through the same code."""
-        rows = np.minimum(np.arange(lanes), count - 1)
-        wide = self._batch_outputs(lanes, False)
-        padded = [np.ascontiguousarray(array[rows]) for array in inputs]
-        status = self._run("batch", lambda backend: backend.batch(padded, wide, lanes, False))
-        for out, values in zip(outputs, wide, strict=True):
-            out[...] = values[:count]
+    def _one_by_one(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> tuple[Result, int]:
+        """A batch shorter than the lanes, by the code for one state."""
+        rows = [np.ascontiguousarray(array) for array in inputs]
+        found = [out if out.flags.c_contiguous else np.empty(out.shape) for out in outputs]
+        status = self._run("single", lambda backend: backend.repeat(rows, found, count, 1))
+        for out, values in zip(outputs, found, strict=True):
+            if values is not out:
+                out[...] = values
         return self._result(outputs), status
 
     def _raise(self, arrays: Sequence[Array], status: int) -> None:

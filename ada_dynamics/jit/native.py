@@ -26,6 +26,22 @@ class Report:
     flops: int | None = None
 
 
+class Entry(ctypes.Structure):
+    """Addresses of a kernel's code, for the call boundaries that begin there: zero while it is not compiled.
+
+    A boundary can be made before it is known which kernel it will call.
+    """
+
+    _fields_ = [("single", ctypes.c_void_p), ("repeat", ctypes.c_void_p), ("batch", ctypes.c_void_p)]
+    _fields_ += [("lanes", ctypes.c_int64)]
+
+    def __init__(self, lanes: int, takes_few: bool = False) -> None:
+        """Args: states of the smallest batch of the batch code; whether fewer rows go to the code for one state."""
+        super().__init__(None, None, None, lanes)
+        self.takes_few = takes_few
+        self.owner: NativeBackend | None = None  # of the code, which lives as long
+
+
 def obtain(
     key: str, kind: str, make: Callable[[], tuple[str, dict[str, Any]]], target: Target, level: int = 2
 ) -> tuple[bytes, Any]:
@@ -60,9 +76,7 @@ class NativeBackend:
         self._lock = threading.RLock()
         self._libraries: dict[str, compiler.Library] = {}
         self._functions: dict[str, Callable[..., int]] = {}
-        # Read by the call boundary: addresses of the code, None as long as it is not loaded.
-        self.single_address = ctypes.c_void_p(None)
-        self.batch_address = ctypes.c_void_p(None)
+        self._entries: list[Entry] = []
 
     @property
     def lanes(self) -> int:
@@ -76,14 +90,30 @@ class NativeBackend:
                 start = time.perf_counter()
                 code, metadata = obtain(self._key, kind, lambda: self._text(kind), self.target, level=0)
                 self._libraries[kind] = compiler.load(code, _EXPORTS[kind])
-                if kind == "batch":
-                    self.batch_address.value = self._libraries[kind].address(emit_kernel.ROWS)
-                else:
-                    self.single_address.value = self._libraries[kind].address(emit_kernel.SINGLE)
+                for entry in self._entries:
+                    self._fill(entry, kind)
                 self.report.seconds[kind] = time.perf_counter() - start
                 self.report.cached[kind] = metadata["cached"]
                 self.report.flops = metadata["flops"]
             return self._libraries[kind]
+
+    def connect(self, entry: Entry) -> None:
+        """From now on boundaries at this entry run this kernel, as soon as it is compiled."""
+        with self._lock:
+            if entry.owner is not None:
+                return
+            entry.owner = self
+            self._entries.append(entry)
+            for kind in self._libraries:
+                self._fill(entry, kind)
+
+    def _fill(self, entry: Entry, kind: str) -> None:
+        library = self._libraries[kind]
+        if kind == "batch":
+            entry.batch = library.address(emit_kernel.ROWS)
+        else:
+            entry.repeat = library.address(emit_kernel.REPEAT) if entry.takes_few else None
+            entry.single = library.address(emit_kernel.SINGLE)
 
     def address(self, symbol: str) -> int:
         """Address of a compiled function, for other compiled code; valid while this object lives."""

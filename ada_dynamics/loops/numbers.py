@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,21 @@ from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import wrenches_inward
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr import Traced, trace
+from ada_dynamics.jit.fallback import PythonBackend
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
 Array = NDArray[np.float64]
+
+
+# How often gap or J are asked for before it pays to write them down, and up to how many velocities it does.
+WRITTEN_AFTER, WRITTEN_UP_TO = 8, 60
 
 
 class LoopNumbers:
@@ -36,6 +46,7 @@ class LoopNumbers:
         # A moment counts as the force that it is at the mechanism's typical length, an angle as the way there.
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.conditions])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
+        self._asked = 0
 
     @cached_property
     def full_tree(self) -> Tree:
@@ -45,19 +56,68 @@ class LoopNumbers:
 
     def gap(self, q: Array) -> Array:
         """How far each condition is from holding [m, rad]."""
+        written = self._written()
+        if written is not None:
+            return written(q)[0]
         X = transforms(self.tree, q.tolist())
         return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
 
+    def _written(self) -> Callable[[Array], list[Array]] | None:
+        """Gap and J as one function of plain Python, written down once they have been asked for a few times."""
+        self._asked += 1
+        is_worth_it = self._asked > WRITTEN_AFTER and self.tree.nv <= WRITTEN_UP_TO
+        return self._gap_and_jacobian if is_worth_it else None
+
+    @cached_property
+    def _gap_and_jacobian(self) -> Callable[[Array], list[Array]]:
+        def body(q: Sequence[Scalar]) -> Traced:
+            X = transforms(self.tree, q)
+            gap = [g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)]
+            J = [[row.columns.get(k, 0.0) for k in range(self.tree.nv)] for row in self._rows(self.tree, q)]
+            return Traced({"gap": gap, "J": [x for line in J for x in line]})
+
+        function = trace("closing", {"q": self.tree.nq}, body)
+        backend = PythonBackend(Signature.of(function), lambda: function)
+        shape = len(self.conditions), self.tree.nv
+
+        def evaluated(q: Array) -> list[Array]:
+            gap, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
+            if backend.single([np.ascontiguousarray(q, dtype=np.float64)], [gap, J]):
+                raise InputError(f"the loops of model {self.model.name!r} have no finite gap at q = {q.tolist()}.")
+            return [gap, J.reshape(shape)]
+
+        return evaluated
+
+    def gaps(self, q: Array) -> Array:
+        """`gap` of one state or of rows of them, (conditions, states)."""
+        X = transforms(self.tree, _scalars(q))
+        return _columns([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], q)
+
+    def drifts(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """|J v| and, to measure it by, |J| |v|, of one state or of rows of them, (conditions, states) each."""
+        velocities = _scalars(v)
+        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.rows(q)]
+        return (
+            np.abs(_columns([sum(x, 0.0) for x in terms], q)),
+            _columns([sum(map(abs, x), 0.0) for x in terms], q),
+        )
+
     def rows(self, q: Array, full: bool = False) -> list[closure.Row]:
         """The conditions at rest; `full` on the tree that has a body for every link."""
-        tree = self.full_tree if full else self.tree
-        positions, rest = q.tolist(), [0.0] * tree.nv
+        return self._rows(self.full_tree if full else self.tree, _scalars(q))
+
+    @staticmethod
+    def _rows(tree: Tree, positions: Sequence[Any]) -> list[closure.Row]:
+        rest = [0.0] * tree.nv
         X = transforms(tree, positions)
         moving = world_and_bodies(tree, X, positions, rest, gravity=False)
         return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, moving, loop)]
 
     def jacobian(self, q: Array) -> Array:
         """J: one row per condition."""
+        written = self._written()
+        if written is not None:
+            return written(q)[1]
         J = np.zeros((len(self.conditions), self.tree.nv))
         for line, row in zip(J, self.rows(q), strict=True):
             for k, value in row.columns.items():
@@ -107,6 +167,19 @@ class LoopNumbers:
             turned = loop.turn.force_up(closing[loop.name])
             result[loop.name] = np.array([*turned.force, *turned.moment])
         return result
+
+
+def _scalars(x: Array) -> list[Any]:
+    """What the algorithms run on: numbers, or columns of the states in rows."""
+    return [*x.T] if x.ndim == 2 else x.tolist()
+
+
+def _columns(values: Sequence[Any], q: Array) -> Array:
+    """A row for each value, a column for each state."""
+    found = np.empty((len(values), len(q) if q.ndim == 2 else 1))
+    for row, value in zip(found, values, strict=True):
+        row[:] = value
+    return found
 
 
 def _size(model: Model) -> float:

@@ -44,6 +44,10 @@ class Builder:
         self._actuated: tuple[str, ...] | None = None
         self._values = CheckedValues(self._where)
 
+    def __repr__(self) -> str:
+        count = f"{len(self._links)} links, {len(self._joints)} joints, {len(self._loops)} loops"
+        return f"<Builder of {self.name!r}: {count}>"
+
     # --- adding -------------------------------------------------------------------------------------------------
     def link(
         self,

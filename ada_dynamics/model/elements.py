@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES
@@ -25,12 +25,45 @@ PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
 SPRUNG = ("revolute", "continuous", "prismatic", "spherical")  # kinds of joints that can have a spring
 
 
+def read_only(values: ArrayLike) -> Array:
+    """The numbers as an array that cannot be written to: itself where it is one, else a copy."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.base is None and not array.flags.writeable:
+        return array
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+class _Frozen:
+    """Dataclasses whose arrays are read-only, also after a way through another process."""
+
+    def __post_init__(self) -> None:
+        """Own the arrays; lists of shapes become tuples."""
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+            elif isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        _Frozen.__post_init__(self)
+
+
+_ZEROS3, _IDENTITY, _X = read_only(np.zeros(3)), read_only(np.eye(3)), read_only([1.0, 0.0, 0.0])
+
+
 def _zeros3() -> Array:
-    return np.zeros(3)
+    return _ZEROS3
+
+
+def _identity() -> Array:
+    return _IDENTITY
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class Shape(_Frozen):
     """A simple body or a mesh, for looks and for contact; it has no part in the dynamics.
 
     Example::
@@ -46,7 +79,7 @@ class Shape:
     kind: str  # a key of SHAPE_SIZES
     size: tuple[float, ...] = ()  # [m], as SHAPE_SIZES says; a capsule's length is that between its two centres
     xyz: Array = field(default_factory=_zeros3)  # its centre (a mesh's origin) in the link's frame [m]
-    rotation: Array = field(default_factory=lambda: np.eye(3))  # its orientation there
+    rotation: Array = field(default_factory=_identity)  # its orientation there
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
     mesh: str | None = None  # address of a mesh's file, as the description has it
     beside: str | None = None  # file of that description; None where it came as text
@@ -71,6 +104,7 @@ class Shape:
         own["rgba"] = tuple(np.clip(colour, 0.0, 1.0).tolist())
         for name, value in own.items():
             object.__setattr__(self, name, value)
+        super().__post_init__()
 
     def _numbers(self, name: str, value: object, shape: tuple[int, ...], wanted: str) -> Array:
         try:
@@ -83,7 +117,7 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class Link(_Frozen):
     """A rigid body. Its frame is that of the joint which carries it."""
 
     name: str
@@ -115,7 +149,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False)
-class LoopJoint:
+class LoopJoint(_Frozen):
     """A joint that closes a loop between two links of the tree; at its zero position its two frames coincide.
 
     It has no coordinates of its own: where it stands follows from the tree's.
@@ -126,15 +160,15 @@ class LoopJoint:
     parent: str  # link, or "world"
     child: str
     parent_xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link's frame [m]
-    parent_rotation: Array = field(default_factory=lambda: np.eye(3))  # and its orientation
+    parent_rotation: Array = field(default_factory=_identity)  # and its orientation
     child_xyz: Array = field(default_factory=_zeros3)  # the same in the child link's frame
-    child_rotation: Array = field(default_factory=lambda: np.eye(3))
-    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))  # in the joint's frame, unit length
+    child_rotation: Array = field(default_factory=_identity)
+    axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(_Frozen):
     """A joint between two links. At its zero position the child's frame is the joint's frame."""
 
     name: str
@@ -142,8 +176,8 @@ class Joint:
     parent: str
     child: str
     xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link's frame [m]
-    rotation: Array = field(default_factory=lambda: np.eye(3))  # and its orientation
-    axis: Array = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))  # in the joint's frame, unit length
+    rotation: Array = field(default_factory=_identity)  # and its orientation
+    axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint
     limits: Limits = Limits()
     damping: float = 0.0  # [N m s/rad] or [N s/m], on every velocity of the joint

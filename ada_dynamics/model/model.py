@@ -5,23 +5,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
+from ada_dynamics.named import FrozenNamed
 
 Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
 
+INSTEAD = {  # what makes a changed copy
+    "gravity": "with_gravity(model, (x, y, z))",
+    "link": "with_parts(model, dataclasses.replace(model.links[NAME], mass=...))",
+    "joint": "with_parts(model, dataclasses.replace(model.joints[NAME], damping=...))",
+    "loop": "with_parts(model, dataclasses.replace(model.loops[NAME], ...)), with_loops or remove_loop",
+}
+
+
+def _instead(what: str) -> str:
+    return f"For a changed copy: ada_dynamics.model.edit.{INSTEAD[what]}."
+
+
 class Model:
-    """A mechanism of links and joints. Read-only; make one with `load`, a `Builder` or the catalogue.
+    """A mechanism of links and joints. Make one with `load`, a `Builder` or the catalogue.
+
+    It is read-only down to its arrays, since code is compiled for it; `ada_dynamics.model.edit` makes changed copies.
 
     Joints are in depth-first order, children in the order of the description. Where the base floats, the first joint
     is `root_joint`. q and v stack the joints' own variables in that order.
@@ -52,9 +68,9 @@ class Model:
         """
         self.name = name
         self.root = root
-        self.links = {link.name: link for link in links}
-        self.joints = {joint.name: joint for joint in joints}
-        self.loops = {loop.name: loop for loop in loops}
+        self.links = FrozenNamed("link", ((link.name, link) for link in links), _instead("link"))
+        self.joints = FrozenNamed("joint", ((joint.name, joint) for joint in joints), _instead("joint"))
+        self.loops = FrozenNamed("loop", ((loop.name, loop) for loop in loops), _instead("loop"))
         self.gravity = tuple(float(g) for g in gravity)
         self.source = source
         self._q: dict[str, slice] = {}
@@ -67,6 +83,20 @@ class Model:
                 nq, nv = nq + joint.nq, nv + joint.nv
         self.nq, self.nv = nq, nv
         self.actuated = tuple(self._v) if actuated is None else tuple(actuated)
+        self._is_complete = True
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_is_complete" in self.__dict__:
+            self._refuse(name)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse(name)
+
+    def _refuse(self, name: str) -> NoReturn:
+        known = name if name in INSTEAD else name.removesuffix("s")
+        way = _instead(known) if known in INSTEAD else "See ada_dynamics.model.edit for changed copies."
+        raise ReadOnlyError(f"model {self.name!r} is read-only: its {name} cannot be set. {way}")
 
     # --- names --------------------------------------------------------------------------------------------------
     @property
@@ -104,10 +134,10 @@ class Model:
 
     # --- properties per coordinate ------------------------------------------------------------------------------
     def _per_velocity(self, value: Callable[[Joint], float]) -> Array:
-        return np.array([value(self.joints[n]) for n in self._v for _ in range(self.joints[n].nv)], dtype=float)
+        return read_only([value(self.joints[n]) for n in self._v for _ in range(self.joints[n].nv)])
 
     def _per_position(self, value: Callable[[Joint], float]) -> Array:
-        return np.array([value(self.joints[n]) for n in self._q for _ in range(self.joints[n].nq)], dtype=float)
+        return read_only([value(self.joints[n]) for n in self._q for _ in range(self.joints[n].nq)])
 
     @cached_property
     def lower(self) -> Array:

@@ -193,6 +193,17 @@ class Simulation:
             tag="" if law is None else law.tag(self.model),
         )
 
+    def __repr__(self) -> str:
+        parts = {
+            "contact": self.contact,
+            "stops": self.stops,
+            "servos": self._servos,
+            "external wrenches": self.external,
+        }
+        given = ", ".join(name for name, part in parts.items() if part)
+        how = f"{self.method.name}, step {self.step_length:g} s" + (f", with {given}" if given else "")
+        return f"<Simulation of {self.model.name!r} at t = {self.t:g} s: {how}>"
+
     # --- state --------------------------------------------------------------------------------------------------
     @property
     def t(self) -> float:

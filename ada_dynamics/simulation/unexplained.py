@@ -111,4 +111,4 @@ def _beyond(x: Array, rate: Array, h: float) -> Array:
     apart = np.pad(np.abs(by_six - by_four), ((2, 2), (0, 0)))  # a jump is seen from the steps beside it
     nearby = np.max([apart[k : len(by_six) + k] for k in range(5)], axis=0)
     known = TRUSTED * nearby + ROUNDING * np.max(np.abs(x), axis=0, initial=0.0)
-    return np.maximum(np.abs(changed - by_six) - known, 0.0)
+    return np.asarray(np.maximum(np.abs(changed - by_six) - known, 0.0))

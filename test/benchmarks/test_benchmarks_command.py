@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = [
     "forward",
+    "calls",
     "closed",
     "chains",
     "assembly",
@@ -21,6 +22,7 @@ SECTIONS = [
     "flops",
     "other",
     "simulation",
+    "linkages",
     "controllers",
 ]
 
@@ -31,12 +33,12 @@ def benchmarks(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-JUDGED = {"forward", "closed", "hybrid", "compile", "simulation", "controllers"}
+JUDGED = {"forward", "calls", "closed", "hybrid", "compile", "simulation", "linkages", "controllers"}
 ALL = pytest.param(SECTIONS, marks=pytest.mark.soak, id="all")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sections", [["forward", "other"], ALL])
+@pytest.mark.parametrize("sections", [["forward", "calls", "other"], ["linkages"], ALL])
 def test_a_quick_run_ends_well_and_writes_every_figure(sections: list[str], tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = benchmarks(*(sections if sections != SECTIONS else ()), "--quick", "--json", str(file))

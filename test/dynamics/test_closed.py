@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -320,6 +321,46 @@ def test_open_loops_are_told_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ada.Dynamics(model).forward(q, np.zeros(3), np.zeros(3))
+
+
+def _off(q: Array, v: Array, how: str) -> dict[str, Array]:
+    """One state, or a batch whose last state alone is off."""
+    rest = np.zeros_like(v)
+    if how == "one state":
+        return {"q": q, "v": v, "u": rest}
+    return {"q": np.tile(q, (5, 1)), "v": np.stack([rest, rest, rest, rest, v]), "u": rest}
+
+
+@pytest.mark.parametrize("how", ["one state", "batch"])
+@pytest.mark.parametrize("method", ["forward", "inverse", "joint_wrenches"])
+@pytest.mark.parametrize("make", [mechanisms.four_bar, mechanisms.stewart])
+def test_velocities_that_open_loops_are_warned_of(
+    make: Callable[[], mechanisms.Mechanism], method: str, how: str
+) -> None:
+    model, q = make()
+    dynamics = ada.Dynamics(model)
+    wrong = 0.1 * np.random.default_rng(0).normal(size=model.nv)
+    right = dynamics.project(q, wrong)[1]
+    given = _off(q, wrong, how)
+    where = r".* m/s \(state 4\)" if how == "batch" else ""
+    with pytest.warns(
+        ada.LoopVelocityWarning, match=f"velocities given open loops of model {model.name!r}{where}"
+    ) as w:
+        getattr(dynamics, method)(given["q"], given["v"], given["u"])
+    assert w[0].filename == __file__, "the warning names the line of the caller"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        given = _off(q, right * (1.0 + 1e-7), how)
+        getattr(ada.Dynamics(model), method)(given["q"], given["v"], given["u"])
+
+
+@pytest.mark.parametrize("method", ["inverse", "joint_wrenches"])
+def test_open_loops_in_any_state_of_a_batch_are_warned_of(method: str) -> None:
+    model, q = mechanisms.four_bar()
+    poses = np.tile(q, (4, 1))
+    poses[2, 1] += 0.1
+    with pytest.warns(ada.OpenLoopWarning, match=r"'closing' by 0\.\d+ m \(state 2\)"):
+        getattr(ada.Dynamics(model), method)(poses, np.zeros(3), np.zeros(3))
 
 
 def test_derivatives_of_mechanisms_with_loops_are_refused_and_not_those_of_the_tree() -> None:

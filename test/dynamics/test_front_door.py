@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import os
 import pickle
+import pydoc
 import subprocess
 import sys
 import threading
@@ -142,6 +144,17 @@ def test_unknown_names_are_answered_with_the_known_ones(call: Callable[..., Any]
         call(dynamics, np.zeros(7))
 
 
+@pytest.mark.parametrize("method", ["pose", "velocity", "acceleration", "jacobian", "jacobian_rate"])
+def test_swapped_arguments_are_refused_with_their_order(method: str) -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10")), np.zeros(7)
+    vectors = {"pose": 1, "jacobian": 1, "acceleration": 3}.get(method, 2)
+    with pytest.raises(
+        ada.InputError, match=r"it must be the name of a link, and comes before the positions"
+    ) as caught:
+        getattr(dynamics, method)(z, "flange", *[z] * (vectors - 1))
+    assert isinstance(caught.value, TypeError)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -266,6 +279,62 @@ def test_lists_integers_and_strided_arrays_are_as_good(warmed: ada.Dynamics) -> 
     read_only = q.copy()
     read_only.flags.writeable = False
     assert np.array_equal(warmed.forward(q=read_only, v=v.tolist(), tau=tau), expected)
+
+
+@pytest.mark.parametrize("robot", ["pa10", "four_bar"])
+@pytest.mark.parametrize("taken", ["before the first call", "after it"])
+def test_a_method_runs_compiled_whenever_it_was_taken_and_however_it_is_called(
+    robot: str, taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ada.load(robot)
+    dynamics = ada.Dynamics(model)
+    forward = dynamics.forward
+    pose = ada.assemble(model)
+    q, v, tau = np.asarray(pose), np.zeros(model.nv), np.linspace(-1.0, 1.0, model.nv)
+    expected = dynamics.forward(q, v, tau)
+    if taken == "after it":
+        forward = dynamics.forward
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("this call went through Python")
+
+    monkeypatch.setattr(ada.Dynamics, "_forward_or_inverse", refuse)
+    for call in (
+        lambda: forward(q, v, tau),
+        lambda: forward(tau=tau, q=q, v=v),
+        lambda: forward(q, v, tau, external=None),
+        lambda: forward(pose, v, tau),
+        lambda: forward(q.tolist(), v.tolist(), tau.tolist()),
+        lambda: forward(np.repeat(q, 2)[::2], v.astype(np.float32), tau),
+        lambda: forward(q, v.astype(int), tau),
+        lambda: forward(q[None], v[None], tau[None])[0],
+    ):
+        assert np.array_equal(call(), expected)
+
+
+def test_inverse_taken_before_its_first_call_runs_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamics = ada.Dynamics(ada.load("pa10"))
+    inverse, (q, v, a) = dynamics.inverse, (x[0] for x in random_states(dynamics.model, 1))
+    expected = dynamics.inverse(q, v, a)
+    monkeypatch.setattr(ada.Dynamics, "_forward_or_inverse", None)
+    assert np.array_equal(inverse(q=q, v=v, a=a), expected)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_methods_keep_their_text_their_parameters_and_their_object(calls: int) -> None:
+    dynamics, z = ada.Dynamics(ada.load("pa10")), np.zeros(7)
+    for _ in range(calls):
+        dynamics.forward(z, z, z)
+    assert inspect.getdoc(dynamics.forward) == inspect.getdoc(ada.Dynamics.forward)
+    assert "wrench [fx, fy, fz, nx, ny, nz]" in pydoc.plain(pydoc.render_doc(dynamics.forward))
+    assert str(inspect.signature(dynamics.forward)) == "(q, v, tau, external=None)"
+    assert str(inspect.signature(dynamics.inverse)) == "(q, v, a, external=None)"
+    there = pickle.loads(pickle.dumps(dynamics.forward))
+    assert np.array_equal(there(z, z, z), dynamics.forward(z, z, z))
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'tau'"):
+        dynamics.forward(z, z)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'torque'"):
+        dynamics.forward(z, z, z, torque=z)
 
 
 def test_results_are_fresh_and_arguments_untouched(warmed: ada.Dynamics) -> None:

@@ -8,6 +8,7 @@ import inspect
 import sys
 import tracemalloc
 import weakref
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from jit_examples import kernel_of, mixed, square, states
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import trace
 from ada_dynamics.jit import boundary
+from ada_dynamics.jit.native import Entry
 
 MODES = ("buffer", "struct")
 
@@ -140,6 +142,203 @@ def test_keywords_go_to_the_general_function(setup):
     assert general.calls[0][1]["tau"] is tau
     assert general.calls[1] == ((q, v, tau), {"external": {"hand": 1}})
     assert list(general.calls[2][1]) == ["tau", "q", "v"]
+
+
+# --- with parameters: keywords, lists, and arrays of other types, strides and classes ---------------------------------
+PARAMETERS = ("q", "v", "tau", "external")
+
+
+@lru_cache(maxsize=2)
+def _taking(mode):
+    kernel = ready(kernel_of(square()))
+
+    def square_of(q, v, tau, external=None):
+        """Squares."""
+
+    general = Recorder()
+    general.__name__, general.__signature__ = "square_of", inspect.signature(square_of)
+    general.__doc__ = square_of.__doc__
+    return kernel, kernel.python_call(general, mode, PARAMETERS), general
+
+
+@pytest.fixture
+def taking(mode):
+    """As `setup`, with names for the arguments and a last one that may be left out."""
+    kernel, call, general = _taking(mode)
+    general.calls.clear()
+    q, v, tau = (np.round(array[0] * 4.0) / 4.0 for array in states(square(), 1))  # exact in float32
+    return kernel, call, general, [q, v, tau]
+
+
+def test_keywords_in_any_order_and_a_last_none_need_no_general_function(taking):
+    kernel, call, general, (q, v, tau) = taking
+    expected = kernel.single(q, v, tau)
+    assert np.array_equal(call(q=q, v=v, tau=tau), expected)
+    assert np.array_equal(call(tau=tau, q=q, v=v), expected)
+    assert np.array_equal(call(q, tau=tau, v=v), expected)
+    assert np.array_equal(call(q, v, tau, None), expected)
+    assert np.array_equal(call(q, v, external=None, tau=tau), expected)
+    names = {"".join(["t", "au"]): tau}  # no interned text
+    assert np.array_equal(call(q, v, **names), expected)
+    assert general.calls == []
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_numbers_are_read_from_lists_and_other_arrays(taking, position):
+    class Sub(np.ndarray):
+        pass
+
+    kernel, call, general, arrays = taking
+    x = arrays[position]
+    expected = kernel.single(*arrays)
+    for other in (
+        x.tolist(),
+        tuple(x.tolist()),
+        list(x),  # numpy.float64
+        x.astype(np.float32),
+        x.view(Sub),
+        np.repeat(x, 2)[::2],
+        x[::-1].copy()[::-1],
+        x.astype(np.float32).repeat(3)[::3],
+    ):
+        given = [*arrays[:position], other, *arrays[position + 1 :]]
+        assert np.array_equal(call(*given), expected), type(other)
+        assert np.array_equal(call(**dict(zip(PARAMETERS, given, strict=False))), expected)
+    assert general.calls == []
+    whole = [2, -3, True, 0, 5, -1, 7]
+    arrays[position] = np.array(whole, dtype=float)
+    expected = kernel.single(*arrays)
+    for other in (whole, np.array(whole), np.array(whole)[::-1].copy()[::-1]):
+        assert np.array_equal(call(*arrays[:position], other, *arrays[position + 1 :]), expected)
+    assert general.calls == []
+
+
+def _doubtful(q):
+    return {
+        "too short": q[:6].tolist(),
+        "too long": [*q, 0.0],
+        "text": ["0"] * 7,
+        "one string": "1234567",
+        "None inside": [*q[:6], None],
+        "complex inside": [*q[:6], 1j],
+        "numpy's complex inside": [*q[:6], np.complex128(1 + 1j)],
+        "array inside": [*q[:6], np.array([1.0])],
+        "huge": [*q[:6], 10**400],
+        "nested": [q.tolist()],
+        "not a number": [*q[:6], float("nan")],
+        "complex": q.astype(complex),
+        "objects": q.astype(object),
+        "big endian": q.astype(">f8"),
+        "half": q.astype(np.float16),
+        "dates": np.zeros(7, dtype="datetime64[s]"),
+        "record": np.zeros(7, dtype=[("x", float)]),
+        "bytes of the same size": bytes(56),
+        "not aligned": np.zeros(57, dtype=np.uint8)[1:].view(float),
+        "dict": dict.fromkeys(range(7), 0.0),
+        "None": None,
+        "number": 1.0,
+        "iterator": iter(q.tolist()),
+    }
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("kind", _doubtful(np.zeros(7)))
+def test_what_is_no_plain_vector_of_numbers_is_left_to_the_general_function(taking, position, kind, mode):
+    if mode == "buffer" and kind == "not aligned":
+        pytest.skip("numbers are copied from a buffer, wherever it lies")
+    _, call, general, arrays = taking
+    arrays[position] = _doubtful(arrays[position])[kind]
+    assert call(*arrays) == "general"
+    ((args, kwargs),) = general.calls
+    assert all(given is taken for given, taken in zip(arrays, args, strict=True))
+    assert kwargs == {}
+
+
+def test_wrong_names_and_counts_are_left_to_the_general_function(taking):
+    _, call, general, (q, v, tau) = taking
+    wrong = [
+        ((q, v), {}),
+        ((q, v), {"taw": tau}),
+        ((q, v, tau), {"q": q}),
+        ((q, v, tau), {"external": {"hand": 1}}),
+        ((q, v, tau, {"hand": 1}), {}),
+        ((q, v, tau, None, None), {}),
+        ((), {"q": q, "tau": tau}),
+    ]
+    for args, kwargs in wrong:
+        assert call(*args, **kwargs) == "general"
+        found_args, found_kwargs = general.calls.pop()
+        assert len(found_args) == len(args)
+        assert found_kwargs.keys() == kwargs.keys()
+
+
+def test_arguments_that_are_converted_leak_nothing(taking):
+    _, call, general, arrays = taking
+    lists = [array.tolist() for array in arrays]
+    bad = [*lists[:2], [*lists[2][:6], None]]
+    huge = [*lists[:2], [*lists[2][:6], 10**400]]
+    short = [array.astype(np.float32) for array in arrays]
+    numbers = [item for values in lists for item in values]
+
+    def run(times):
+        for _ in range(times):
+            call(*lists)
+            call(*bad)
+            call(*huge)
+            call(*short)
+            call(**dict(zip(PARAMETERS, lists, strict=False)))
+            call(*arrays, None)
+            general.calls.clear()
+
+    run(10)
+    objects = (*arrays, *lists, *short, *numbers, general, call)
+    counts = [sys.getrefcount(x) for x in objects]
+    tracemalloc.start()
+    run(10)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    run(2000)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert [sys.getrefcount(x) for x in objects] == counts
+    assert after - before < 2000
+
+
+def test_the_function_has_name_parameters_and_text_of_the_one_it_stands_for(taking):
+    call = taking[1]
+    assert call.__name__ == "square_of"
+    assert str(inspect.signature(call)) == "(q, v, tau, external=None)"
+    assert inspect.getdoc(call) == "Squares."
+
+
+def test_fewer_rows_than_lanes_run_through_the_code_for_one_state(taking):
+    kernel, call, general, _ = taking
+    for count in range(1, kernel.info().lanes):
+        batch = [np.ascontiguousarray(array) for array in states(kernel.function, count)]
+        found = call(*batch)
+        assert np.array_equal(found, [kernel.single(*one) for one in zip(*batch, strict=True)])
+        assert np.array_equal(found, kernel.batch(*batch))
+        columns = kernel.batch(*map(np.asfortranarray, batch))
+        assert np.array_equal(found, columns)
+    assert general.calls == []
+    assert "batch" not in kernel.info().cached, "no code for batches is compiled for them"
+
+
+def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled(mode):
+    function = square()
+    arrays = [array[0] for array in states(function, 1)]
+    kernel, general = kernel_of(function), Recorder()
+    entry = Entry(kernel.info().lanes)
+    call = boundary.make_builtin(kernel.signature, entry, general, mode)
+    assert call(*arrays) == "general"
+    kernel.connect(entry)
+    assert call(*arrays) == "general", "nothing is compiled behind the caller's back"
+    expected = kernel.single(*arrays)
+    del kernel, entry
+    gc.collect()
+    assert np.array_equal(call(*arrays), expected)
+    assert len(general.calls) == 2
 
 
 def test_errors_of_the_general_function_pass_through(mode):

@@ -2,6 +2,8 @@
 """A model that is written reads back as it was, to rounding; what a spelling cannot say is refused."""
 
 import json
+import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -251,6 +253,16 @@ def test_names_that_a_spelling_needs_for_itself_are_refused():
     same = Builder("r").link("a", 1.0).link("j", 1.0).joint("j", "continuous", "a", "j").build()
     with pytest.raises(Inexpressible, match="Link 'j' has the name of a joint"):
         render(same, "sdf")
+
+
+def test_readme_and_page_count_the_spellings_that_there_are():
+    root = Path(ada.__file__).resolve().parents[1]
+    count = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][len(SPELLINGS)]
+    named = re.findall(r"(\w+) spellings", (root / "README.md").read_text(encoding="utf-8"))
+    assert set(named) == {count}
+    page = (root / "docs" / "loops.md").read_text(encoding="utf-8")
+    table = page.split("| spelling |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SPELLINGS)
 
 
 def test_unknown_spellings_and_paths_that_cannot_be_written_are_refused(tmp_path):

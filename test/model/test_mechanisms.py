@@ -30,6 +30,10 @@ ALL: list[tuple[str, Callable[[], Mechanism], int, int]] = [
     ("watt_six_bar", mechanisms.watt_six_bar, 1, 4),
     ("stephenson_six_bar", mechanisms.stephenson_six_bar, 1, 4),
     ("bennett", mechanisms.bennett, 1, 2),
+    ("goldberg", mechanisms.goldberg, 1, 3),
+    ("spherical_four_bar", mechanisms.spherical_four_bar, 1, 2),
+    ("sarrus", mechanisms.sarrus, 1, 4),
+    ("bricard", mechanisms.bricard, 1, 4),
     ("stewart", mechanisms.stewart, 6, 18),
     ("hexa", mechanisms.hexa, 6, 18),
     ("delta", mechanisms.delta, 3, 18),
@@ -191,6 +195,39 @@ def test_bennetts_linkage_closes_all_the_way_round_with_three_redundant_constrai
         assert oracle.nearby(q, np.random.default_rng(0), 0.05) is not None
 
 
+def test_goldbergs_linkage_closes_for_any_two_bennett_linkages_in_it() -> None:
+    for angles in ((1.1, -0.8), (0.3, 2.0), (-2.5, -0.4)):
+        model, q = mechanisms.goldberg(0.6, (0.5, 0.2), 0.9, angles)
+        oracle = Oracle(model)
+        assert oracle.gap(q) < CLOSED
+        assert (oracle.rank(q), len(oracle.rows)) == (3, 5)
+        assert oracle.rank(oracle.nearby(q, np.random.default_rng(0), 0.3)) == 3
+
+
+def test_the_axes_of_a_spherical_four_bar_stay_in_one_point_at_their_arcs() -> None:
+    arcs = (0.7, 1.2, 1.0, 1.3)
+    model, q = mechanisms.spherical_four_bar(arcs)
+    oracle = Oracle(model)
+    for seed in range(3):
+        q = oracle.nearby(q, np.random.default_rng(seed))
+        places = [oracle.link_pose(f"link_{i}", q)[1] for i in (1, 2, 3)]
+        places.append(oracle.link_pose("base", q)[0] @ model.loops["closing"].child_xyz)
+        assert [np.linalg.norm(p) for p in places] == pytest.approx([0.5] * 4, abs=1e-12)
+        between = [float(np.arccos(places[i] @ places[i - 3] / 0.25)) for i in range(4)]
+        assert between == pytest.approx(arcs, abs=1e-12)
+
+
+def test_the_plate_of_sarrus_linkage_rises_without_turning() -> None:
+    model, q = mechanisms.sarrus()
+    oracle = Oracle(model)
+    for seed in range(3):
+        q = oracle.nearby(q, np.random.default_rng(seed))
+        R, p = oracle.link_pose("link_3", q)
+        assert np.max(np.abs(R - np.eye(3))) < 1e-12
+        assert p[:2] == pytest.approx([0.3, 0.0], abs=1e-12)
+    assert abs(p[2] - 0.5) > 0.01
+
+
 @settings(max_examples=20)
 @given(seed=seeds)
 def test_platforms_close_wherever_their_legs_reach(seed: int) -> None:
@@ -311,6 +348,11 @@ def test_a_random_mechanism_is_the_same_for_the_same_seed() -> None:
         (lambda: mechanisms.five_bar(tip=(3.0, 0.0)), "left arm of the five-bar linkage cannot be assembled"),
         (lambda: mechanisms.bennett(0.2, 0.5, 1.0), "0 < short"),
         (lambda: mechanisms.bennett(0.5, 0.5), "unequal lengths"),
+        (lambda: mechanisms.goldberg(0.5, (0.4, 0.5)), "unequal lengths"),
+        (lambda: mechanisms.spherical_four_bar((0.2, 0.3, 0.3, 1.5)), "spherical four-bar cannot be assembled"),
+        (lambda: mechanisms.spherical_four_bar((0.2, 0.3, 0.3)), "arcs has 3 values, it needs 4"),
+        (lambda: mechanisms.sarrus(0.2, 0.4), "two arms reach 0.4"),
+        (lambda: mechanisms.bricard((0.2, 0.0, 0.4)), "sizes is .* positive"),
         (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
         (lambda: mechanisms.delta(position=(0, 0, -2)), "leg 'leg_1' cannot be assembled"),
         (lambda: mechanisms.stewart(mass=0.0), "mass is 0.0"),

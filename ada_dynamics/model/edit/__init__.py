@@ -5,7 +5,7 @@ from ada_dynamics.model.edit.close import with_loops
 from ada_dynamics.model.edit.lock import lock, reduce
 from ada_dynamics.model.edit.merge import merge, with_prefix
 from ada_dynamics.model.edit.recut import loop_path, recut
-from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity
+from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity, with_parts
 
 __all__ = [
     "lock",
@@ -17,5 +17,6 @@ __all__ = [
     "remove_loop",
     "with_gravity",
     "with_loops",
+    "with_parts",
     "with_prefix",
 ]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small edits: another gravity, fewer loops."""
+"""Small edits: another gravity, other parts of the same names, fewer loops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ada_dynamics.errors import unknown_name
+from ada_dynamics.errors import WrongTypeError, unknown_name
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
 
 
@@ -14,6 +15,32 @@ def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
     """The model under another gravity [m/s²], in the world's axes."""
     parts = Parts.of(model)
     parts.gravity = tuple(gravity)
+    return parts.build()
+
+
+def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
+    """The model with links, joints or loop joints in place of those of the same names.
+
+    Example::
+
+        heavier = with_parts(model, dataclasses.replace(model.links["hand"], mass=2.0))
+
+    Raises:
+        InputError: the model has no part of that kind and name.
+        ModelError: the parts do not fit together.
+    """
+    parts = Parts.of(model)
+    for part in changed:
+        for kind, own in ((Link, parts.links), (Joint, parts.joints), (LoopJoint, parts.loops)):
+            if isinstance(part, kind):
+                if part.name not in own:
+                    raise unknown_name("loop" if kind is LoopJoint else kind.__name__.lower(), part.name, own)
+                own[part.name] = part  # type: ignore[assignment]
+                break
+        else:
+            raise WrongTypeError(
+                f"part is {part!r:.100}; it must be a Link, Joint or LoopJoint, such as model.links has."
+            )
     return parts.build()
 
 

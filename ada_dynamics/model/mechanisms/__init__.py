@@ -5,10 +5,12 @@ model, q = mechanisms.stewart()
 """
 
 from ada_dynamics.model.mechanisms.bennett import bennett
+from ada_dynamics.model.mechanisms.bricard import bricard
 from ada_dynamics.model.mechanisms.cassie_leg import cassie_leg
 from ada_dynamics.model.mechanisms.delta import delta
 from ada_dynamics.model.mechanisms.five_bar import five_bar
 from ada_dynamics.model.mechanisms.four_bar import four_bar
+from ada_dynamics.model.mechanisms.goldberg import goldberg
 from ada_dynamics.model.mechanisms.gripper import parallel_gripper
 from ada_dynamics.model.mechanisms.hexa import hexa
 from ada_dynamics.model.mechanisms.humanoid import two_feet
@@ -16,18 +18,22 @@ from ada_dynamics.model.mechanisms.ladder import ladder
 from ada_dynamics.model.mechanisms.parts import Mechanism
 from ada_dynamics.model.mechanisms.random_mechanism import random_mechanism
 from ada_dynamics.model.mechanisms.ring import ring
+from ada_dynamics.model.mechanisms.sarrus import sarrus
 from ada_dynamics.model.mechanisms.six_bar import stephenson_six_bar, watt_six_bar
 from ada_dynamics.model.mechanisms.slider_crank import slider_crank
+from ada_dynamics.model.mechanisms.spherical_four_bar import spherical_four_bar
 from ada_dynamics.model.mechanisms.standing import hoap2_reaching, hoap2_standing
 from ada_dynamics.model.mechanisms.stewart import stewart
 
 __all__ = [
     "Mechanism",
     "bennett",
+    "bricard",
     "cassie_leg",
     "delta",
     "five_bar",
     "four_bar",
+    "goldberg",
     "hexa",
     "hoap2_reaching",
     "hoap2_standing",
@@ -35,7 +41,9 @@ __all__ = [
     "parallel_gripper",
     "random_mechanism",
     "ring",
+    "sarrus",
     "slider_crank",
+    "spherical_four_bar",
     "stephenson_six_bar",
     "stewart",
     "two_feet",

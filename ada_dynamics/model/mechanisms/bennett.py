@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.mechanisms.parts import Mechanism, Solid, Z, positive, stacked
+from ada_dynamics.model.mechanisms.geometry import turned_x, turned_z
+from ada_dynamics.model.mechanisms.hinged_ring import Axis
+from ada_dynamics.model.mechanisms.parts import Mechanism, Z, positive, stacked, uneven_bar
 from ada_dynamics.model.model import STANDARD_GRAVITY
 
 Array = NDArray[np.float64]
@@ -38,6 +40,43 @@ def bennett(
     Raises:
         InputError: a length is not positive, or no short link can have the twist that is needed.
     """
+    twists = _twists(long, short, twist)
+    other, lengths = twists[1], (long, short, long, short)
+    builder = Builder("bennett").link("base")
+    parent, xyz, rpy = "base", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i in range(3):
+        builder.link(f"link_{i + 1}", *uneven_bar((lengths[i], 0.0, 0.0), 2.0 * lengths[i]))
+        builder.joint(f"joint_{i + 1}", "revolute", parent, f"link_{i + 1}", xyz, rpy, axis=Z)
+        parent, xyz, rpy = f"link_{i + 1}", (lengths[i], 0.0, 0.0), (twists[i], 0.0, 0.0)
+    # The base is the fourth link: its own normal leads from the closing axis to the first one.
+    R = turned_x(-other)
+    at = -R @ np.array([short, 0.0, 0.0])
+    builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
+    model = builder.build(gravity=gravity)
+    second = _second(twist, other, angle)
+    return Mechanism(model, stacked(model, {"joint_1": angle, "joint_2": second, "joint_3": -angle}))
+
+
+def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[Axis]:
+    """The four axes, where the joint on the first one, which is z, has this angle; the second one follows along x.
+
+    Raises:
+        InputError: a length is not positive, or no short link can have the twist that is needed.
+    """
+    twists = _twists(long, short, twist)
+    turns = (0.0, _second(twist, twists[1], angle), -angle)
+    R, point = np.eye(3), np.zeros(3)
+    axes = [(R[:, 2], point)]
+    for length, bend, turn in zip((long, short, long), twists, turns, strict=False):
+        R = R @ turned_z(turn)
+        point = point + length * R[:, 0]
+        R = R @ turned_x(bend)
+        axes.append((R[:, 2], point))
+    return axes
+
+
+def _twists(long: float, short: float, twist: float) -> tuple[float, float, float, float]:
+    """Of all four links, as the lengths demand it."""
     positive(long=long, short=short)
     sine = short * np.sin(twist) / long
     if not 0.0 < sine < 1.0 or abs(long - short) < 1e-9 * long:
@@ -46,26 +85,10 @@ def bennett(
             f"short = {short} and twist = {twist} rad give {sine:.6g}."
         )
     other = float(np.arcsin(sine))
-    lengths, twists = (long, short, long, short), (twist, other, twist, other)
-    builder = Builder("bennett").link("base")
-    parent, xyz, rpy = "base", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    for i in range(3):
-        builder.link(f"link_{i + 1}", *_bar(lengths[i], 2.0 * lengths[i]))
-        builder.joint(f"joint_{i + 1}", "revolute", parent, f"link_{i + 1}", xyz, rpy, axis=Z)
-        parent, xyz, rpy = f"link_{i + 1}", (lengths[i], 0.0, 0.0), (twists[i], 0.0, 0.0)
-    # The base is the fourth link: its own normal leads from the closing axis to the first one.
-    R = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(other), np.sin(other)], [0.0, -np.sin(other), np.cos(other)]])
-    at = -R @ np.array([short, 0.0, 0.0])
-    builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
-    model = builder.build(gravity=gravity)
-    # tan(θ1/2) tan(θ2/2) = sin((β + α)/2) / sin((β - α)/2), θ3 = -θ1.
+    return (twist, other, twist, other)
+
+
+def _second(twist: float, other: float, angle: float) -> float:
+    """Angle of the second joint: tan(θ1/2) tan(θ2/2) = sin((β + α)/2) / sin((β - α)/2); θ3 = -θ1."""
     ratio = np.sin(0.5 * (other + twist)) / np.sin(0.5 * (other - twist))
-    second = 2.0 * np.arctan2(ratio * np.cos(0.5 * angle), np.sin(0.5 * angle))
-    return Mechanism(model, stacked(model, {"joint_1": angle, "joint_2": second, "joint_3": -angle}))
-
-
-def _bar(length: float, mass: float) -> Solid:
-    """A bar along x with a lump beside it, so that nothing is symmetric."""
-    r = length * np.array([0.45, 0.06, 0.04])
-    spread = mass * length**2 * np.array([[0.08, 0.004, 0.003], [0.004, 0.01, -0.002], [0.003, -0.002, 0.006]])
-    return Solid(mass, r, np.trace(spread) * np.eye(3) - spread)
+    return float(2.0 * np.arctan2(ratio * np.cos(0.5 * angle), np.sin(0.5 * angle)))

@@ -65,6 +65,12 @@ def hooke_angles(direction: Array) -> Array:
     return np.array([np.arctan2(d[0], d[2]), -np.arctan2(d[1], np.hypot(d[0], d[2]))])
 
 
+def turned_x(angle: float) -> Array:
+    """Rotation matrix about x."""
+    s, c = np.sin(angle), np.cos(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
 def turned_y(angle: float) -> Array:
     """Rotation matrix about y."""
     s, c = np.sin(angle), np.cos(angle)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods whose plain calls go straight to compiled code, no matter when they were taken from their object."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from ada_dynamics.errors import CompileError
+from ada_dynamics.jit.boundary import make_builtin
+from ada_dynamics.jit.fallback import announce, reason_for_fallback
+from ada_dynamics.jit.native import Entry
+from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.target import Target
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.computation import Computation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Owner = TypeVar("Owner", bound="Computation")
+_lock = threading.RLock()
+
+
+def compiled_method(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
+    """A method of vectors q, v and a third one that gives accelerations or efforts (length nv).
+
+    Taken from an object it is a builtin function, which runs the kernel that `connect` names as soon as there is one,
+    and the method itself until then and for every call that needs Python.
+    """
+    return cast("Callable[Concatenate[Owner, P], R]", _CompiledMethod(function))
+
+
+class _CompiledMethod:
+    """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__doc__ = function.__doc__
+        self.function = function
+
+    def __get__(self, instance: Computation | None, owner: type | None = None) -> Callable[..., Any]:
+        if instance is None:
+            return self.function
+        name = self.function.__name__
+        with _lock:  # threads that meet here get the same one
+            call: Callable[..., Any] | None = instance.__dict__.get(name)
+            if call is None:
+                call = instance.__dict__[name] = self._call(instance, MethodType(self.function, instance))
+        return call
+
+    def _call(self, instance: Computation, method: Callable[..., Any]) -> Callable[..., Any]:
+        name = self.function.__name__
+        if not instance.runs_compiled(name) or reason_for_fallback() is not None:
+            return method
+        parameters = list(inspect.signature(method).parameters)
+        nq, nv = instance.model.nq, instance.model.nv
+        signature = Signature(name, tuple(zip(parameters, (nq, nv, nv), strict=False)), (("result", (nv,)),))
+        entry = Entry(Target.host().lanes, takes_few=True)
+        try:
+            call = make_builtin(signature, entry, method, instance.boundary, parameters)
+        except CompileError as error:
+            announce(str(error))
+            return method
+        instance.entries[name] = entry
+        return call

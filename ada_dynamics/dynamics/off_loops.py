@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings for states off the loops: gaps, and velocities that tear loops apart."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import LoopVelocityWarning, OpenLoopWarning
+from ada_dynamics.loops.numbers import LoopNumbers
+
+Array = NDArray[np.float64]
+
+# Gap, in lengths of the mechanism, that is warned of: stages of an integrator stay far below it. Velocities across a
+# loop are measured by what the velocities of the joints would give if they added up, and by as many lengths a second:
+# of slower ones accelerations, which go with the square, show nothing.
+NOTICED = 1e-4
+
+
+def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
+    """Warn where a state, or one of a batch, has open loops or velocities that open them."""
+    if not q.size or not np.isfinite(q).all() or not np.isfinite(v).all():  # which is explained elsewhere
+        return
+    gaps = np.abs(numbers.gaps(q)) / numbers.weights[:, None]
+    name = numbers.model.name
+    found = _worst(numbers, gaps, gaps > NOTICED * numbers.length, "m", q.ndim == 2)
+    if found:
+        message = (
+            f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
+            "was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
+        )
+        warnings.warn(message, OpenLoopWarning, stacklevel=_level_of_caller())
+    if not v.any():
+        return
+    drifts, scales = (x / numbers.weights[:, None] for x in numbers.drifts(q, v))
+    found = _worst(numbers, drifts, drifts > NOTICED * np.maximum(scales, numbers.length), "m/s", q.ndim == 2)
+    if found:
+        message = (
+            f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
+            "results mean nothing; take the nearest that it can have: q, v = project(q, v)."
+        )
+        warnings.warn(message, LoopVelocityWarning, stacklevel=_level_of_caller())
+
+
+def _worst(numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool) -> str:
+    """The worst noticed value of each loop in words; nothing where there is none."""
+    worst: dict[str, float] = {}
+    for (loop, _, _), row, noticed in zip(numbers.conditions, values, is_noticed, strict=True):
+        if noticed.any():
+            worst[loop] = max(worst.get(loop, 0.0), float(row[noticed].max()))
+    shown = ", ".join(f"{loop!r} by {value:.3g} {unit}" for loop, value in worst.items())
+    states = np.flatnonzero(is_noticed.any(axis=0))
+    if not worst or not is_batch:
+        return shown
+    return f"{shown} (state {states[0]}" + (f" and {len(states) - 1} others)" if len(states) > 1 else ")")
+
+
+def _level_of_caller() -> int:
+    """Stack level of the first caller outside of this package, for the function that asks."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ada_dynamics."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of linkages in motion is right: against pinocchio, a closed form, other references and itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+from ada_dynamics.model import mechanisms
+from benchmarks.linkages.families import FAMILIES
+from benchmarks.linkages.judge import Judge
+from benchmarks.linkages.linkage import GROUND, Linkage, Long, Pin, Solid, model_of
+from benchmarks.linkages.marching import ORDER_8, RKF45, march
+from benchmarks.linkages.trials import largest, start_rates
+
+SMALL = 1e-16  # a thousand units in the last place of an extended number
+
+
+def states(judge: Judge, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = np.zeros((len(judge.linkages), judge.n), dtype=Long)
+    return q, start_rates(judge, q, rng.normal(size=q.shape))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_linkage_closes_exactly_moves_and_has_the_mobility_it_says(family: str) -> None:
+    """Rank by singular values in closed poses; afterwards no rate of the dependent angles leaves a loop open."""
+    rng = np.random.default_rng(5)
+    judge = Judge([FAMILIES[family](rng) for _ in range(3)])
+    q, v = states(judge)
+    J = judge.residual(judge.place(q))[1].astype(float)
+    assert judge.gap(q).max() < SMALL
+    assert [np.linalg.matrix_rank(one, 1e-10) for one in J] == [judge.n - judge.m] * 3
+    course = march(judge, q, v, 0.05, 0.005, 0.01, ORDER_8)
+    assert not course.lost.any()
+    assert largest(course.angles[-1]) > 0.05
+    assert max(course.gap) < SMALL
+    assert max(course.defect) < 1000 * SMALL  # of accelerations of up to some hundred rad/s²
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_masses_forces_and_accelerations_are_those_of_another_reference(family: str) -> None:
+    """Pinocchio's M and h of the tree, and its equations solved with all conditions of the loops."""
+    rng = np.random.default_rng(6)
+    judge = Judge([FAMILIES[family](rng)])
+    made = model_of(judge.linkages[0], rng)
+    oracle = Oracle(made.model)
+    q, v = rng.uniform(-1, 1, (1, judge.n)).astype(Long), rng.normal(size=(1, judge.n)).astype(Long)
+    M, h = judge.mass_matrix_and_bias(q, v)
+    angles, rates = made.q(judge.all_angles(q)[0]), made.v(judge.all_rates(q, v)[0])
+    assert made.pins.tolist() == list(range(judge.n))
+    assert largest(oracle.tree.mass_matrix(angles) - M[0]) < 1e-14 * largest(M)
+    assert largest(oracle.tree.bias(angles, rates) - h[0]) < 1e-14 * largest(h)
+    q, v = states(judge, 7)
+    charts = judge.charts(q)
+    q, at, J = judge.close(q, charts)
+    tau = rng.normal(size=judge.n)
+    motion = judge.move(at, J, np.take_along_axis(v, charts.free, 1), charts, tau)
+    answer = oracle.forward(made.q(judge.all_angles(q)[0]), made.v(judge.all_rates(q, v)[0]), tau)
+    assert answer.rank == judge.n - judge.m
+    assert largest(answer.acceleration - motion.a[0]) < 1e-11 * (1.0 + largest(motion.a))
+
+
+@pytest.mark.parametrize("elevation", [0.3, 1.2])
+def test_a_rhombus_swings_as_its_closed_form_says(elevation: float) -> None:
+    """φ̈ = -(6/5) g cos φ for the elevation φ of its unit rods, whatever its speed."""
+    x, y = np.eye(3, dtype=Long)[:2]
+    e = np.array([np.cos(Long(elevation)), 0, np.sin(Long(elevation))], dtype=Long)
+    rods = [(e / 2, e), (e + x / 2, x), (x + e / 2, e)]
+    solids = tuple(Solid(Long(1), com, (np.eye(3) - np.outer(u, u)) / Long(12)) for com, u in rods)
+    tree = (Pin(GROUND, 0, y, 0 * e), Pin(0, 1, y, e), Pin(1, 2, y, e + x))
+    judge = Judge([Linkage("rhombus", solids, tree, (Pin(2, GROUND, y, x),), 1)])
+    charts = judge.charts(np.zeros((1, 3)))
+    _, at, J = judge.close(np.zeros((1, 3), dtype=Long), charts)
+    motion = judge.move(at, J, np.array([[2.0]], dtype=Long), charts)
+    # About +y an angle takes x to -z: it grows while the elevation falls.
+    assert float(motion.a[0, 0]) == pytest.approx(1.2 * 9.81 * np.cos(elevation), rel=1e-15)
+
+
+def test_steps_of_the_truth_are_short_enough_and_the_usual_method_has_its_order() -> None:
+    rng = np.random.default_rng(3)
+    judge = Judge([FAMILIES["spherical_4"](rng), FAMILIES["bennett"](rng)])
+    q, v = states(judge)
+    fine = march(judge, q, v, 0.1, 1e-3, 0.05, ORDER_8)
+    usual = march(judge, q, v, 0.1, 2.5e-3, 0.05, ORDER_8)
+    assert largest(usual.rates - fine.rates) < 1e-13
+    coarse, halved = (march(judge, q, v, 0.1, step, 0.05, RKF45) for step in (1e-2, 5e-3))
+    for i in range(2):
+        ratio = largest(coarse.of(i).rates - fine.of(i).rates) / largest(halved.of(i).rates - fine.of(i).rates)
+        assert 2**4.3 < ratio < 2**6.5  # order five
+
+
+def test_any_cut_of_a_loop_is_the_same_linkage() -> None:
+    """All links of the model have the same poses and velocities, whichever joint closes the loop."""
+    rng = np.random.default_rng(8)
+    judge = Judge([FAMILIES["bricard_line"](rng)])
+    q, v = states(judge)
+    course = march(judge, q, v, 0.05, 0.005, 0.05, ORDER_8).of(0)
+    kinetic = []
+    for cut in range(6):
+        made = model_of(judge.linkages[0], rng, [cut])
+        oracle = Oracle(made.model)
+        assert oracle.gap(made.q(course.angles[-1])) < 1e-14
+        kinetic.append(oracle.energy(made.q(course.angles[-1]), made.v(course.rates[-1])))
+    start = oracle.energy(made.q(course.angles[0]), made.v(course.rates[0]))
+    assert kinetic == pytest.approx([start] * 6, abs=1e-12)
+
+
+def test_the_catalogues_linkages_are_of_these_families() -> None:
+    """Their loops have as many redundant conditions."""
+    for name, family in {"goldberg": "goldberg", "sarrus": "sarrus", "bricard": "bricard_trihedral"}.items():
+        model, q = getattr(mechanisms, name)()
+        oracle = Oracle(model)
+        assert len(oracle.rows) - oracle.rank(q) == FAMILIES[family](np.random.default_rng(0)).redundant

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linkages that move although counting says that they cannot, against a judge that shares no code with the library.
+
+The judge (`benchmarks.linkages`) integrates independent coordinates in extended precision. Each random linkage is
+modelled with random frames, and any of its joints may be the one that closes the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from benchmarks.linkages.families import FAMILIES
+from benchmarks.linkages.judge import Judge
+from benchmarks.linkages.linkage import Long, Modelled, model_of
+from benchmarks.linkages.trials import INTERVAL, STEP, Trial, groups, largest, trials
+
+SECONDS = 0.5
+TIMES = 10.0  # worse than the same method on independent coordinates
+EPS = np.finfo(float).eps
+
+
+@functools.cache
+def tried(families: tuple[str, ...], count: int, seed: int) -> list[Trial]:
+    """Trials of families that the judge takes together."""
+    return trials(families, count, SECONDS, seed)
+
+
+def of_family(family: str, count: int = 1, seed: int = 0) -> list[Trial]:
+    (together,) = [tuple(group) for group in groups() if family in group]
+    return [trial for trial in tried(together, count, seed) if trial.family == family]
+
+
+def modelled(trial: Trial, index: int, **options: int) -> Modelled:
+    """With random frames; in single loops a random joint closes the loop."""
+    rng = np.random.default_rng([index, zlib.crc32(trial.family.encode())])
+    pins = len(trial.linkage.pins)
+    cut = [int(rng.integers(pins))] if len(trial.linkage.loops) == 1 else None
+    return model_of(trial.linkage, rng, cut, **options)
+
+
+MORE = [pytest.param(5, seed, marks=pytest.mark.soak, id=f"more_{seed}") for seed in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("count", "seed"), [pytest.param(1, 0, id="one"), *MORE])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_simulation_is_as_right_as_the_same_method_on_independent_coordinates(
+    family: str, count: int, seed: int
+) -> None:
+    """Errors of rates and drift of energy over 0.5 s at up to 10 rad/s, with all defaults."""
+    found, wrong = [], False
+    for index, trial in enumerate(of_family(family, count, seed)):
+        made, truth = modelled(trial, index), trial.truth
+        log = ada.Simulation(made.model, made.q(truth.angles[0]), made.v(truth.rates[0])).run(SECONDS)
+        every = round(INTERVAL / STEP)
+        error = largest(log.v[::every] - made.v(truth.rates))
+        drift = largest(log.total_energy - log.total_energy[0])
+        rounding = SECONDS / STEP * EPS / float(truth.regular.min())
+        wrong |= not error < TIMES * trial.error + rounding * trial.speed
+        wrong |= not drift < TIMES * trial.drift + rounding * largest(truth.energy)
+        found.append(
+            f"error {error:.1e} against {trial.error:.1e} rad/s, drift {drift:.1e} against {trial.drift:.1e} J"
+        )
+    assert not wrong, f"{family}: " + "; ".join(found)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_accelerations_in_closed_poses_are_those_of_the_independent_coordinates(family: str) -> None:
+    """With random efforts, and without a word about singular poses, of which there are none."""
+    for index, trial in enumerate(of_family(family)):
+        made = modelled(trial, index)
+        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
+        rng = np.random.default_rng(index)
+        for k in (0, 10, 25):
+            angles, rates = trial.truth.angles[k], trial.truth.rates[k]
+            # Efforts of the pins that are in both trees: the two may cut the loop at different ones.
+            tau = np.where(np.isin(np.arange(len(angles)), made.pins), rng.normal(size=len(angles)), 0.0)
+            tau[judge.n :] = 0.0
+            wanted = accelerations(judge, angles, rates, tau[: judge.n])
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                got = dyn.forward(made.q(angles), made.v(rates), made.v(tau))
+            assert largest(got - made.v(wanted)) < closely(trial, wanted)
+            assert dyn.loop_state(made.q(angles)).mobility == trial.linkage.mobility
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_efforts_of_inverse_dynamics_do_the_power_that_the_motion_needs(family: str) -> None:
+    """Along each motion that the loops allow; forward dynamics of them leads back to the acceleration."""
+    for index, trial in enumerate(of_family(family)):
+        made = modelled(trial, index)
+        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
+        rng = np.random.default_rng(index)
+        for k in (0, 25):
+            angles, rates = trial.truth.angles[k], trial.truth.rates[k]
+            a = accelerations(judge, angles, rates, 3.0 * rng.normal(size=judge.n))
+            q, v = angles[None, : judge.n], rates[None, : judge.n]
+            M, h = judge.mass_matrix_and_bias(q, v)
+            T, _ = judge.tangent(judge.residual(judge.place(q))[1], judge.charts(q))
+            needed = (M[0] @ a[: judge.n] + h[0]) @ T[0]
+            motions = [made.v(judge.all_rates(q, motion[None])[0]) for motion in T[0].T]
+            tau = dyn.inverse(made.q(angles), made.v(rates), made.v(a))
+            size = largest(M) * largest(a) + largest(h)
+            off = max(abs(float(tau @ motion - wanted)) for motion, wanted in zip(motions, needed, strict=True))
+            assert off < 100 * EPS * size / float(trial.truth.regular.min()) ** 2
+            back = dyn.forward(made.q(angles), made.v(rates), tau)
+            assert largest(back - made.v(a)) < 10 * closely(trial, a)  # twice, and efforts are larger than needed
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_accelerations_in_poses_that_do_not_quite_close_are_those_of_closed_poses_nearby(
+    family: str, gap: float
+) -> None:
+    """Positions and velocities that are off by this much, as numbers of so many decimals are."""
+    found = []
+    for index, trial in enumerate(of_family(family)):
+        made = modelled(trial, index)
+        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
+        rng = np.random.default_rng(index)
+        for k in (0, 25):
+            wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
+            q = made.q(trial.truth.angles[k]) + gap * rng.uniform(-1, 1, len(made.pins))
+            v = made.v(trial.truth.rates[k]) * (1.0 + gap * rng.uniform(-1, 1, len(made.pins)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that the loops are open
+                got = dyn.forward(q, v, np.zeros(len(q)))
+            found.append((largest(got - made.v(wanted)), off_by(trial, k, gap, wanted)))
+    assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
+
+
+@pytest.mark.parametrize("decimals", [6, 9])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rounding_of_the_geometry_in_a_file_takes_no_motion_away(family: str, decimals: int) -> None:
+    """Positions, angles and axes of so many decimals: such a linkage closes to the last digit in no pose at all."""
+    found = []
+    for index, trial in enumerate(of_family(family)):
+        made = modelled(trial, index, decimals=decimals)
+        dyn, judge = ada.Dynamics(made.model), Judge([trial.linkage])
+        for k in (0, 25):
+            wanted = accelerations(judge, trial.truth.angles[k], trial.truth.rates[k])
+            q, v = made.q(trial.truth.angles[k]), made.v(trial.truth.rates[k])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                got = dyn.forward(q, v, np.zeros(len(q)))
+                assert dyn.loop_state(q).mobility == trial.linkage.mobility
+            found.append((largest(got - made.v(wanted)), off_by(trial, k, 10.0**-decimals, wanted)))
+    assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_mobility_of_a_linkage_is_found_in_any_frames_and_with_any_joint_cut(family: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(family.encode()))
+    found = []
+    for _ in range(4):
+        linkage = FAMILIES[family](rng)
+        cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
+        made = model_of(linkage, rng, cut)
+        found.append(ada.Dynamics(made.model).loop_state(made.start).mobility)
+    assert found == [FAMILIES[family](rng).mobility] * 4
+
+
+def closely(trial: Trial, acceleration: np.ndarray) -> float:
+    """A few hundred roundings, and the condition of the solves: once for the loops, once for the masses."""
+    size = largest(acceleration) + trial.speed**2
+    return 100 * EPS * size / float(trial.truth.regular.min()) ** 2
+
+
+def accelerations(judge: Judge, angles: np.ndarray, rates: np.ndarray, tau: np.ndarray | None = None) -> np.ndarray:
+    """Those of all pins, in one closed pose; `tau` of the judge's own tree."""
+    q, v = (np.asarray(x[: judge.n], dtype=Long)[None] for x in (angles, rates))
+    charts = judge.charts(q)
+    _, at, J = judge.close(q, charts)
+    motion = judge.move(at, J, np.take_along_axis(v, charts.free, 1), charts, tau)
+    return np.asarray(judge.all_accelerations(at, motion)[0])
+
+
+def off_by(trial: Trial, k: int, gap: float, acceleration: np.ndarray) -> float:
+    """What a gap does to accelerations: of its size in all coefficients, beside the loops' smallest singular value.
+
+    The solution of a least-squares problem differs by about that, a few times where it is worst.
+    """
+    size = largest(acceleration) + trial.speed**2
+    return TIMES * gap * size / float(trial.truth.regular[k])
