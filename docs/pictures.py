@@ -18,9 +18,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ada_dynamics import Contact, Dynamics, Simulation, load, scenarios
+from ada_dynamics import Dynamics, Simulation, load, scenarios
 from ada_dynamics.model.catalogue import start_of
-from ada_dynamics.simulation import CompiledController, half_sine
+from ada_dynamics.simulation import CompiledController, half_sine, scene_for
 from ada_dynamics.view.drawing import Figurine, prepare
 from ada_dynamics.view.drawing import draw as draw_pose
 from ada_dynamics.view.skeleton import skeleton
@@ -150,22 +150,24 @@ def motions() -> Figure:
     start = np.zeros(arm.nq)
     start[1] = 0.8
     linkage, humanoid = load("closed_4r"), load("khr1")
-    home = start_of("khr1")
+    falling, standing = scene_for(arm, start), scene_for(humanoid, start_of("khr1"), is_given=False)
+    home = standing.q
 
     def servos(t: Any, q: Any, v: Any) -> list[Any]:
         return [0.0] * 6 + [-20.0 * (q[i + 1] - home[i + 1]) - 0.3 * v[i] for i in range(6, humanoid.nv)]
 
     push = half_sine("trunk", (8.0, 0, 0, 0, 0, 0), 0.3, 0.1, frame="world")
     logs = [
-        Simulation(arm, start).run(1.2),
+        Simulation(arm, falling.q, stops=falling.stops).run(1.2),
         Simulation(linkage, np.radians([60, 30, 150])).run(0.7),
         Simulation(
             humanoid,
             home,
-            contact=Contact.of_shapes(humanoid, ("left_sole", "right_sole", "trunk", "left_forearm", "right_forearm")),
+            contact=standing.contact,
+            stops=standing.stops,
             controller=CompiledController(servos),
             external=[push],
-            integrator="semi_implicit",
+            integrator=standing.integrator,
         ).run(1.2),
     ]
     titles = ("falls", "passes a singular pose", "is pushed")

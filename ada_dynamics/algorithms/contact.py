@@ -170,13 +170,60 @@ def contact_loads(
     return loads
 
 
-def _ground_load(index: int, contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> Load:
-    """In the body's axes, where the arms are constants; a sphere touches with its lowest point."""
+def step_wrenches(
+    tree: Tree,
+    contacts: Sequence[ContactData],
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    after: Sequence[Scalar],
+    step: Scalar,
+) -> list[tuple[Scalar, ...]]:
+    """What each contact gave during a linearly implicit step, as `Load.world`: applied - added · (ẋ⁺ - ẋ) / h.
+
+    Args:
+        tree: the mechanism that the contacts were resolved for.
+        contacts: the contacts.
+        q: positions before the step.
+        v: velocities before it.
+        after: velocities after it.
+        step: its length h [s].
+    """
+    X = transforms(tree, q)
+    world = poses(tree, X)
+    before, faster = velocities(tree, X, q, v), velocities(tree, X, q, after)
+    found: list[tuple[Scalar, ...]] = []
+    for index, contact in enumerate(contacts):
+        if not isinstance(contact, GroundContact):
+            found.append(_pair_loads(index, contact, world, before)[0].world)
+            continue
+        body = contact.body
+        touch = _touch(contact, world[body], before[body], step)
+        change = v3.scale(1.0 / step, v3.sub(faster[body].at(touch.x).linear, before[body].at(touch.x).linear))
+        added = touch.push.added
+        kept = touch.push.applied if added is None else v3.sub(touch.push.applied, v3.mat_vec(added, change))
+        found.append(_in_world(world[body], kept, touch.arm))
+    return found
+
+
+class _Touch(NamedTuple):
+    """A contact with the ground in the axes of its body."""
+
+    x: Vec3
+    arm: Vec3
+    push: _Push
+
+
+def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> _Touch:
+    """Where the arms are constants; a sphere touches with its lowest point."""
     n = pose.rotation.down(contact.normal)
     arm = v3.scale(minus(0.0, contact.radius), n)
     x = v3.add(contact.point, arm)
     depth = minus(contact.height, plus(v3.dot(contact.normal, pose.position), v3.dot(n, x)))
-    push = _push(contact.law, depth, n, moving.at(x).linear, step)
+    return _Touch(x, arm, _push(contact.law, depth, n, moving.at(x).linear, step))
+
+
+def _ground_load(index: int, contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> Load:
+    x, arm, push = _touch(contact, pose, moving, step)
     added = None
     if push.added is not None:
         added = ArticulatedInertia(_NONE3, _NONE3, push.added).up(Transform(IDENTITY, x))

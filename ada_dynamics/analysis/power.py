@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.dissipation import lost_efforts
-from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
+from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
-from ada_dynamics.analysis.quadrature import cumulative
+from ada_dynamics.analysis.quadrature import cumulative, hermite
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import (
@@ -30,6 +30,9 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 
 Array = NDArray[np.float64]
+
+NO_SWING = 1e-9  # of the energies: less is rounding
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # between two rows
 
 # Joints whose velocities are the rates of their positions.
 _PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, SphericalEuler, FloatingEuler))
@@ -49,6 +52,7 @@ class PowerBalance:
         stops: power of joint stops and other efforts of the joints' surroundings [W]; likewise.
         dissipated: power that damping and friction of the joints take, never negative [W].
         work: the integral of each of these five from the start, by name [J].
+        friction_work: the part of work["dissipated"] that Coulomb friction took; viscous damping took the rest [J].
     """
 
     t: Array
@@ -60,6 +64,7 @@ class PowerBalance:
     stops: Array
     dissipated: Array
     work: Mapping[str, Array]
+    friction_work: Array
 
     @property
     def total(self) -> Array:
@@ -75,9 +80,46 @@ class PowerBalance:
 
     @property
     def worst(self) -> float:
-        """Largest residual, as a share of the largest thing that changes: an energy, or the work of one kind."""
-        moved = [float(np.ptp(x)) for x in (self.kinetic, self.potential, *self.work.values()) if len(x)]
-        return float(np.max(np.abs(self.residual), initial=0.0)) / (max(moved, default=0.0) or 1.0)
+        """Largest residual, as a share of the largest kinetic energy, change of the potential one, or work of one kind.
+
+        Where nothing of that is more than 1e-9 of the energies, as a share of that much: less is rounding.
+        """
+        moved = [self.kinetic, *(x - x[:1] for x in (self.potential, *self.work.values()))]
+        floor = NO_SWING * float(np.max(np.abs([self.kinetic, self.potential]), initial=0.0))
+        scale = max(floor, *(float(np.max(np.abs(x), initial=0.0)) for x in moved))
+        return float(np.max(np.abs(self.residual), initial=0.0)) / (scale or 1.0)
+
+    @property
+    def account(self) -> dict[str, float]:
+        """Over the whole motion, by name: energy that came in ("motors", "external"), was lost, is unexplained [J]."""
+        if not len(self.t):
+            return dict.fromkeys(("motors", "external", "damping", "friction", "stops", "contact", "unexplained"), 0.0)
+        done = {name: float(work[-1]) for name, work in self.work.items()}
+        rubbed = float(self.friction_work[-1])
+        return {
+            "motors": done["input"],
+            "external": done["external"],
+            "damping": done["dissipated"] - rubbed,
+            "friction": rubbed,
+            "stops": -done["stops"],
+            "contact": -done["contact"],
+            "unexplained": float(self.residual[-1]),
+        }
+
+    def in_words(self) -> str:
+        """Where the energy came from and went to, in one line; what is under a millionth of the largest is left out."""
+        account = self.account
+        least = 1e-6 * max(abs(value) for value in account.values())
+        words = {
+            "motors": "done by motors",
+            "external": "done by external wrenches",
+            "damping": "lost to damping",
+            "friction": "lost to friction",
+            "stops": "lost to joint stops",
+            "contact": "lost to contact",
+        }
+        parts = [f"{account[name]:.3g} J {what}" for name, what in words.items() if abs(account[name]) > least]
+        return "; ".join([f"energy drift {self.worst:.1e} of its swing", *([", ".join(parts)] if parts else [])])
 
 
 def power_balance(
@@ -86,9 +128,14 @@ def power_balance(
     stops: JointStops | None = None,
     friction_speed: float | None = None,
     places: Places | None = None,
-    is_held: bool = True,
+    is_held: bool | None = None,
+    efforts: ArrayLike | None = None,
 ) -> PowerBalance:
     """Energies and powers along a motion.
+
+    Work of damping, friction and stops is integrated over the motion between the rows, a cubic by the accelerations of
+    a log, so that friction which turns round and stops that are touched between two rows count; other work is
+    integrated over the rows.
 
     Args:
         motion: a `Log`: model, t, q, v; its tau, external wrenches and contact wrenches where it has them.
@@ -97,7 +144,8 @@ def power_balance(
             simulations for their logs, and f sign(v) for other motions.
         places: where the contacts are (see `balance`); the log's own by default.
         is_held: whether the efforts of each row held until the next one, as those of a controller do; else they are
-            taken as samples of something smooth.
+            taken as samples of something smooth. By default as a log says, else held.
+        efforts: of the motors, (N, nv); by default the motion's own, its `tau`.
 
     Raises:
         InputError: there are contact wrenches without places, or efforts that are not known.
@@ -105,21 +153,91 @@ def power_balance(
     dynamics, t = dynamics_of(motion), np.asarray(motion.t, dtype=np.float64)
     zeros = np.zeros(len(t))
     kinetic, potential = energy_of(motion)
-    efforts = _efforts(motion)
-    lost = zeros + dissipated_power(motion.model, motion.v, _friction_speed(motion, friction_speed))
+    tau = _efforts(motion, getattr(motion, "tau", None) if efforts is None else efforts)
+    friction_speed = _friction_speed(motion, friction_speed)
     stops = stops or _stops(motion)
-    stopping = zeros + (stop_power(motion.model, stops, motion.q, motion.v) if stops else 0.0)
+    if is_held is None:
+        is_held = (getattr(motion, "info", None) or {}).get("efforts", "held") == "held"
+
+    def by_joints(q: Array, v: Array) -> Array:
+        damped, rubbed = _dissipated(motion.model, v, friction_speed)
+        stopped = stop_power(motion.model, stops, q, v) if stops else 0.0 * rubbed
+        return np.stack(np.broadcast_arrays(damped + rubbed, rubbed, stopped), axis=-1)
+
+    lost, _, stopping = (zeros[:, None] + by_joints(motion.q, motion.v)).T
+    step = _implicit_step(motion)
+    if step is None:
+        lost_work, friction_work, stop_work = _work_between(motion, by_joints).T
+    else:
+        lost_work, friction_work, stop_work = _work_of_steps(motion, stops, friction_speed, step).T
     external = zeros + external_power(dynamics, motion.q, motion.v, getattr(motion, "external", None) or {})
     contact = zeros + _contact_power(dynamics, motion, places)
-    powers = {"external": external, "contact": contact, "stops": stopping, "dissipated": lost}
-    work = {name: cumulative(t, power) for name, power in powers.items()}
-    given = _per_row(efforts, motion.v)
-    work["input"] = _held_work(motion, efforts) if is_held else cumulative(t, given)
-    return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work)
+    given = _per_row(tau, motion.v)
+    work = {
+        "input": _held_work(motion, tau) if is_held else cumulative(t, given),
+        "external": cumulative(t, external),
+        "contact": cumulative(t, contact) if step is None else _contact_work(dynamics, motion, places),
+        "stops": stop_work,
+        "dissipated": lost_work,
+    }
+    return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
-def _efforts(motion: Motion) -> Array:
-    tau = getattr(motion, "tau", None)
+def _implicit_step(motion: Any) -> float | None:
+    """Length of the steps of a log whose rows are all steps of a semi-implicit integrator; None of other motions."""
+    info = getattr(motion, "info", None) or {}
+    if info.get("integrator") != "semi_implicit" or info.get("log_every") != 1 or len(motion.t) < 2:
+        return None
+    return float(info["step"]) if np.isfinite(motion.a).all() else None
+
+
+def _work_of_steps(motion: Any, stops: JointStops | None, friction_speed: float | None, h: float) -> Array:
+    """As `_work_between`, of linearly implicit steps: efforts hold for a step, in which v goes evenly to v + h a."""
+    tree, q, v, a = motion.model.tree, motion.q[:-1], motion.v[:-1], motion.a[:-1]
+    after, passed = v + h * a, np.diff(motion.t)[:, None]
+    mean = 0.5 * (v + after)
+
+    def effort_power(stopped: Sequence[Stop], friction_speed: float) -> Array:
+        efforts, armature = joint_loads(tree, stopped, friction_speed, _columns(q), _columns(v), h)
+        kept = [e - m * x for e, m, x in zip(efforts, armature, _columns(a), strict=True)]
+        return np.broadcast_to(_power(kept, _columns(mean)), len(q))
+
+    # the armature of viscous damping is in all of these, next to no friction in the first two
+    damped = effort_power((), np.inf)
+    rubbed = damped - effort_power((), friction_speed) if friction_speed else np.zeros(len(q))
+    stopped = effort_power(stops.resolve(motion.model), np.inf) - damped if stops else np.zeros(len(q))
+    viscous = _power(lost_efforts(without_friction(tree), _columns(after)), _columns(mean))
+    rows = np.stack(np.broadcast_arrays(viscous + rubbed, rubbed, stopped), axis=-1)
+    return np.vstack([np.zeros((1, 3)), np.cumsum(passed * rows, axis=0)])
+
+
+def _contact_work(dynamics: Dynamics, motion: Motion, places: Places | None) -> Array:
+    """Work of wrenches that each hold from their row to the next."""
+    mean = motion.v.copy()
+    mean[:-1] = 0.5 * (motion.v[:-1] + motion.v[1:])
+    power = np.zeros(len(motion.t)) + _contact_power(dynamics, motion, places, mean)
+    return np.concatenate([[0.0], np.cumsum(np.diff(motion.t) * power[:-1])])
+
+
+def _work_between(motion: Motion, powers: Callable[[Array, Array], Array]) -> Array:
+    """Integrals from the first row of powers that follow from the joints' positions and velocities, (N, k)."""
+    t, q, v, model = np.asarray(motion.t, dtype=np.float64), motion.q, motion.v, motion.model
+    a = getattr(motion, "a", None)
+    if a is None or len(t) < 2 or not np.isfinite(a).all():
+        return cumulative(t, powers(q, v))
+    h = np.diff(t)[:, None]
+    rates = np.zeros_like(q)  # of positions; those of other joints have no part in the powers
+    for name in model.joint_names:
+        if model.joints[name].kind in _PLAIN:
+            rates[:, model.q_index(name)] = v[:, model.v_index(name)]
+    work: Any = 0.0
+    for s, weight in zip(0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS, strict=True):
+        between = (hermite(s, x[:-1], x[1:], h * slope[:-1], h * slope[1:]) for x, slope in ((q, rates), (v, a)))
+        work = work + weight * h * powers(*between)
+    return np.vstack([np.zeros((1, work.shape[1])), np.cumsum(work, axis=0)])
+
+
+def _efforts(motion: Motion, tau: ArrayLike | None) -> Array:
     if tau is None:
         return np.zeros_like(motion.v)
     rows = np.asarray(tau, dtype=np.float64)
@@ -154,12 +272,18 @@ def dissipated_power(model: Model, v: ArrayLike, friction_speed: float | None = 
         v: velocities, (nv,) or (N, nv).
         friction_speed: see `power_balance`.
     """
+    damped, rubbed = _dissipated(model, v, friction_speed)
+    return damped + rubbed
+
+
+def _dissipated(model: Model, v: ArrayLike, friction_speed: float | None) -> tuple[Array, Array]:
+    """What viscous damping takes, and what Coulomb friction takes [W]."""
     rates = _columns(v)
+    damped = _power(lost_efforts(without_friction(model.tree), rates), rates)
     if friction_speed is None:
-        return _power(lost_efforts(model.tree, rates), rates)
-    damped = lost_efforts(without_friction(model.tree), rates)
+        return damped, _power(lost_efforts(model.tree, rates), rates) - damped
     rubbing, _ = joint_loads(model.tree, (), friction_speed, [0.0] * model.nq, rates)
-    return _power(damped, rates) - _power(rubbing, rates)
+    return damped, -_power(rubbing, rates)
 
 
 def stop_power(model: Model, stops: JointStops, q: ArrayLike, v: ArrayLike) -> Array:
@@ -190,7 +314,9 @@ def external_power(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, external: Map
     return total
 
 
-def _contact_power(dynamics: Dynamics, motion: Motion, places: Places | None) -> Any:
+def _contact_power(dynamics: Dynamics, motion: Motion, places: Places | None, v: Array | None = None) -> Any:
+    """Of the wrenches of each row with the velocities of that row, or with others in its pose."""
+    v = motion.v if v is None else v
     wrenches = getattr(motion, "contact_wrenches", None) or {}
     known = places if places is not None else getattr(motion, "contact_frames", None) or {}
     missing = [name for name in wrenches if name not in known]
@@ -205,7 +331,7 @@ def _contact_power(dynamics: Dynamics, motion: Motion, places: Places | None) ->
         w, pose = np.asarray(wrench, dtype=np.float64), dynamics.pose(link, motion.q)
         at = pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(xyz, dtype=np.float64)
         for body, sign in ((link, 1.0), *((partner, -1.0) for partner in other if partner in dynamics.model.links)):
-            V = dynamics.velocity(body, motion.q, motion.v)
+            V = dynamics.velocity(body, motion.q, v)
             moving = V[..., :3] + np.cross(V[..., 3:], at - dynamics.pose(body, motion.q)[..., :3, 3])
             total = total + sign * (_per_row(w[..., :3], moving) + _per_row(w[..., 3:], V[..., 3:]))
     return total

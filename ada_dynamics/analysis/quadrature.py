@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integrals over time of sampled quantities."""
+"""Integrals over time of sampled quantities, and what is between samples."""
 
 from __future__ import annotations
 
@@ -37,3 +37,17 @@ def cumulative(t: ArrayLike, y: ArrayLike) -> Array:
         parts += h**2 / 12.0 * (slope[:-1] - slope[1:])
     result[1:] = np.cumsum(parts, axis=0)
     return result
+
+
+def hermite(s: float, x0: Array, x1: Array, slope0: Array, slope1: Array) -> Array:
+    """The cubic from x0 to x1 with these slopes at its ends, at s from 0 to 1.
+
+    Args:
+        s: share of the way.
+        x0: where it begins.
+        x1: where it ends.
+        slope0: at the beginning, by s.
+        slope1: at the end.
+    """
+    change = s * s * (3.0 - 2.0 * s)
+    return x0 + change * (x1 - x0) + s * (1.0 - s) ** 2 * slope0 - s * s * (1.0 - s) * slope1

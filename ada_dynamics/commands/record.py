@@ -94,12 +94,24 @@ def figures(log: Log) -> dict[str, Any]:
         "external": list(log.external),
         "contacts": list(log.contact_wrenches),
         "all_finite": is_finite,
-        "energy_drift": log.energy_drift if usable else math.nan,
+        **_energy(log, usable),
         "largest_gap": float(np.max(log.loop_gap)) if usable else math.nan,
         "events": [{"t": event.t, "name": event.name} for event in log.events],
         "singular_at": log.singular,
         "info": log.info,
     }
+
+
+def _energy(log: Log, usable: bool) -> dict[str, Any]:
+    """Drift and where the energy went, or why nobody can tell."""
+    try:
+        if usable:
+            found = log.balance
+            return {"energy_drift": found.worst, "energy": found.account, "energy_words": found.in_words()}
+        reason = "no rows, or rows that are not finite"
+    except InputError as problem:
+        reason = str(problem)
+    return {"energy_drift": math.nan, "energy": None, "energy_words": f"energy: unknown ({reason})"}
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -111,7 +123,7 @@ def _print(found: dict[str, Any]) -> None:
             print(f"{what}: {', '.join(found[key])}")
     if not found["all_finite"]:
         print("states: not all are finite")
-    print(f"energy: drift {found['energy_drift']:.1e} of its swing (of a motion without input and loss)")
+    print(found["energy_words"])
     if found["loops"]:
         print(f"loops: largest gap {found['largest_gap']:.1e} [m, rad]")
     for event in found["events"]:

@@ -28,10 +28,13 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
+from ada_dynamics.simulation.checks import AUTO
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.progress import Progress
 from ada_dynamics.simulation.simulation import Simulation
+from ada_dynamics.simulation.stops import beyond_limits
+from ada_dynamics.view.mesh_vertices import mesh_vertices
 from ada_dynamics.view.skeleton import skeleton
 
 NAME = "sim"
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--integrator",
         choices=list(METHODS),
-        help="default: rkf45, on the ground semi_implicit; see docs/simulation.md",
+        help="default: rkf45; semi_implicit on the ground, or where damping and the like react within a step",
     )
     parser.add_argument(
         "--ground",
@@ -81,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="a plane at height 0 that the robot's shapes touch (default auto: under floating robots with weight)",
     )
+    parser.add_argument("--no-stops", action="store_true", help="let joints turn on beyond their position limits")
     parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
     parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
     parser.add_argument("--view", action="store_true", help="in the browser, in real time; writes no files")
@@ -102,12 +106,29 @@ def run(options: argparse.Namespace) -> int:
         if value is not None and not 0.0 < value < np.inf:
             raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
     _check_outputs(options, model)
-    q = defaults.start_pose(model, start_pose(options, model))
-    contact = defaults.ground_under(model, options.ground)
-    integrator = options.integrator or defaults.integrator_for(contact)
-    sim = Simulation(
-        model, np.array(q), integrator=integrator, step=options.step, contact=contact, pushable=options.view
+    scene = defaults.scene_for(
+        model,
+        start_pose(options, model),
+        step=options.step,
+        ground=options.ground,
+        stops=not options.no_stops,
+        integrator=options.integrator or AUTO,
+        is_given=options.start is not None,
+        vertices=mesh_vertices(),
     )
+    sim = Simulation(
+        model,
+        scene.q,
+        integrator=scene.integrator,
+        step=options.step,
+        contact=scene.contact,
+        stops=scene.stops,
+        pushable=options.view,
+    )
+    if not options.json:
+        for note in scene.notes:
+            print(note)
+        print(_set_up(sim, scene.why))
     if options.view:
         return _live(sim, options)
     started = time.perf_counter()
@@ -122,11 +143,21 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_table(log)
     _print_summary(log, elapsed)
-    if q.moved > _NEAR and options.start is not None:
-        print(f"start: the loops were closed by moving the given pose by up to {q.moved:.3g} [rad, m]")
+    if scene.moved > _NEAR and options.start is not None:
+        print(f"start: the loops were closed by moving the given pose by up to {scene.moved:.3g} [rad, m]")
     if model.loops:
         print(f"loops: largest gap {_largest_gap(log):.1e} [m, rad]{_passed(log)}")
     return 0
+
+
+def _set_up(sim: Simulation, why: str) -> str:
+    """What was chosen, in one line."""
+    chosen = [f"integrator: {sim.method.name} ({why})"]
+    if sim.contact is not None:
+        chosen.append(f"ground: {len(sim.contact.names)} points and spheres can touch it")
+    if sim.stops is not None:
+        chosen.append(f"limits: {len(sim.stops.resolve(sim.model))} joints have stops")
+    return "; ".join(chosen)
 
 
 def _check_outputs(options: argparse.Namespace, model: Model) -> None:
@@ -198,6 +229,8 @@ def _figures(log: Log) -> dict[str, Any]:
         "steps": log.info["steps"],
         "integrator": log.info["integrator"],
         "energy_drift": log.energy_drift,
+        "energy": log.balance.account,
+        "largest_beyond_limits": max(beyond_limits(log.model, log.q).values(), default=0.0),
         "largest_gap": _largest_gap(log),
         "singular_at": log.singular,
         "states": [
@@ -261,13 +294,11 @@ def _print_table(log: Log) -> None:
 
 def _print_summary(log: Log, elapsed: float) -> None:
     steps, span = log.info["steps"], log.t[-1] - log.t[0]
-    energy = log.total_energy
-    kept = (
-        f"{energy[0] - energy[-1]:.3g} J went into the ground"
-        if log.contact_wrenches
-        else f"energy drift {log.energy_drift:.1e} of its swing"
-    )
     print(
         f"{log.model.name}: {span:g} s in {steps} steps ({log.info['integrator']}), {elapsed:.2f} s of computing "
-        f"({span / elapsed:.1f} x real time); {kept}."
+        f"({span / elapsed:.1f} x real time); {log.balance.in_words()}."
     )
+    if log.info.get("stops") is None:
+        over = sorted(beyond_limits(log.model, log.q).items(), key=lambda one: -one[1])
+        if over:
+            print(f"limits: left by {len(over)} joints, farthest by {over[0][0]!r}: {over[0][1]:.3g} [rad, m] beyond")

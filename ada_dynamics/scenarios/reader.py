@@ -12,13 +12,15 @@ from typing import Any, cast
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.readers.loops.json_text import parse_json
-from ada_dynamics.model.readers.loops.nodes import Node, from_object
+from ada_dynamics.model.readers.loops.nodes import Node, Scalar, from_object
 from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.model.readers.source import read_file
 from ada_dynamics.scenarios import units
 from ada_dynamics.scenarios.claims import Relation
 from ada_dynamics.scenarios.fields import Part, ScenarioError, plain
 from ada_dynamics.scenarios.scenario import (
+    AUTO,
+    NO_STOPS,
     ClaimPart,
     ControlPart,
     Disturbance,
@@ -26,6 +28,7 @@ from ada_dynamics.scenarios.scenario import (
     ModelPart,
     Scenario,
     SimulationPart,
+    Stops,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -255,9 +258,11 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
     )
 
 
-def _stops(part: Part) -> tuple[float, float] | None:
-    if not part.has("stops"):
-        return None
+def _stops(part: Part) -> Stops:
+    if not part.has("stops") or isinstance(part.node("stops"), Scalar):
+        if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
+            return None
+        return AUTO
     stops = part.part("stops", ("stiffness", "damping"))
     return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
 

@@ -15,12 +15,15 @@ from ada_dynamics.scenarios.control import control_loop
 from ada_dynamics.scenarios.fields import ScenarioError
 from ada_dynamics.scenarios.loads import contact_of, profiles_of
 from ada_dynamics.scenarios.registry import Measured, find_measure
-from ada_dynamics.scenarios.scenario import Scenario, SimulationPart
+from ada_dynamics.scenarios.scenario import AUTO, Scenario, SimulationPart
 from ada_dynamics.scenarios.states import build_model, efforts, start_state
 
 if TYPE_CHECKING:
     from ada_controllers.in_simulation import InSimulation
     from ada_dynamics.simulation import Log, Simulation
+    from ada_dynamics.simulation.stops import JointStops
+
+BEYOND = 1e-6  # [rad, m] beyond a limit that is no rounding
 
 
 def simulation_of(scenario: Scenario) -> Simulation:
@@ -41,10 +44,9 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
     q, v = start_state(scenario, model)
     tau = efforts(scenario, model)
     more: dict[str, Any] = {}
-    if part.stops is not None:
-        from ada_dynamics.simulation.stops import JointStops
-
-        more["stops"] = JointStops(*part.stops)
+    stops = _stops(scenario, part, model, q)
+    if stops is not None:
+        more["stops"] = stops
     try:
         if part.algorithm == "hybrid":
             more["dynamics"] = _hybrid(part, model)
@@ -70,6 +72,22 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
         raise
     except AdaError as problem:
         raise ScenarioError(f"{scenario.file}: simulation: {problem}") from None
+
+
+def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> JointStops | None:
+    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
+    from ada_dynamics.simulation.stops import JointStops, beyond_limits, limited_joints
+
+    if part.stops is None or not limited_joints(model):
+        return None
+    beyond = {name: over for name, over in beyond_limits(model, q).items() if over > BEYOND}
+    if beyond:
+        name, over = next(iter(beyond.items()))
+        raise ScenarioError(
+            f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
+            "leave the stops out: simulation: {stops: none}."
+        )
+    return JointStops.for_model(model, part.step) if part.stops == AUTO else JointStops(*part.stops)
 
 
 def _hybrid(part: SimulationPart, model: Model) -> Any:

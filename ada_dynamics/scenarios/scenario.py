@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from ada_dynamics.model.readers.loops.nodes import Listing, Node, Table, from_object
 from ada_dynamics.scenarios.claims import Relation
@@ -36,6 +36,12 @@ class ModelPart:
     masses: Mapping[str, float] = field(default_factory=dict)
 
 
+AUTO: Final = "auto"
+NO_STOPS = "none"
+# Stops at limits: their stiffness and damping, as stiff as the step follows, or none.
+Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
+
+
 @dataclass(frozen=True)
 class SimulationPart:
     """How it is integrated; as the arguments of `ada.Simulation`."""
@@ -49,7 +55,7 @@ class SimulationPart:
     log_every: int
     efforts: Part  # constant, by joint
     contact: Part | None
-    stops: tuple[float, float] | None  # stiffness, damping
+    stops: Stops
 
 
 @dataclass(frozen=True)

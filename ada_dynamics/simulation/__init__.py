@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
     from ada_dynamics.simulation.control import CompiledController, ControllerError
+    from ada_dynamics.simulation.defaults import Scene, scene_for
     from ada_dynamics.simulation.events import Event, at_limits
     from ada_dynamics.simulation.log import EventRecord, Log
     from ada_dynamics.simulation.material import Material
@@ -33,12 +34,14 @@ _HOMES = {
     "Log": "ada_dynamics.simulation.log",
     "Material": "ada_dynamics.simulation.material",
     "MotionError": "ada_dynamics.simulation.stepper",
+    "Scene": "ada_dynamics.simulation.defaults",
     "Simulation": "ada_dynamics.simulation.simulation",
     "WrenchProfile": "ada_dynamics.simulation.profiles",
     "at_limits": "ada_dynamics.simulation.events",
     "constant": "ada_dynamics.simulation.profiles",
     "half_sine": "ada_dynamics.simulation.profiles",
     "rectangle": "ada_dynamics.simulation.profiles",
+    "scene_for": "ada_dynamics.simulation.defaults",
     "table": "ada_dynamics.simulation.profiles",
 }
 
@@ -57,12 +60,14 @@ __all__ = [
     "Log",
     "Material",
     "MotionError",
+    "Scene",
     "Simulation",
     "WrenchProfile",
     "at_limits",
     "constant",
     "half_sine",
     "rectangle",
+    "scene_for",
     "table",
 ]
 

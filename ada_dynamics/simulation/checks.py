@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,9 @@ from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 
 Array = NDArray[np.float64]
+AUTO = "auto"  # integrator: the one that suits
 AT_REST = 1e-9  # [m/s, rad/s]
+RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely
 OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
 
 
@@ -167,25 +170,53 @@ def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) ->
         )
 
 
-def warn_if_too_stiff(
+class Stiffness(NamedTuple):
+    """What reacts fastest in a simulation, and how fast [1/s]."""
+
+    what: str
+    rate: float
+
+
+def stiffest(
     model: Model,
-    method: Method,
-    step: float,
     contact: Contact | None,
     stops: JointStops | None,
     friction_speed: float,
     servos: ServoBank | None,
     q: Array,
-) -> None:
+) -> list[Stiffness]:
+    """How fast contacts, joint stops, damping and friction, and servos react in a pose, each kind by its fastest."""
+    return [
+        Stiffness("contacts", 0.0 if contact is None else fastest_rate(model, contact, q)),
+        Stiffness("joint stops and friction", joint_stops.fastest_rate(model, stops, friction_speed, q)),
+        Stiffness("servos", 0.0 if servos is None else servos.fastest_rate),
+    ]
+
+
+def suitable_method(stiff: Sequence[Stiffness], step: float, has_contact: bool) -> tuple[str, str]:
+    """The integrator for `integrator="auto"`, and why.
+
+    Explicit steps resolve what reacts within a step or slower. Impacts are faster than contacts at rest, so that
+    contacts ask for implicit steps whatever their rate.
+    """
+    fastest = max(stiff, key=lambda one: one.rate)
+    if fastest.rate * step > RESOLVED:
+        return "semi_implicit", f"the {fastest.what} react within {1.0 / fastest.rate:.2g} s, the step is {step:g} s"
+    if has_contact:
+        return "semi_implicit", f"impacts on contacts are faster than the step of {step:g} s"
+    if fastest.rate:
+        return (
+            "rkf45",
+            f"the {fastest.what} react within {1.0 / fastest.rate:.2g} s, which a step of {step:g} s follows",
+        )
+    return "rkf45", "nothing is stiff"
+
+
+def warn_if_too_stiff(model: Model, method: Method, step: float, stiff: Sequence[Stiffness]) -> None:
     """Warn where an explicit method cannot follow contacts, stops, joint friction or servos."""
     if method.is_direct or method.is_adaptive:
         return
-    rates = {
-        "contacts": 0.0 if contact is None else fastest_rate(model, contact, q),
-        "joint stops and friction": joint_stops.fastest_rate(model, stops, friction_speed, q),
-        "servos": 0.0 if servos is None else servos.fastest_rate,
-    }
-    for what, rate in rates.items():
+    for what, rate in stiff:
         if rate * step > method.stable_to:
             warnings.warn(
                 f"the {what} of model {model.name!r} react within {1.0 / rate:.2g} s, which integrator "

@@ -1,36 +1,122 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a robot is set up for a simulation where nobody says: its pose, the ground under it, the integrator."""
+"""How a robot is set up for a simulation where nobody says: its pose, the ground under it, stops at its limits."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
 from ada_dynamics.simulation.contact import Contact
+from ada_dynamics.simulation.material import Material
+from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
+from ada_dynamics.simulation.touching import Touching, Vertices, lowest, touching
 
 Array = NDArray[np.float64]
 Wish: TypeAlias = Literal["auto", "on", "off"]
 _FREE = (Floating.kind, FloatingEuler.kind)
-_TOUCHING = ("box", "sphere", "capsule")  # shapes that can touch the ground
+_SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
+_ROUNDING = 1e-6  # [rad, m] beyond a limit
+_SHOWN = 3  # names in a note
+
+
+class Scene(NamedTuple):
+    """What a robot starts with: the arguments of that name of `Simulation`, and what to say about them.
+
+    Attributes:
+        q: positions, with the feet on the ground where there is one.
+        contact: with the ground, or None.
+        stops: at the limits of joints, or None.
+        integrator: that can follow what is stiff.
+        why: it was chosen.
+        moved: by which closing its loops moved a given pose at most [rad, m].
+        notes: what a user should know, a line each.
+    """
+
+    q: Array
+    contact: Contact | None
+    stops: JointStops | None
+    integrator: str
+    why: str
+    moved: float
+    notes: tuple[str, ...]
+
+
+def scene_for(
+    model: Model,
+    start: ArrayLike | None = None,
+    *,
+    step: float = 1e-3,
+    ground: Wish = "auto",
+    stops: bool = True,
+    integrator: str = AUTO,
+    is_given: bool = True,
+    vertices: Vertices | None = None,
+) -> Scene:
+    """A scene that makes sense: feet on the ground, limits kept.
+
+    Example::
+
+        scene = scene_for(model)
+        Simulation(model, scene.q, contact=scene.contact, stops=scene.stops, integrator=scene.integrator)
+
+    Args:
+        model: the robot.
+        start: positions, or a pose that selects the way of assembly; see `start_pose`.
+        step: of the integrator, which bounds how stiff stops are [s].
+        ground: "auto" puts one under floating robots with weight; "off" none.
+        stops: whether joints have stops at their limits.
+        integrator: that is wanted; "auto" chooses by what is stiff (see `Simulation`).
+        is_given: whether a user gave the start: it stays where it is but for what is in the ground. Otherwise the
+            robot is put on the ground.
+        vertices: reads meshes, for contact; see `touching`.
+
+    Raises:
+        InputError: a joint of a given start is beyond its limits.
+    """
+    is_given = is_given and start is not None
+    pose = start_pose(model, None if start is None else np.asarray(start, dtype=np.float64))
+    q, notes = np.array(pose), []
+    contact, more = ground_under(model, ground, q, vertices=vertices)
+    notes += more
+    why = "asked for"
+    if integrator == AUTO:
+        stiff = stiffest(model, contact, None, FRICTION_SPEED, None, q)
+        integrator, why = suitable_method(stiff, step, contact is not None)
+    own: JointStops | None = None
+    if stops:
+        own, more = _stops_from(model, q, step, is_given, integrator == "semi_implicit")
+        notes += more
+    if contact is not None:
+        height = lowest(model, q, [*contact.points, *contact.spheres])
+        is_sunk = height < -_SUNK
+        if floats(model) and (is_sunk or not is_given):
+            q[2] -= height
+        if is_sunk and (is_given or not floats(model)):
+            notes.append(f"start: {'lifted by' if floats(model) else 'in the ground by'} {-height:.3g} m")
+    return Scene(q, contact, own, integrator, why, pose.moved, tuple(notes))
 
 
 def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
-    """A pose to start from: a guess with its loops closed; without one, arms bend so that they can fall.
+    """A pose to start from: a guess with its loops closed; without one, within the limits, with arms that can fall.
 
     Args:
         model: the robot.
         guess: such as `catalogue.start_of` gives.
     """
-    turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
-    if guess is None and not model.loops and not floats(model) and len(turning) > 1:
+    if guess is None and not model.loops:
         guess = model.neutral()
-        guess[model.q_index(turning[1])] = np.pi / 4
+        turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
+        if not floats(model) and len(turning) > 1:
+            guess[model.q_index(turning[1])] = np.pi / 4
+        guess = _within_limits(model, guess)
     return assemble(model, guess)
 
 
@@ -39,40 +125,85 @@ def floats(model: Model) -> bool:
     return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].kind in _FREE
 
 
-def ground_under(model: Model, wanted: Wish = "auto") -> Contact | None:
-    """Contact of a robot's outer links with a plane at height 0.
+class GroundFound(NamedTuple):
+    """Contact with the ground or None, and what to say about it."""
+
+    contact: Contact | None
+    notes: list[str]
+
+
+def ground_under(
+    model: Model,
+    wanted: Wish = "auto",
+    q: Array | None = None,
+    *,
+    vertices: Vertices | None = None,
+) -> GroundFound:
+    """Contact of a robot with a plane at height 0.
 
     Args:
         model: the robot.
-        wanted: "auto" puts floating robots with weight on the ground, if they have shapes that can touch it.
+        wanted: "auto" puts floating robots with weight on the ground.
+        q: pose in which it stands; neutral by default.
+        vertices: reads meshes; see `touching`.
+
+    Raises:
+        InputError: a ground is wanted, and nothing of the robot can touch it.
     """
-    has_shapes = any(_has_shape(model, link) for link in model.links)
-    falls = floats(model) and np.linalg.norm(model.gravity) > 0.0 and has_shapes
+    falls = floats(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
-        return None
-    return Contact.of_shapes(model, _outer_links(model))
+        return GroundFound(None, [])
+    found = touching(model, model.neutral() if q is None else q, vertices)
+    notes = [f"ground: {found.stand_ins_in_words}"] if found.stand_ins else []
+    if not found.points and not found.spheres:
+        reason = _untouchable(model, found)
+        if wanted == "on":
+            raise InputError(f"ground: nothing of model {model.name!r} can touch it: {reason}.")
+        return GroundFound(None, [f"ground: none, for nothing can touch it: {reason}"])
+    material = Material.for_weight(model.total_mass)
+    return GroundFound(Contact(found.points, found.spheres, material=material), notes)
 
 
-def integrator_for(contact: Contact | None, stiff: bool = False) -> str:
-    """The integrator that suits: implicit on the ground, and where servos hold light links."""
-    return "rkf45" if contact is None and not stiff else "semi_implicit"
+def _untouchable(model: Model, found: Touching) -> str:
+    if found.unread:
+        return f"the meshes of {_named(found.unread)} cannot be read, and these links have no inertia"
+    return "its links have neither collision shapes nor others, or none of those that have some can move"
 
 
-def _outer_links(model: Model) -> list[str]:
-    """The base and the ends of all limbs, or what is nearest to them and has a shape."""
-    above = {joint.child: joint.parent for joint in model.joints.values()}
-    parents = set(above.values())
-    outer: dict[str, None] = {}
-    for link in (model.root, *(name for name in model.links if name not in parents)):
-        while link in above and not _has_shape(model, link):
-            link = above[link]
-        if _has_shape(model, link):
-            outer[link] = None
-    return list(outer)
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _has_shape(model: Model, link: str) -> bool:
-    if link not in model.links:
-        return False
-    shapes = model.links[link].collisions or model.links[link].visuals
-    return bool(shapes) and all(shape.kind in _TOUCHING for shape in shapes)
+# --- limits -----------------------------------------------------------------------------------------------------------
+def _stops_from(
+    model: Model, q: Array, step: float, is_given: bool, is_implicit: bool
+) -> tuple[JointStops | None, list[str]]:
+    """Stops of all joints that start within their limits."""
+    beyond = {name: over for name, over in beyond_limits(model, q).items() if over > _ROUNDING}
+    notes = []
+    if beyond:
+        shown = ", ".join(
+            f"{name!r} by {over:.3g} ([{model.joints[name].limits.lower:g}, {model.joints[name].limits.upper:g}])"
+            for name, over in list(beyond.items())[:_SHOWN]
+        )
+        if is_given:
+            raise InputError(
+                f"the start of model {model.name!r} is beyond limits of its joints [rad, m]: {shown}. Start within "
+                "them, or leave the stops out (--no-stops; joint_stops: false)."
+            )
+        notes.append(f"limits: no stops for joints that start beyond theirs: {shown} [rad, m]")
+    if all(name in beyond for name in limited_joints(model)):
+        return None, notes
+    return JointStops.for_model(model, step, q=q, without=tuple(beyond), is_implicit=is_implicit), notes
+
+
+def _within_limits(model: Model, q: Array) -> Array:
+    """The nearest pose in which joints, and those that mimic them, keep their limits."""
+    low, high = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    for body in model.tree.bodies:
+        if body.name not in set(limited_joints(model)) or not body.multiplier:
+            continue
+        limits = model.joints[body.name].limits
+        ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
+        low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
+    return np.where(low <= high, np.clip(q, low, np.maximum(low, high)), q)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ada_dynamics.analysis.quadrature import hermite
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.contact_frames import ContactFrame
@@ -185,11 +186,11 @@ class Log(LogQuantities):
         h = float(self.t[i + 1] - self.t[i])
         s = (float(t) - float(self.t[i])) / h
         way = self.model.difference(self.q[i], self.q[i + 1])
-        moved = _hermite(s, np.zeros(self.model.nv), way, h * self.v[i], h * self.v[i + 1])
+        moved = hermite(s, np.zeros(self.model.nv), way, h * self.v[i], h * self.v[i + 1])
         slopes = np.array([self.a[i], self.a[i + 1]])
         if not np.isfinite(slopes).all():  # nobody gave accelerations
             slopes[:] = (self.v[i + 1] - self.v[i]) / h
-        v = _hermite(s, self.v[i], self.v[i + 1], h * slopes[0], h * slopes[1])
+        v = hermite(s, self.v[i], self.v[i + 1], h * slopes[0], h * slopes[1])
         return self.model.integrate(self.q[i], moved), v
 
     def _file(self, path: PathLike | None, ending: str) -> Path:
@@ -268,12 +269,6 @@ class Log(LogQuantities):
         from ada_dynamics.view.plots import plot_log
 
         return plot_log(self, path, panels, joints=joints)
-
-
-def _hermite(s: float, x0: Array, x1: Array, slope0: Array, slope1: Array) -> Array:
-    """The cubic from x0 to x1 with these slopes at its ends, at s from 0 to 1."""
-    change = s * s * (3.0 - 2.0 * s)
-    return x0 + change * (x1 - x0) + s * (1.0 - s) ** 2 * slope0 - s * s * (1.0 - s) * slope1
 
 
 class Recorder(Protocol):

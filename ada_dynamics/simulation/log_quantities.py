@@ -15,6 +15,7 @@ from ada_dynamics.errors import InputError, SingularPoseWarning
 from ada_dynamics.simulation.contact_loads import on_links
 
 if TYPE_CHECKING:
+    from ada_dynamics.analysis.power import PowerBalance
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
     from ada_dynamics.loops.uniqueness import Flags
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
-NO_SWING = 1e-9  # of the energy: less is rounding
 SAME_MOTION = 1e-4  # of accelerations; those beside singular poses have few digits
 
 
@@ -64,17 +64,25 @@ class LogQuantities:
         """Kinetic and potential energy together, (N,) [J]."""
         return np.asarray(self.energy.kinetic + self.energy.potential, dtype=np.float64)
 
+    @cached_property
+    def balance(self) -> PowerBalance:
+        """Where the energy came from and went to; see `analysis.power`. Efforts that nobody gave count as none.
+
+        Raises:
+            InputError: some rows have efforts and others do not, or it is not known where contacts are.
+        """
+        from ada_dynamics.analysis.power import power_balance
+
+        return power_balance(self, efforts=self.tau if np.isfinite(self.tau).any() else np.zeros_like(self.tau))
+
     @property
     def energy_drift(self) -> float:
-        """Largest change of the total energy, as a share of the largest change of the potential one.
+        """Gain or loss of energy that no power explains: an error of the simulation, as a share of what moved.
 
-        For motions without input and loss. Without a swing of the potential energy, as a share of 1e-9 of the energy.
+        The largest residual of `balance`, by the largest kinetic energy, change of the potential one, or work of
+        motors, external wrenches, contacts, stops, or of damping and friction. What these do is no drift.
         """
-        if not len(self.t):
-            return 0.0
-        total = self.total_energy
-        floor = NO_SWING * max(float(np.max(np.abs(part))) for part in self.energy)
-        return float(np.max(np.abs(total - total[0]))) / (max(float(np.ptp(self.energy.potential)), floor) or 1.0)
+        return self.balance.worst
 
     @cached_property
     def com(self) -> Array:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, profile_wrench
-from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather
+from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather, step_wrenches
 from ada_dynamics.algorithms.elimination import Closed
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo, servo_efforts
@@ -247,6 +247,19 @@ def contact_quantity(equations: Equations) -> Quantity:
 
     inputs = {"q": equations.tree.nq, "v": equations.tree.nv}
     name = f"contact_wrenches_{equations.loads.digest()}"
+    shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
+    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
+
+
+def step_contact_quantity(equations: Equations) -> Quantity:
+    """Wrenches that contacts gave during a semi-implicit step, as `contact_quantity`."""
+
+    def body(q: Vector, v: Vector, after: Vector, h: Vector) -> Traced:
+        found = step_wrenches(equations.tree, equations.loads.contacts, q, v, after, h[0])
+        return Traced({"contact": [list(wrench) for wrench in found]})
+
+    inputs = {"q": equations.tree.nq, "v": equations.tree.nv, "after": equations.tree.nv, "h": 1}
+    name = f"step_contact_wrenches_{equations.loads.digest()}"
     shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
 

@@ -168,7 +168,7 @@ class Run:
         a = self.stepper.accelerations(x, u, t, sim.step_length)
         contact: dict[str, Array] = {}
         if sim.contact is not None and sim._system.contacts is not None:
-            found, _ = sim._system.contacts.batch_status(q, v)
+            found = self._contact_wrenches(q, v, a)
             contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
         tau = u[:, :nv]
         if sim._law is not None:
@@ -177,6 +177,15 @@ class Run:
             tau = tau + sim._system.servo_efforts.batch(x, u)
         self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q, u), contact)
         self._tell_singular()
+
+    def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
+        """By row and contact; of semi-implicit steps those during the step that follows, as its accelerations are."""
+        sim = self.sim
+        if not (self.stepper.method.is_direct and sim._system.has_step):
+            assert sim._system.contacts is not None
+            return np.asarray(sim._system.contacts.batch_status(q, v)[0])
+        h = sim.step_length
+        return np.asarray(sim._system.step_contacts.batch_status(q, v, v + h * a, np.full((len(q), 1), h))[0])
 
     def _tell_singular(self) -> None:
         times = self.stepper.counts.singular

@@ -19,6 +19,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import (
+    AUTO,
     checked_dynamics,
     checked_parts,
     checked_times,
@@ -26,6 +27,8 @@ from ada_dynamics.simulation.checks import (
     on_loops,
     refuse_undetermined,
     start_state,
+    stiffest,
+    suitable_method,
     warn_if_too_stiff,
 )
 from ada_dynamics.simulation.contact import Contact
@@ -69,6 +72,7 @@ class Simulation:
         dynamics: its dynamics.
         contact: with the ground and between links, or None.
         stops: of its joints, or None.
+        why_integrator: what decided on the integrator where it was "auto".
         t: present time [s].
         q: present positions.
         v: present velocities.
@@ -107,7 +111,8 @@ class Simulation:
             controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
                 without a control period acts continuously.
             integrator: rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff contacts, stops and
-                damping are implicit) or dop853 (order 8, step lengths by the tolerance).
+                damping are implicit) or dop853 (order 8, step lengths by the tolerance). "auto": semi_implicit with
+                contacts, or where something reacts within a step; else rkf45. `why_integrator` says what decided.
             step: [s]; with dop853 the interval of the log.
             contact: with the ground and between links.
             algorithm: of forward dynamics, see `Dynamics`.
@@ -115,7 +120,9 @@ class Simulation:
             control_period: between two calls of the controller [s]; each step by default.
             tau: constant efforts where there is no controller.
             external: wrenches that act on links over time.
-            stops: soft stops at the model's position limits; none by default.
+            stops: soft stops at the model's position limits; none by default: joints then turn on as the equations of
+                motion have it. `JointStops.for_model(model, step, q=q)` keeps the limits, `simulation.scene_for` sets
+                up stops, ground and start together, as `ada sim` does.
             friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
             events: to be found, and to end a run.
             gravity: another gravity vector [m/s²].
@@ -130,9 +137,8 @@ class Simulation:
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Simulation needs a Model, such as ada.load('pa10') returns.")
         self.model = model if gravity is None else with_gravity(model, gravity)
-        if integrator not in METHODS:
-            raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join(METHODS)}.")
-        self.method = METHODS[integrator]
+        if integrator not in (*METHODS, AUTO):
+            raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join((*METHODS, AUTO))}.")
         self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
         if not is_positive(friction_speed):
             raise InputError(f"friction_speed is {friction_speed!r}; it must be a positive speed [rad/s, m/s].")
@@ -148,6 +154,11 @@ class Simulation:
         self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
         loads = self._loads(contact, stops, friction_speed, law, pushable)
         self._system = System(self.model, self.dynamics, loads)
+        stiff = stiffest(self.model, contact, stops, friction_speed, self._servos, q0)
+        self.why_integrator = "asked for"
+        if integrator == AUTO:
+            integrator, self.why_integrator = suitable_method(stiff, self.step_length, contact is not None)
+        self.method = METHODS[integrator]
         self._stepper = Stepper(self._system, self.method, tolerance)
         sampler = None
         if controller is not None and law is None:
@@ -156,7 +167,7 @@ class Simulation:
         self.events = tuple(events)
         self._law = None if law is None else law.kernel(self.model)
         self.stops, self._friction_speed = stops, friction_speed
-        warn_if_too_stiff(self.model, self.method, self.step_length, contact, stops, friction_speed, self._servos, q0)
+        warn_if_too_stiff(self.model, self.method, self.step_length, stiff)
         self._start = q0, v0
         self._steady_input: Array | None = None
         self.reset()
@@ -387,6 +398,8 @@ class Simulation:
             info["friction_speed"] = self._friction_speed
         if self.stops is not None:
             info["stops"] = asdict(self.stops)
+        if self._law is not None or self._servos is not None:  # which act between the rows, too
+            info["efforts"] = "continuous"
         if self.method.is_adaptive:
             info["tolerance"] = self._stepper.tolerance
         return info

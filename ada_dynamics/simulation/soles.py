@@ -44,7 +44,7 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
     for link in wanted:
         boxes = _boxes(link)
         if not boxes:
-            kinds = sorted({s.kind for s in _shapes(link)}) or ["none"]
+            kinds = sorted({s.kind for s in shapes_of(link)}) or ["none"]
             raise InputError(
                 f"link {link.name!r} has no box among its shapes (it has: {', '.join(kinds)}), so its sole is unknown. "
                 "Give it a collision box, or give the points themselves as ContactPoint(name, link, xyz)."
@@ -68,12 +68,12 @@ def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoin
     points: list[ContactPoint] = []
     spheres: list[ContactSphere] = []
     for link in _links(model, links):
-        shapes = _shapes(link)
+        shapes = shapes_of(link)
         if not shapes:
             raise InputError(f"link {link.name!r} has no shapes to make contacts of; give it collision shapes.")
-        corners = [c for s in shapes if s.kind == "box" for c in _corners(s)]
+        corners = [c for s in shapes if s.kind == "box" for c in box_corners(s)]
         points += [_named(link.name, i, c) for i, c in enumerate(corners, start=1)]
-        balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in _centres(s)]
+        balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in ball_centres(s)]
         for i, (c, radius) in enumerate(balls, start=1):
             spheres.append(ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
         other = next((s.kind for s in shapes if s.kind not in ("box", "sphere", "capsule")), None)
@@ -93,27 +93,29 @@ def _links(model: Model, links: Iterable[str]) -> list[Link]:
     return [model.links[name] for name in names]
 
 
-def _shapes(link: Link) -> tuple[Shape, ...]:
+def shapes_of(link: Link) -> tuple[Shape, ...]:
+    """What of a link touches others: its collision shapes, or else what it looks like."""
     return link.collisions or link.visuals
 
 
 def _boxes(link: Link) -> list[Shape]:
-    return [s for s in _shapes(link) if s.kind == "box"]
+    return [s for s in shapes_of(link) if s.kind == "box"]
 
 
-def _corners(box: Shape) -> list[Array]:
+def box_corners(box: Shape) -> list[Array]:
     """Of a box, in the link's frame."""
-    return [_in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
+    return [in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
 
 
-def _centres(shape: Shape) -> list[Array]:
+def ball_centres(shape: Shape) -> list[Array]:
     """Of a sphere, or of both ends of a capsule."""
     if shape.kind == "sphere":
-        return [_in_link(shape, np.zeros(3))]
-    return [_in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
+        return [in_link(shape, np.zeros(3))]
+    return [in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
 
 
-def _in_link(shape: Shape, x: Array) -> Array:
+def in_link(shape: Shape, x: Array) -> Array:
+    """A point of a shape in the link's frame."""
     return np.asarray(shape.xyz + shape.rotation @ x, dtype=np.float64)
 
 
@@ -126,7 +128,7 @@ def _facing(box: Shape, up: Array) -> list[Array]:
     for along_a, along_b in ((0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5), (0.5, -0.5)):
         x = np.zeros(3)
         x[k], x[a], x[b] = -0.5 * np.sign(own[k]), along_a, along_b
-        corners.append(_in_link(box, x * box.size))
+        corners.append(in_link(box, x * box.size))
     return corners
 
 

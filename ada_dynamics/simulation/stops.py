@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.joints import Continuous
+from ada_dynamics.model.joints import Continuous, Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.material import finite
+from ada_dynamics.simulation.material import GRAVITY, finite
 
 Array = NDArray[np.float64]
 FRICTION_SPEED = 0.01  # [rad/s] or [m/s], under which a joint's Coulomb friction is as good as viscous
 SHARE_OF_STEP = 0.2  # step times frequency of a joint in its stop
+SINK = 0.02  # [rad], or share of a robot's size, by which its weight presses a joint into its stop
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,13 @@ class JointStops:
         stiffness: k [N m/rad] or [N/m].
         damping: d, which takes about d v of a joint's speed v at each bounce (as far as d v is small) [s/rad] or [s/m].
         joints: (stiffness, damping) of joints that have their own.
+        without: joints that have limits but no stops.
     """
 
     stiffness: float = 100.0
     damping: float = 1.0
     joints: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    without: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -47,28 +50,45 @@ class JointStops:
             raise InputError(f"stops: joints is {self.joints!r:.80}; give a dict of joint: (stiffness, damping).")
         own = {name: _checked_pair(name, pair) for name, pair in self.joints.items()}
         object.__setattr__(self, "joints", own)
+        object.__setattr__(self, "without", tuple(self.without))
 
     @classmethod
-    def for_model(cls, model: Model, step: float = 1e-3, *, damping: float = 1.0, q: Array | None = None) -> JointStops:
-        """As stiff as an explicit step follows well: each joint swings in its stop at 0.2 / step.
+    def for_model(
+        cls,
+        model: Model,
+        step: float = 1e-3,
+        *,
+        damping: float = 1.0,
+        q: Array | None = None,
+        without: Sequence[str] = (),
+        is_implicit: bool = False,
+    ) -> JointStops:
+        """As stiff as the step follows well: each joint swings in its stop at 0.2 / step.
 
-        The inertia that counts is that with all other joints free, 1 / (M⁻¹)_jj.
+        The inertia that counts is that with all other joints free, 1 / (M⁻¹)_jj. Steps that are implicit in stops are
+        stable whatever the stiffness, so that limits decide: the inertia is then what the joint carries, M_jj, and a
+        floating robot that comes down on its limbs turns a joint by 0.02 rad at most under its weight.
 
         Args:
             model: whose joints have limits.
             step: of the integrator [s].
             damping: d of all joints.
             q: pose in which inertias are taken; neutral by default.
+            without: joints that get none.
+            is_implicit: whether the integrator is semi_implicit.
         """
         step = finite(step, "step", positive=True)
-        inertia = _free_inertias(model, q)
+        M = _mass_matrix(model, q)
+        inertia = np.diag(M) if is_implicit else 1.0 / np.diag(np.linalg.inv(M))
+        turning, sliding = _held_weight(model, M) if is_implicit else (0.0, 0.0)
         joints: dict[str, tuple[float, float]] = {}
-        for name in _stopped(model):
-            multiplier = _multiplier(model, name)
+        for name in (one for one in limited_joints(model) if one not in without):
+            body = model.tree.bodies[_body(model.tree, name)]
             # the coordinate feels multiplier² times the stiffness of a joint that mimics another
-            i = model.tree.bodies[_body(model.tree, name)].v.start
-            joints[name] = (float(inertia[i]) * (SHARE_OF_STEP / step) ** 2 / multiplier**2, damping)
-        return cls(damping=damping, joints=joints)
+            followed = float(inertia[body.v.start]) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
+            least = sliding if model.joints[name].kind == Prismatic.kind else turning
+            joints[name] = (max(followed, least), damping)
+        return cls(damping=damping, joints=joints, without=without)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> tuple[Stop, ...]:
         """The stops as `algorithms.joint_loads` takes them.
@@ -81,8 +101,8 @@ class JointStops:
             InputError: a joint is unknown, or has no limits to stop at.
         """
         tree = tree or model.tree
-        limited = _stopped(model)
-        for name in self.joints:
+        limited = limited_joints(model)
+        for name in (*self.joints, *self.without):
             if name not in model.joints:
                 raise unknown_name("joint", name, model.joints)
             if name not in limited:
@@ -92,6 +112,8 @@ class JointStops:
                 )
         stops = []
         for name in limited:
+            if name in self.without:
+                continue
             limits = model.joints[name].limits
             lower = float(limits.lower) if abs(limits.lower) < NO_LIMIT else None
             upper = float(limits.upper) if abs(limits.upper) < NO_LIMIT else None
@@ -134,12 +156,24 @@ def fastest_rate(
 
 
 def _free_inertias(model: Model, q: Array | None) -> Array:
+    return np.asarray(1.0 / np.diag(np.linalg.inv(_mass_matrix(model, q))), dtype=np.float64)
+
+
+def _mass_matrix(model: Model, q: Array | None) -> Array:
     at = model.neutral() if q is None else np.asarray(q, dtype=float)
-    M: Array = np.array(mass_matrix(model.tree, at.tolist()).dense(), dtype=float)
-    return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
+    return np.array(mass_matrix(model.tree, at.tolist()).dense(), dtype=float)
 
 
-def _stopped(model: Model) -> list[str]:
+def _held_weight(model: Model, M: Array) -> tuple[float, float]:
+    """Stiffness [N m/rad] and [N/m] in which the weight of a floating robot sinks by SINK; zero of others."""
+    if not model.tree.bodies or model.tree.bodies[0].v != slice(0, 6):
+        return 0.0, 0.0
+    weight = model.total_mass * GRAVITY
+    arm = float(np.sqrt(max(0.0, np.trace(M[:6, :6]) - 3.0 * M[0, 0]) / (2.0 * model.total_mass)))
+    return weight * arm / SINK, weight / (SINK * max(arm, SINK))
+
+
+def limited_joints(model: Model) -> list[str]:
     """Joints of one position and one velocity that have a finite limit, those that mimic others among them."""
     found = []
     for body in model.tree.bodies:
@@ -150,9 +184,22 @@ def _stopped(model: Model) -> list[str]:
     return found
 
 
+def beyond_limits(model: Model, q: Array) -> dict[str, float]:
+    """By joint, how far it is beyond its position limits in a pose, or in any of many, (N, nq) [rad, m].
+
+    Args:
+        model: whose limits are meant.
+        q: positions.
+    """
+    poses, found = np.atleast_2d(q), {}
+    for name in limited_joints(model):
+        (position,) = model.tree.bodies[_body(model.tree, name)].positions(list(poses.T))
+        limits = model.joints[name].limits
+        over = float(np.max(np.maximum(limits.lower - position, position - limits.upper), initial=0.0))
+        if over > 0.0:
+            found[name] = over
+    return found
+
+
 def _body(tree: Tree, joint: str) -> int:
     return next(b.index for b in tree.bodies if b.name == joint)
-
-
-def _multiplier(model: Model, joint: str) -> float:
-    return model.tree.bodies[_body(model.tree, joint)].multiplier

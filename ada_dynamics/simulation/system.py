@@ -94,6 +94,11 @@ class System:
         """Wrenches of all contacts."""
         return self._kernel(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
 
+    @cached_property
+    def step_contacts(self) -> Kernel:
+        """Wrenches of all contacts during a semi-implicit step, of q, v, the velocities after it, and its length."""
+        return self._kernel(rates.step_contact_quantity(self.equations))
+
     def _kernel(self, quantity: Quantity) -> Kernel:
         if self.kernels.generic:  # whose bodies have other axes than those of the model's own code
             quantity = replace(quantity, name=f"{quantity.name}_uniform")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ada_dynamics.analysis.motion import Motion, dynamics_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.view.drawing import Figurine, Pose, draw, prepare, view_of
+from ada_dynamics.view.drawing import Figurine, Pose, draw, goes_far, look_at, prepare, reach, view_of
 from ada_dynamics.view.plots import drawing, save
 
 Array = NDArray[np.float64]
@@ -91,6 +91,7 @@ class _Film:
         some = np.unique(np.linspace(0, len(log.t) - 1, min(_FRAMED, len(log.t))).astype(int))
         self.framed: list[Pose] = [self.figurine.at(log.q[i]) for i in some]
         self.plane = view_of(self.framed, plane)
+        self.half = reach(self.framed) if goes_far(self.framed) else None  # the camera then follows the robot
 
     def frames(self, rows: Iterable[int]) -> Iterator[Frame]:
         """Pictures of some rows."""
@@ -127,8 +128,11 @@ class _Film:
         for artist in [a for a in axes.get_children() if a not in self._own]:
             artist.remove()
         limits = (axes.get_xlim(), axes.get_ylim())
-        draw(axes, self.figurine.at(self.log.q[row]), self.plane)
+        pose = self.figurine.at(self.log.q[row])
+        draw(axes, pose, self.plane)
         axes.set(xlim=limits[0], ylim=limits[1])
+        if self.half is not None:
+            look_at(axes, pose, self.plane, self.half)
         axes.set_title(f"{self.log.model.name}   t = {self.log.t[row]:.2f} s", loc="center")
 
 

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 SPACE = "3d"
 SLIMMEST = 0.3  # picture: the shorter side by the longer one
+FAR = 3.0  # sizes of a robot that it goes before it would be a speck in a picture of its whole way
 
 
 class View(NamedTuple):
@@ -51,6 +52,11 @@ class Pose(NamedTuple):
         parts = [placed for _, placed in self.solids]
         parts += [np.array([line.start, line.end]) for line in (*self.sticks, *self.tips)]
         return np.vstack([*parts, self.joints, np.zeros((0, 3))])
+
+    def middle(self) -> Array:
+        """What a camera that follows the robot looks at, (3,)."""
+        points = self.joints if len(self.joints) else self.corners()
+        return np.asarray(points.mean(axis=0) if len(points) else np.zeros(3), dtype=np.float64)
 
 
 class Figurine:
@@ -177,6 +183,36 @@ def frame(poses: Sequence[Pose], least: float = 0.1) -> tuple[Array, float]:
         return np.zeros(3), 1.0
     low, high = every.min(axis=0), every.max(axis=0)
     return 0.5 * (low + high), max(0.5 * float(np.max(high - low)) * 1.06, least)
+
+
+def reach(poses: Sequence[Pose]) -> float:
+    """Half the side of a cube about the middle of each pose that holds that pose, of all of them the largest."""
+    far = [float(np.max(np.abs(pose.corners() - pose.middle()), initial=0.0)) for pose in poses]
+    return max(1.06 * max(far, default=0.0), 0.1)
+
+
+def goes_far(poses: Sequence[Pose]) -> bool:
+    """Whether the robot would be a speck in a picture of all its way, so that the camera has to follow it."""
+    middles = np.array([pose.middle() for pose in poses])
+    return len(poses) > 1 and float(np.max(np.ptp(middles, axis=0))) > FAR * 2.0 * reach(poses)
+
+
+def look_at(axes: Any, pose: Pose, plane: str, half: float) -> None:
+    """Point the axes at one pose.
+
+    Args:
+        axes: made by `prepare`.
+        pose: of the robot.
+        plane: that the axes were made for.
+        half: half a side of what is seen [m]; see `reach`.
+    """
+    low, high = pose.middle() - half, pose.middle() + half
+    if plane == SPACE:
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        axes.set_zlim(low[2], high[2])
+        return
+    view = VIEWS[plane]
+    axes.set(xlim=(low[view.right], high[view.right]), ylim=(low[view.up], high[view.up]))
 
 
 def box(poses: Sequence[Pose], view: View) -> tuple[tuple[float, float], tuple[float, float]]:

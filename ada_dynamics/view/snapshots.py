@@ -12,7 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.motion import Motion, dynamics_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.drawing import SPACE, VIEWS, Figurine, Pose, box, draw, prepare, view_of
+from ada_dynamics.view.drawing import (
+    SPACE,
+    VIEWS,
+    Figurine,
+    Pose,
+    box,
+    draw,
+    goes_far,
+    look_at,
+    prepare,
+    reach,
+    view_of,
+)
 from ada_dynamics.view.plots import drawing, save
 
 Array = NDArray[np.float64]
@@ -20,6 +32,7 @@ Array = NDArray[np.float64]
 COUNT = 9
 _SIDE = 4.6  # of a picture's longer side [inch]
 _SMALL = 2.1  # of one of several
+_COLUMNS = 5
 FAINTEST = 0.12
 
 
@@ -41,7 +54,8 @@ def plot_snapshots(
         times: at which [s]; the nearest rows are drawn. By default `count` of them, evenly spread.
         count: how many.
         plane: "xz", "yz", "xy" (seen along an axis) or "3d"; by default "xz" for a robot that stays in it, else "3d".
-        columns: pictures side by side, each of one pose; by default all poses are in one picture, the last one darkest.
+        columns: pictures side by side, each of one pose; by default all poses are in one picture, the last one darkest,
+            or side by side where the robot goes so far that it would be a speck in it.
         title: above all.
 
     Returns:
@@ -57,6 +71,8 @@ def plot_snapshots(
     figurine = Figurine(dynamics_of(log))
     poses = [figurine.at(log.q[i]) for i in rows]
     seen = view_of(poses, plane)
+    if columns is None and goes_far(poses):
+        columns = _COLUMNS
     with drawing() as new_figure:
         if columns is None:
             figure = _overlaid(new_figure, poses, seen)
@@ -81,18 +97,21 @@ def _overlaid(new_figure: Any, poses: Sequence[Pose], plane: str) -> Any:
 def _side_by_side(new_figure: Any, poses: Sequence[Pose], plane: str, times: Sequence[float], columns: int) -> Any:
     columns = min(columns, len(poses))
     lines = -(-len(poses) // columns)
-    width, height = _size(poses, plane, _SMALL)
+    half = reach(poses) if goes_far(poses) else None  # each picture then looks at its own pose
+    width, height = _size(poses, plane, _SMALL) if half is None else (_SMALL + 0.35, _SMALL + 0.35)
     figure = new_figure(columns * width, lines * height)
     grid = figure.add_gridspec(lines, columns)
     for i, (pose, time) in enumerate(zip(poses, times, strict=True)):
         axes = prepare(figure, grid[i // columns, i % columns], poses, plane)
         draw(axes, pose, plane)
+        if half is not None:
+            look_at(axes, pose, plane, half)
         axes.set_title(f"{time:.3g} s", fontsize="small")
         if plane == SPACE:
             axes.set(xlabel="", ylabel="", zlabel="")
             axes.tick_params(labelbottom=False, labelleft=False)
             axes.set_zticklabels([])
-        else:
+        elif half is None:
             axes.label_outer()
     return figure
 

@@ -35,7 +35,7 @@ def test_space_robots_have_no_ground(ada):
 def test_the_energy_that_goes_into_the_ground_is_told(ada):
     code, out, _ = ada("sim", "khr1", "--headless", "--duration", "0.5")
     assert code == 0
-    assert "J went into the ground" in out
+    assert "J lost to contact" in out
 
 
 def test_pictures_films_and_recordings_are_written_by_one_command(ada, tmp_path):

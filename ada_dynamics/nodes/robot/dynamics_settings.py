@@ -39,7 +39,7 @@ class DynamicsSettings(RobotSettings):
     )
     integrator: str = setting(
         AUTO,
-        "auto: rkf45; semi_implicit on the ground and with floating robots",
+        "auto: rkf45; semi_implicit on the ground, with floating robots, and where something reacts within a step",
         choices=(AUTO, *METHODS),
         read_only=True,
     )

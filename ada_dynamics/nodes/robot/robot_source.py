@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +20,11 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit.robot_settings import AUTO
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.simulation import Contact, JointServos, JointStops, Simulation, defaults
+from ada_dynamics.simulation import JointServos, Simulation, defaults
+from ada_dynamics.view.mesh_vertices import mesh_vertices
 
 Array = NDArray[np.float64]
+_LOG = logging.getLogger(__name__)
 
 
 def load_robot(settings: DynamicsSettings, description: str | None = None) -> Model:
@@ -49,20 +52,43 @@ def with_rotors(model: Model, inertia: float) -> Model:
     return parts.build()
 
 
-def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
-    """Where the robot starts, and is reset to.
+def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
+    """Where the robot starts, the ground under it, and stops at its limits.
+
+    A robot that starts as its document or our defaults have it is put on the ground.
 
     Raises:
-        InputError: a vector has the wrong length or is not finite.
+        InputError: a vector has the wrong length or is not finite, or the start is beyond limits.
         ModelError: the loops cannot be closed near the positions.
     """
-    if settings.initial_positions:
-        q = np.array(assemble(model, _vector("initial_positions", settings.initial_positions, model.nq, model)))
-    else:
-        q = np.array(defaults.start_pose(model, start_of(settings.robot, model)))
+    given = settings.initial_positions
+    start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
+    return defaults.scene_for(
+        model,
+        start,
+        step=1.0 / settings.physics_rate,
+        ground=settings.contact,  # type: ignore[arg-type]
+        stops=settings.joint_stops,
+        integrator=_integrator(model, settings),
+        is_given=bool(given),
+        vertices=mesh_vertices(),
+    )
+
+
+def _integrator(model: Model, settings: DynamicsSettings) -> str:
+    """Implicit where servos hold the light links of a robot that floats."""
+    return "semi_implicit" if settings.integrator == AUTO and defaults.floats(model) else settings.integrator
+
+
+def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
+    """Where the robot starts, and is reset to; see `scene_of`."""
+    return scene_of(model, settings).q, _initial_velocities(model, settings)
+
+
+def _initial_velocities(model: Model, settings: DynamicsSettings) -> Array | None:
     if not settings.initial_velocities:
-        return q, None
-    return q, _vector("initial_velocities", settings.initial_velocities, model.nv, model)
+        return None
+    return _vector("initial_velocities", settings.initial_velocities, model.nv, model)
 
 
 def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Array:
@@ -122,23 +148,20 @@ def simulation_of(
         settings: the parameters.
         gains: (stiffness, damping) of joints whose servos have their own.
     """
-    contact: Contact | None = defaults.ground_under(model, settings.contact)  # type: ignore[arg-type]
-    integrator = settings.integrator
-    if integrator == AUTO:
-        integrator = defaults.integrator_for(contact, stiff=defaults.floats(model))
-    q, v = initial_state(model, settings)
-    step = 1.0 / settings.physics_rate
-    stops = JointStops.for_model(model, step, q=q) if settings.joint_stops else None
+    scene, v = scene_of(model, settings), _initial_velocities(model, settings)
+    for note in scene.notes:
+        _LOG.warning("%s: %s", model.name, note)
+    may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
         return Simulation(
             model,
-            q,
+            scene.q,
             v,
-            integrator=integrator,
-            step=step,
-            contact=contact,
-            stops=stops if stops and stops.joints else None,
+            integrator=AUTO if may_change else scene.integrator,
+            step=1.0 / settings.physics_rate,
+            contact=scene.contact,
+            stops=scene.stops,
             algorithm=algorithm_for(model, settings.algorithm),
             pushable=True,
             servos=JointServos(bandwidth=settings.servo_bandwidth, joints=dict(gains or {})),

@@ -22,7 +22,9 @@ from ada_dynamics.scenarios.experiments.reference_motions import by_mujoco, by_m
 from ada_dynamics.scenarios.experiments.settings import settings_of
 from ada_dynamics.scenarios.registry import Claim, Outcome, Progress, Table, experiment
 from ada_dynamics.scenarios.run import simulate, simulation_of
-from ada_dynamics.scenarios.scenario import Scenario
+from ada_dynamics.scenarios.scenario import AUTO, Scenario
+from ada_dynamics.scenarios.states import build_model
+from ada_dynamics.simulation.stops import limited_joints
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -47,10 +49,11 @@ def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outco
     if scenario.simulation is None:
         raise InputError(f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none.")
     part = scenario.simulation
-    if scenario.disturbances or part.efforts.entries or part.contact is not None or part.stops is not None:
+    has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
+    if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
         raise InputError(
             f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
-            "contact and stops."
+            "contact and stops (stops: none)."
         )
     told = settings_of(scenario, ("mujoco", "finer"))
     with_mujoco = told.flag("mujoco", True)

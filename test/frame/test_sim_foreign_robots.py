@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada sim` of robots of other people, with its defaults: to the end, on their feet, within limits, in the picture."""
+
+import json
+
+import numpy as np
+import pytest
+from foreign_robots import SHARE
+
+from ada_dynamics import Log, cli
+from ada_dynamics.simulation.stops import beyond_limits
+
+ROBOTS = {
+    "panda": ("panda_description/urdf/panda.urdf", "fixed"),
+    "allegro": ("allegro_hand_description/urdf/allegro_right_hand.urdf", "fixed"),
+    "tiago": ("tiago_description/robots/tiago.urdf", "fixed"),
+    "pr2": ("pr2_description/urdf/pr2.urdf", "fixed"),
+    "a1": ("a1_description/urdf/a1.urdf", "floating"),
+    "g1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", "floating"),
+    "talos": ("talos_data/robots/talos_reduced.urdf", "floating"),
+    "icub": ("icub_description/robots/icub.urdf", "floating"),
+}
+ALWAYS = ("panda", "allegro", "a1")
+QUICK, WHOLE = 0.6, 2.0  # [s] of motion
+BOX = """<robot name="box"><link name="box">
+<inertial><mass value="1"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
+<visual><geometry><box size="0.3 0.2 0.4"/></geometry></visual></link></robot>"""
+SWINGS = 0.2 / 1e-3  # [1/s], at least, of a joint in its stop
+
+
+def _all() -> list:
+    return [pytest.param(name, QUICK, id=name) for name in ALWAYS] + [
+        pytest.param(name, WHOLE, id=f"{name}-whole", marks=pytest.mark.soak) for name in ROBOTS
+    ]
+
+
+@pytest.fixture
+def ada(capsys):
+    def run(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize(("name", "duration"), _all())
+def test_a_foreign_robot_runs_to_its_end_within_its_limits_and_is_not_thrown(ada, tmp_path, name, duration):
+    if SHARE is None:
+        pytest.skip("needs the package example-robot-data")
+    pytest.importorskip("mcap")
+    path, base = ROBOTS[name]
+    file = SHARE / "example-robot-data/robots" / path
+    record = tmp_path / "run.mcap"
+    flags = ("--base", base, "--duration", duration, "--json", "--record", record)
+    code, out, err = ada("sim", file, *flags)
+    assert (code, "StiffStepWarning" in err) == (0, False)
+    log = Log.load(record)
+    assert log.t[-1] == pytest.approx(duration)
+    assert np.isfinite(log.q).all() and np.isfinite(log.v).all()
+    # the speed of a joint carries it 1/SWINGS into its stop; 0.05 rad are for the weight of all that presses on it
+    for joint, over in beyond_limits(log.model, log.q).items():
+        assert over < float(np.max(np.abs(log.v[:, -len(log.model.joint_names) :]))) / SWINGS + 0.05, joint
+    soon = log.t <= 0.01
+    falling = 0.5 * log.model.total_mass * (9.81 * log.t[soon]) ** 2
+    assert (log.energy.kinetic[soon] <= 1.05 * falling + 1e-9).all()
+    figures = json.loads(out)
+    assert figures["energy_drift"] < 0.02
+    if base == "floating":
+        assert log.contact_wrenches
+        assert figures["energy"]["contact"] > 0.0
+        assert np.min(log.com[:, 2]) > 0.0
+
+
+@pytest.mark.parametrize("given", ["auto", "off"])
+def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_robot(tmp_path, given):
+    """A box of 0.4 m that falls 5 m where there is no ground: its shape, not its way, is what the axes are about."""
+    pytest.importorskip("matplotlib")
+    from ada_dynamics import load
+    from ada_dynamics.simulation import Simulation, defaults
+    from ada_dynamics.view.animate import _Film
+    from ada_dynamics.view.snapshots import plot_snapshots
+
+    model = load(BOX, base="floating")
+    scene = defaults.scene_for(model, ground=given)
+    log = Simulation(model, scene.q, contact=scene.contact, integrator=scene.integrator).run(1.0)
+    fallen = log.q[0, 2] - log.q[-1, 2]
+    assert fallen == pytest.approx(0.5 * 9.81, abs=0.02) if given == "off" else abs(fallen) < 1e-3
+    drawn = plot_snapshots(log, count=4, plane="3d").axes
+    assert len(drawn) == (4 if given == "off" else 1)
+    for axes in drawn:
+        assert max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim()), np.ptp(axes.get_zlim())) < 2.5 * 0.4
+    film = _Film(log, "xz", (3.0, 3.0), 50)
+    frames = list(film.frames([0, len(log) - 1]))
+    for frame in frames:  # the box is grey on white, and covers its part of the picture in the last frame, too
+        assert np.mean(np.any(frame < 240, axis=-1)) > 0.15
+
+
+def test_limits_are_kept_unless_they_are_waived(ada):
+    """PA-10's s2, whose limit is 1.64 rad, falls to 5 rad without stops."""
+    start = ("--start", 0, 0.8, 0, 0, 0, 0, 0)
+    kept = json.loads(ada("sim", "pa10", "--json", "--duration", "1.5", *start)[1])
+    left = json.loads(ada("sim", "pa10", "--json", "--duration", "1.5", "--no-stops", *start)[1])
+    assert kept["largest_beyond_limits"] < 0.05 < 0.5 < left["largest_beyond_limits"]
+    out = ada("sim", "pa10", "--headless", "--duration", "1.5", "--no-stops", *start)[1]
+    assert "limits: left by" in out
+    code, _, err = ada("sim", "pa10", "--json", "--duration", "0.1", "--start", 0, 3.0, 0, 0, 0, 0, 0)
+    assert code == 2
+    assert "'s2' by" in err
+
+
+def test_the_choice_of_the_integrator_is_told_with_its_reason(ada, tmp_path):
+    file = tmp_path / "box.urdf"
+    file.write_text(BOX)
+    out = ada("sim", file, "--base", "floating", "--headless", "--duration", "0.05")[1]
+    assert "integrator: semi_implicit (the contacts react within" in out
+    out = ada("sim", file, "--base", "floating", "--headless", "--duration", "0.01", "--integrator", "rk4")[1]
+    assert "integrator: rk4 (asked for)" in out

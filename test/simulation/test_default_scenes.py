@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenes where nobody says: feet on the ground, limits kept, an integrator that follows; and what is said about it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.model.elements import Limits, Mimic, Shape
+from ada_dynamics.simulation import JointStops, defaults
+from ada_dynamics.simulation.checks import StiffStepWarning
+from ada_dynamics.simulation.stops import beyond_limits
+from ada_dynamics.simulation.touching import MOST, lowest, touching
+
+G = 9.81
+
+
+def body(*shapes: Shape, mass: float = 2.0, inertia=(0.02, 0.02, 0.02)) -> ada.Model:
+    """One floating body."""
+    return ada.Builder("body").link("body", mass, inertia=inertia, collisions=shapes).build(base="floating")
+
+
+def height(model: ada.Model, scene: defaults.Scene) -> float:
+    return lowest(model, scene.q, [*scene.contact.points, *scene.contact.spheres])
+
+
+# --- the ground -------------------------------------------------------------------------------------------------------
+TILTED = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z along x: a cylinder lies
+
+
+@pytest.mark.parametrize(
+    ("shape", "start"),
+    [
+        (Shape("box", (0.2, 0.4, 0.1), xyz=(0, 0, 0.3)), -0.25),
+        (Shape("sphere", (0.15,), xyz=(0, 0, -0.2)), 0.35),
+        (Shape("capsule", (0.05, 0.4)), 0.25),
+        (Shape("cylinder", (0.1, 0.6)), 0.3),
+        (Shape("cylinder", (0.1, 0.6), rotation=TILTED), 0.1 * np.cos(np.pi / 8)),  # on one of eight sides
+    ],
+)
+def test_a_robot_starts_with_its_lowest_point_on_the_ground(shape, start):
+    model = body(shape)
+    scene = defaults.scene_for(model)
+    assert scene.q[2] == pytest.approx(start, abs=1e-12)
+    assert height(model, scene) == pytest.approx(0.0, abs=1e-12)
+    sim = ada.Simulation(model, scene.q, contact=scene.contact, integrator=scene.integrator)
+    log = sim.run(1.0)
+    falling = 0.5 * 2.0 * (G * log.t) ** 2
+    soon = log.t <= 0.01
+    assert (log.energy.kinetic[soon] <= 1.01 * falling[soon] + 1e-12).all()  # it is not thrown
+    assert abs(log.q[-1, 2] - start) < 5e-3  # it lies where it was put
+
+
+def test_meshes_touch_with_their_vertices_and_without_them_as_the_box_of_their_inertia():
+    rng = np.random.default_rng(1)
+    size, mass = np.array([0.3, 0.2, 0.1]), 3.0
+    inertia = mass / 12.0 * (np.sum(size**2) - size**2)
+    model = body(Shape("mesh", (2.0, 2.0, 2.0), mesh="package://no/such.stl"), mass=mass, inertia=tuple(inertia))
+    found = touching(model, model.neutral())
+    assert (found.stand_ins, found.unread) == (["body"], [])
+    corners = np.array(sorted(point.xyz for point in found.points))
+    np.testing.assert_allclose(np.abs(corners), np.tile(0.5 * size, (8, 1)), atol=1e-12)  # an even box is its own
+    assert "box of their inertia: body" in defaults.scene_for(model).notes[0]
+    cloud = rng.normal(size=(5000, 3))
+    scene = defaults.scene_for(model, vertices=lambda shape: cloud * shape.size)
+    assert scene.q[2] == pytest.approx(-2.0 * cloud[:, 2].min(), abs=1e-4)
+    assert scene.notes == ()
+    assert len(scene.contact.points) <= 9
+
+
+def test_ground_says_when_nothing_can_touch_it_and_is_refused_where_it_is_asked_for():
+    bare = body()
+    scene = defaults.scene_for(bare)
+    assert scene.contact is None
+    assert "nothing can touch it" in scene.notes[0]
+    with pytest.raises(ada.InputError, match="ground: nothing of model 'body' can touch it"):
+        defaults.scene_for(bare, ground="on")
+    massless = ada.Builder("b").link("trunk", 1.0, inertia=(1, 1, 1)).link("foot", collisions=[Shape("mesh", mesh="x")])
+    foot = massless.joint("fixed", "fixed", "trunk", "foot").build(base="floating")
+    assert "the meshes of foot cannot be read" in defaults.scene_for(foot).notes[0]
+
+
+def test_a_fixed_robot_and_one_without_weight_need_no_ground():
+    ball = Shape("sphere", (0.1,))
+    for model in (
+        ada.Builder("b").link("base").link("tip", 1.0, inertia=(1, 1, 1), collisions=[ball])
+        .joint("j", "revolute", "base", "tip", axis=(0, 1, 0)).build(),
+        ada.Builder("b").link("body", 1.0, inertia=(1, 1, 1), collisions=[ball]).build("floating", gravity=(0, 0, 0)),
+    ):  # fmt: skip
+        scene = defaults.scene_for(model)
+        assert (scene.contact, scene.notes) == (None, ())
+
+
+def test_a_given_start_stays_but_for_what_is_in_the_ground():
+    model = body(Shape("sphere", (0.1,)))
+    high, low = model.neutral(), model.neutral()
+    high[2], low[2] = 0.7, -0.4
+    assert defaults.scene_for(model, high).q[2] == 0.7
+    scene = defaults.scene_for(model, low)
+    assert scene.q[2] == pytest.approx(0.1)
+    assert scene.notes == ("start: lifted by 0.5 m",)
+
+
+def test_a_robot_of_many_bodies_has_few_contacts_with_its_feet_among_them():
+    b = ada.Builder("centipede").link("trunk", 5.0, inertia=(1, 1, 1), collisions=[Shape("box", (2, 0.1, 0.1))])
+    for i in range(20):
+        b.link(
+            f"leg_{i}", 0.1, (0, 0, -0.2), (1e-3,) * 3, collisions=[Shape("box", (0.05, 0.05, 0.4), xyz=(0, 0, -0.2))]
+        )
+        b.joint(f"hip_{i}", "revolute", "trunk", f"leg_{i}", xyz=(i / 10 - 1, 0, 0), axis=(0, 1, 0))
+    model = b.build(base="floating")
+    found = touching(model, model.neutral())
+    assert len(found.points) <= MOST
+    assert {point.link for point in found.points} >= {f"leg_{i}" for i in range(20)}
+    assert lowest(model, model.neutral(), found.points) == pytest.approx(-0.4)
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+def gripper() -> ada.Model:
+    """An elbow whose limits leave zero out, and a finger that mimics another."""
+    b = ada.Builder("arm").link("base").link("upper", 1.0, (0, 0, 0.2), (0.01,) * 3)
+    b.link("lower", 1.0, (0, 0, 0.2), (0.01,) * 3).link("left", 0.1, inertia=(1e-3,) * 3)
+    b.link("right", 0.1, inertia=(1e-3,) * 3)
+    b.joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0), limits=Limits(-0.5, 0.5))
+    b.joint("elbow", "revolute", "upper", "lower", xyz=(0, 0, 0.4), axis=(0, 1, 0), limits=Limits(-2.0, -0.3))
+    b.joint("left", "prismatic", "lower", "left", axis=(1, 0, 0), limits=Limits(-0.1, 0.1))
+    b.joint(
+        "right", "prismatic", "lower", "right", axis=(1, 0, 0), limits=Limits(0.01, 0.05), mimic=Mimic("left", -1.0)
+    )
+    return b.build()
+
+
+def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_them():
+    model = gripper()
+    q = np.array(defaults.start_pose(model))
+    assert beyond_limits(model, q) == {}
+    np.testing.assert_allclose(q, [0.0, -0.3, -0.01])  # the 45 deg of the second joint are cut to its limit
+
+
+def test_a_given_start_beyond_limits_is_refused_and_a_document_s_has_no_stop_there():
+    model = gripper()
+    with pytest.raises(ada.InputError, match=r"beyond limits .*'elbow' by 0\.3 \(\[-2, -0\.3\]\).*--no-stops"):
+        defaults.scene_for(model, [0.0, 0.0, -0.02])
+    scene = defaults.scene_for(model, [0.0, 0.0, -0.02], is_given=False)
+    assert "'elbow' by 0.3" in scene.notes[0]
+    assert {stop.body for stop in scene.stops.resolve(model)} == {0, 2, 3}
+    assert defaults.scene_for(model, [0.0, 0.0, -0.02], stops=False).stops is None
+
+
+@pytest.mark.parametrize("integrator", ["rkf45", "semi_implicit"])
+def test_joints_that_fall_into_their_stops_keep_their_limits(integrator):
+    model = gripper()
+    scene = defaults.scene_for(model, integrator=integrator)
+    log = ada.Simulation(model, scene.q, stops=scene.stops, integrator=integrator).run(3.0)
+    fastest = np.max(np.abs(log.v), axis=0)
+    for name, over in beyond_limits(model, log.q).items():
+        speed = fastest[{"shoulder": 0, "elbow": 1}.get(name, 2)]
+        assert over < 2.0 * speed / 200.0 + 0.01, name  # it swings in its stop at 200/s with at least its own inertia
+    free = ada.Simulation(model, scene.q, integrator=integrator).run(3.0)
+    assert max(beyond_limits(model, free.q).values()) > 0.5
+
+
+def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
+    """A heavy trunk on four light legs that would splay but for their limits."""
+    b = ada.Builder("sitting").link("trunk", 30.0, inertia=(2, 2, 2))
+    for side, y in (("left", 0.15), ("right", -0.15)):
+        for x, end, limits in ((0.2, "front", Limits(0.0, 1.0)), (-0.2, "back", Limits(-1.0, 0.0))):
+            leg, foot = f"{side}_{end}", Shape("sphere", (0.03,), xyz=(0.5 * x, 0, -0.4))
+            b.link(leg, 0.2, (0, 0, -0.2), (1e-3,) * 3, collisions=[foot])
+            b.joint(leg, "revolute", "trunk", leg, xyz=(x, y, 0), axis=(0, 1, 0), limits=limits)
+    model = b.build(base="floating")
+    scene = defaults.scene_for(model)
+    smooth = replace(scene.contact, material=replace(scene.contact.material, friction=0.0))  # or friction would hold it
+
+    def sunk(stops: JointStops) -> float:
+        log = ada.Simulation(model, scene.q, contact=smooth, stops=stops, integrator="semi_implicit").run(1.0)
+        return max(beyond_limits(model, log.q).values())
+
+    assert scene.integrator == "semi_implicit"
+    load = 7.5 * G * 0.1  # [N m], of each leg
+    assert sunk(scene.stops) < 3.0 * load / scene.stops.joints["left_front"][0] < 0.01
+    assert sunk(JointStops.for_model(model, q=scene.q)) > 0.02  # as soft as an explicit step has them
+
+
+# --- the integrator ---------------------------------------------------------------------------------------------------
+def wheel(damping: float) -> ada.Model:
+    """2 kg m² about its axis."""
+    b = ada.Builder("wheel").link("base").link("rim", 1.0, inertia=(2.0, 2.0, 2.0))
+    return b.joint("axle", "continuous", "base", "rim", axis=(0, 0, 1), damping=damping).build()
+
+
+@pytest.mark.parametrize(
+    ("damping", "step", "wanted"),
+    [(100.0, 1e-3, "rkf45"), (4000.0, 1e-3, "semi_implicit"), (4000.0, 1e-4, "rkf45")],
+)
+def test_the_integrator_is_chosen_by_the_fastest_decay_times_the_step(damping, step, wanted):
+    model = wheel(damping)
+    scene = defaults.scene_for(model, step=step)
+    sim = ada.Simulation(model, v=[1.0], integrator="auto", step=step)
+    assert scene.integrator == sim.method.name == wanted  # damping / 2 kg m² decays per second
+    assert f"{2.0 / damping:.2g} s" in sim.why_integrator
+    log = sim.run(0.01)
+    assert abs(log.v[-1, 0]) <= 1.0
+    assert np.isfinite(log.q).all()
+
+
+def test_what_the_command_chooses_is_never_warned_of(recwarn):
+    for damping in (0.0, 500.0, 1e5, 1e9):
+        ada.Simulation(wheel(damping), integrator="auto")
+    assert not [w for w in recwarn if issubclass(w.category, StiffStepWarning)]
+
+
+def test_simulation_itself_has_no_stops_unless_they_are_given():
+    model = gripper()
+    assert ada.Simulation(model).stops is None
+    with pytest.raises(ada.InputError, match=r"one of rkf45, rk4, semi_implicit, dop853, auto"):
+        ada.Simulation(model, integrator="euler")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy drift is what no power accounts for: against scipy's integration of the powers, and a body on the ground."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+import ada_dynamics as ada
+from ada_dynamics.model.elements import Limits
+from ada_dynamics.simulation import CompiledController, Contact, ContactPoint, JointServos, JointStops, Material
+from ada_dynamics.simulation.log import Log
+
+DAMPING, FRICTION, SLIDES = (0.4, 0.05), (0.3, 0.1), 0.01  # SLIDES: speed under which friction is as good as viscous
+LIMIT = 0.9
+
+
+def arm(limits: Limits | None = None) -> ada.Model:
+    """Two links that swing about y, damped, with friction."""
+    b = ada.Builder("arm").link("base")
+    for name, mass in (("upper", 2.0), ("lower", 1.0)):
+        b.link(name, mass, (0.0, 0.0, -0.25), (0.02, 0.02, 0.01))
+    more: dict[str, Any] = {"axis": (0, 1, 0), "limits": limits or Limits()}
+    b.joint("shoulder", "revolute", "base", "upper", damping=DAMPING[0], friction=FRICTION[0], **more)
+    b.joint("elbow", "revolute", "upper", "lower", xyz=(0, 0, -0.5), damping=DAMPING[1], friction=FRICTION[1], **more)
+    return b.build()
+
+
+def frictionless_arm() -> ada.Dynamics:
+    b = ada.Builder("arm").link("base")
+    for name, mass in (("upper", 2.0), ("lower", 1.0)):
+        b.link(name, mass, (0.0, 0.0, -0.25), (0.02, 0.02, 0.01))
+    b.joint("shoulder", "revolute", "base", "upper", axis=(0, 1, 0))
+    b.joint("elbow", "revolute", "upper", "lower", xyz=(0, 0, -0.5), axis=(0, 1, 0))
+    return ada.Dynamics(b.build())
+
+
+def test_damping_and_friction_take_what_scipy_integrates_and_nothing_is_left():
+    tau, start, end = np.array([1.5, -0.5]), np.array([1.2, -0.6]), 1.5
+    plain = frictionless_arm()
+
+    def rate(_t: float, x: np.ndarray) -> np.ndarray:
+        q, v = x[:2], x[2:4]
+        damping, friction = np.array(DAMPING) * v, np.array(FRICTION) * v / np.sqrt(v**2 + SLIDES**2)
+        a = plain.forward(q, v, tau - damping - friction)
+        return np.array([*v, *a, damping @ v, friction @ v, tau @ v])
+
+    exact = solve_ivp(rate, (0.0, end), [*start, *np.zeros(5)], method="DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
+    log = ada.Simulation(arm(), start, tau=tau, friction_speed=SLIDES, step=5e-4).run(end)
+    np.testing.assert_allclose(log.q[-1], exact[:2], atol=1e-6)  # joints turn round four times, within 5 ms each
+    account = log.balance.account
+    wanted = dict(zip(("damping", "friction", "motors"), exact[4:], strict=True))
+    for name, joules in wanted.items():
+        assert account[name] == pytest.approx(joules, rel=1e-4), name
+    lost = log.total_energy[0] - log.total_energy[-1]
+    assert lost + wanted["motors"] > 1.0  # so much that it would be a drift of tens of per cent
+    assert log.energy_drift < 1e-4
+
+
+def test_without_friction_the_balance_of_a_damped_motion_closes_to_the_order_of_the_method():
+    b = ada.Builder("pendulum").link("base").link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
+    model = b.joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=0.5).build()
+    log = ada.Simulation(model, [1.0]).run(3.0)
+    assert log.total_energy[0] - log.total_energy[-1] > 3.0
+    assert log.energy_drift < 1e-11
+
+
+def test_a_leak_is_a_drift():
+    """A motion with damping whose log says that there is none."""
+    damped, plain = (
+        ada.Builder("pendulum")
+        .link("base")
+        .link("bob", 2.0, (0.0, 0.0, -0.5), (0.1, 0.1, 0.1))
+        .joint("pivot", "revolute", "base", "bob", axis=(0, 1, 0), damping=damping)
+        .build()
+        for damping in (0.5, 0.0)
+    )
+    log = ada.Simulation(damped, [1.0]).run(3.0)
+    told = Log(plain, log.t, log.q, log.v, log.a, log.tau)
+    swing = max(np.max(log.energy.kinetic), np.ptp(log.energy.potential))
+    assert told.energy_drift == pytest.approx(np.ptp(log.total_energy) / swing, rel=1e-9)
+    assert told.energy_drift > 0.5
+
+
+@pytest.mark.parametrize("integrator", ["rkf45", "dop853"])
+def test_stops_that_are_met_between_two_rows_are_in_the_balance(integrator):
+    model = arm(Limits(-LIMIT, LIMIT))
+    log = ada.Simulation(
+        model, [0.5, -0.5], [6.0, -9.0], stops=JointStops.for_model(model, 1e-3), integrator=integrator
+    ).run(1.0)
+    assert np.max(np.abs(log.q)) > LIMIT
+    assert abs(log.balance.account["stops"]) > 0.1
+    assert log.energy_drift < 2e-4
+
+
+@pytest.mark.parametrize("law", ["servo", "compiled"])
+def test_motors_that_act_between_the_rows_are_integrated_as_such(law):
+    model = frictionless_arm().model
+
+    def moved(step: float) -> Log:
+        if law == "servo":
+            sim = ada.Simulation(model, [0.3, 0.2], servos=JointServos(bandwidth=10.0), step=step)
+            sim.servos.hold(np.array([0.8, -0.4]))
+        else:
+            spring = CompiledController(lambda t, q, v: [20.0 * (0.9 - x) for x in q])
+            sim = ada.Simulation(model, [0.3, 0.2], controller=spring, step=step)
+        return sim.run(1.0)
+
+    log = moved(1e-3)
+    assert np.max(np.abs(log.balance.work["input"])) > 1.0
+    assert log.energy_drift < 5e-5  # efforts change by a tenth from row to row at first
+    assert moved(2.5e-4).energy_drift < 0.1 * log.energy_drift or log.energy_drift < 1e-9
+
+
+def box(step: float, duration: float = 1.0) -> ada.Simulation:
+    b = ada.Builder("box").link("box", 2.0, inertia=(0.02, 0.03, 0.04))
+    model = b.build(base="floating")
+    corners = [(x, y, z) for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.05, 0.05)]
+    contact = Contact(
+        points=[ContactPoint(f"corner_{i}", "box", c) for i, c in enumerate(corners)],
+        material=Material.for_weight(2.0, sink=2e-5, step=1e-4),  # 25 times stiffer than an explicit step follows
+    )
+    q = np.array([0.0, 0.0, 0.3, *Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_quat()])
+    v = np.array([0.5, 0.0, 0.0, 1.0, 2.0, 0.0])
+    return ada.Simulation(model, q, v, contact=contact, integrator="semi_implicit", step=step)
+
+
+def test_the_ground_takes_what_a_box_has_lost_when_it_lies():
+    log = box(1e-3).run(2.0)
+    assert np.max(np.abs(log.v[-1])) < 1e-2
+    lost = log.total_energy[0] - log.total_energy[-1]
+    assert lost == pytest.approx(2.0 * 9.81 * (0.3 - 0.05) + 0.5 * 2.0 * 0.25 + 0.5 * (0.02 + 0.03 * 4.0), rel=1e-3)
+    assert log.balance.account["contact"] == pytest.approx(lost, rel=0.02)  # by the corners' stiff knocks, at 1 ms
+    drifts = [box(step).run(2.0).energy_drift for step in (1e-3, 2.5e-4)]
+    assert drifts[0] < 0.02
+    assert drifts[1] < 0.5 * drifts[0]  # first order, through knocks
+
+
+def test_contact_wrenches_of_semi_implicit_steps_are_those_that_moved_the_body():
+    """m R (v̇ + ω x v) = Σ f + m g about the centre of mass, in every step, however stiff the contact."""
+    log = box(1e-3).run(0.6)
+    force = sum(wrench[:-1, :3] for wrench in log.contact_wrenches.values())
+    R = Rotation.from_quat(log.q[:-1, 3:7])
+    a, v = log.a[:-1], log.v[:-1]
+    needed = 2.0 * (R.apply(a[:, :3] + np.cross(v[:, 3:], v[:, :3])) + np.array([0.0, 0.0, 9.81]))
+    assert np.max(np.abs(force)) > 100.0
+    np.testing.assert_allclose(force, needed, atol=1e-8 * np.max(np.abs(force)))
+
+
+def test_the_words_name_what_took_the_energy_and_only_that():
+    free = frictionless_arm().model
+    assert ada.Simulation(free, [0.5, 0.0]).run(0.1).balance.in_words().endswith("of its swing")
+    words = ada.Simulation(arm(), [0.5, 0.0], tau=[1.0, 0.0]).run(0.5).balance.in_words()
+    for part in ("J done by motors", "J lost to damping", "J lost to friction"):
+        assert part in words
+    assert "stops" not in words and "contact" not in words
