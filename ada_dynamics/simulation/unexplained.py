@@ -66,6 +66,8 @@ def unexplained(log: Log) -> Unexplained | None:
         if model.joints[name].kind in _PLAIN:
             own, q = model.v_index(name), log.q[:rows, model.q_index(name)]
             off[:, own] = np.maximum(off[:, own], _beyond(q, v[:, own], h) / h)
+    if log.info.get("efforts") != "continuous":
+        off[_of_changing_efforts(log.tau[:rows])] = 0.0
     total = off.sum(axis=0)
     fastest = np.max(np.abs(v), axis=0, initial=0.0)
     share = total / np.maximum(fastest, max(1e-3 * np.max(fastest, initial=0.0), STANDS))
@@ -112,3 +114,9 @@ def _beyond(x: Array, rate: Array, h: float) -> Array:
     nearby = np.max([apart[k : len(by_six) + k] for k in range(5)], axis=0)
     known = TRUSTED * nearby + ROUNDING * np.max(np.abs(x), axis=0, initial=0.0)
     return np.asarray(np.maximum(np.abs(changed - by_six) - known, 0.0))
+
+
+def _of_changing_efforts(tau: Array) -> NDArray[np.bool_]:
+    """Steps, as above, beside which efforts that are held changed: rows have the new ones, steps end under the old."""
+    changes = np.any(tau[1:] != tau[:-1], axis=1)
+    return np.asarray(np.any([changes[k : len(changes) - 4 + k] for k in range(5)], axis=0))
