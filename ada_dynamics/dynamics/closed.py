@@ -7,7 +7,6 @@ singular poses; the rank-revealing one works on numbers and goes through singula
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics import expr
-from ada_dynamics.algorithms.elimination import UnusableOrderError
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
@@ -97,9 +95,7 @@ class ClosedDynamics:
             if functions and name in late:
                 continue
             solver = closed.elimination(tree, plans, name)
-            # Orders are found on numbers; one that meets more couplings among expressions is no candidate.
-            with contextlib.suppress(UnusableOrderError):
-                functions[name] = closed.forward(tree, plans, solver, False).trace()
+            functions[name] = closed.forward(tree, plans, solver, False).trace()
         return self.kernels.costs(functions)
 
     @property
