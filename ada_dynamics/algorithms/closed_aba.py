@@ -3,10 +3,12 @@
 
 Beside its inertia I^A and wrench P^A, a body holds a column K_c for each condition it feels: the wrench that the
 condition's multiplier puts on it. Freeing a joint reduces the columns as it reduces the inertia, and couples the
-conditions among each other through A. A condition is solved for as soon as it touches one body alone, which keeps
-ladders and branched loops linear in their length. With x = -λ, per body and condition
+conditions among each other through A. A condition that is solved for leaves the bodies that it touches coupled by
+cross inertias X. On one body alone it leaves none, so most wait until they touch no more; where many would wait for
+each other, as along two rails with rungs, some go before, which keeps the work linear in the length of the mechanism.
+With x = -λ, per body and condition
 
-    I^A a + P^A + Σ K_c x_c = F,    K_c . a + Σ A_cd x_d = r_c.
+    I^A a + Σ X_b a_b + P^A + Σ K_c x_c = F,    Σ K_c . a + Σ A_cd x_d = r_c.
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.elimination import Closed, Plan, UnusableOrderError, planned_rows
+from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial.cross_inertia import NO_CROSS_INERTIA, CrossInertia
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
@@ -28,19 +31,22 @@ from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
 
 
 class FreedJoint(NamedTuple):
-    """What the way back needs of a joint: its pivots, and per velocity K_c . S / D of the conditions it felt."""
+    """What is saved of a joint for back-substitution.
+
+    Its pivots, and per velocity K_c . S / D of the conditions it felt and X_b S / D of the bodies coupled to its own.
+    """
 
     body: Body
     pivots: tuple[Pivot, ...]
     shares: list[dict[int, Scalar]]
+    far: list[dict[int, Force]]
 
 
 class SolvedCondition(NamedTuple):
-    """What the way back needs of a condition: x_c = constant - column . a(body) - Σ shares x_d."""
+    """What is saved of a condition for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
 
     condition: int
-    body: int  # the one body that it still touched, or WORLD for none
-    column: Force
+    columns: dict[int, Force]  # by body that it still touched
     constant: Scalar
     shares: dict[int, Scalar]
 
@@ -63,6 +69,7 @@ class Sweep:
         self.added_armature = added_armature
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
+        self.cross: list[dict[int, CrossInertia]] = [{} for _ in tree.bodies]  # wrench here per acceleration there
         self.touched: list[set[int]] = [
             set() for _ in range(plan.conditions)
         ]  # bodies that hold a column, by condition
@@ -81,10 +88,11 @@ class Sweep:
         self.inverse_D[body.v] = free.inverse_D
         columns = self.columns[i]
         self.columns[i] = {}
-        shares = self._reduce_columns(body, free, columns)
-        self.done.append(FreedJoint(body, free.pivots, shares))
+        shares, far = self._reduce_columns(body, free, columns)
+        self.done.append(FreedJoint(body, free.pivots, shares, far))
         for c in columns:
             self.touched[c].discard(i)
+        coupled = self._uncoupled(i)
         if body.parent == WORLD:
             return
         X, p = self.X[i], body.parent
@@ -92,15 +100,22 @@ class Sweep:
         self.wrench[p] = self.wrench[p] + X.force_up(free.wrench)
         for c, column in columns.items():
             self.add_column(p, c, X.force_up(column))
+        for b, inertia in coupled.items():
+            if b == p:
+                self.inertia[p] = self.inertia[p] + inertia.from_parent(X).with_transposed()
+            else:
+                self._couple(b, p, inertia.from_parent(X))
 
     def add_column(self, i: int, c: int, column: Force) -> None:
         """What the multiplier of condition c puts on body i."""
         self.columns[i][c] = self.columns[i].get(c, NO_FORCE) + column
         self.touched[c].add(i)
 
-    def _reduce_columns(self, body: Body, free: Eliminated, columns: dict[int, Force]) -> list[dict[int, Scalar]]:
+    def _reduce_columns(
+        self, body: Body, free: Eliminated, columns: dict[int, Force]
+    ) -> tuple[list[dict[int, Scalar]], list[dict[int, Force]]]:
         """K_c -= U (S.K_c)/D;  A_cd -= (S.K_c)(S.K_d)/D;  r_c -= (S.K_c) u/D, velocity by velocity."""
-        all_shares = []
+        all_shares, all_far = [], []
         subspace = body.joint.subspace(body.positions(self.q))
         for s, pivot, inverse_D in zip(subspace, free.pivots, free.inverse_D, strict=True):
             along = {c: s.power(column) for c, column in columns.items()}
@@ -113,19 +128,51 @@ class Sweep:
                     if d >= c:
                         self.coupling.subtract(c, d, product(shares[c], other))
             all_shares.append(shares)
-        return all_shares
+            all_far.append(self._reduce_coupled(body.index, s, pivot, inverse_D, along))
+        return all_shares, all_far
+
+    # --- cross inertias -----------------------------------------------------------------------------------------
+    def _couple(self, b: int, d: int, more: CrossInertia) -> None:
+        """Add to the wrench on b per acceleration of d, and the other way round."""
+        self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA) + more
+        self.cross[d][b] = self.cross[b][d].transposed()
+
+    def _less_outer(self, b: int, d: int, here: Force, there: Force) -> None:
+        """Subtract here thereᵀ from the wrench on b per acceleration of d."""
+        self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA).less_outer(here, there)
+        self.cross[d][b] = self.cross[b][d].transposed()
+
+    def _uncoupled(self, i: int) -> dict[int, CrossInertia]:
+        """The wrenches on other bodies per acceleration of this one, which leaves."""
+        leaving = {b: self.cross[b].pop(i) for b in self.cross[i]}
+        self.cross[i] = {}
+        return leaving
+
+    def _reduce_coupled(
+        self, i: int, s: Motion, pivot: Pivot, inverse_D: Scalar, along: Mapping[int, Scalar]
+    ) -> dict[int, Force]:
+        """What freeing one velocity of body i does to the bodies b coupled to it: U_b = X_b S goes the way of U."""
+        felt = {b: self.cross[b][i].times(s) for b in sorted(self.cross[i])}
+        scaled = {b: U.scaled(inverse_D) for b, U in felt.items()}
+        for b, U in felt.items():
+            self._less_outer(b, i, U, pivot.U_over_D)
+            self.inertia[b] = self.inertia[b].less_outer(U, scaled[b])
+            self.wrench[b] = self.wrench[b] + U.scaled(pivot.u_over_D)
+            for c, k in along.items():
+                self.add_column(b, c, scaled[b].scaled(minus(0.0, k)))
+            for d in felt:
+                if d > b:
+                    self._less_outer(b, d, U, scaled[d])
+        return scaled
 
     # --- conditions ---------------------------------------------------------------------------------------------
     def solve_condition(self, c: int) -> None:
-        """Eliminate a multiplier that touches at most one body any more."""
-        touched = sorted(self.touched[c])
-        if len(touched) > 1:
-            raise UnusableOrderError(f"condition {c} still touches bodies {touched}")
-        column = self.columns[touched[0]].pop(c) if touched else NO_FORCE
+        """Eliminate a multiplier; bodies that it touches are coupled afterwards."""
+        columns = {b: self.columns[b].pop(c) for b in sorted(self.touched[c])}
         pivot, others = self.coupling.take(c)
         self.pivots[c] = minus(0.0, pivot)
         inverse = 1.0 / pivot
-        scaled = column.scaled(inverse)
+        scaled = {b: column.scaled(inverse) for b, column in columns.items()}
         right = self.right.pop(c)
         constant = product(right, inverse)
         shares = {d: product(value, inverse) for d, value in others.items()}
@@ -134,14 +181,16 @@ class Sweep:
             for e, value in others.items():
                 if e >= d:
                     self.coupling.subtract(d, e, product(share, value))
-        if touched:
-            b = touched[0]
-            self.inertia[b] = self.inertia[b].less_outer(column, scaled)
+        for b, column in columns.items():
+            self.inertia[b] = self.inertia[b].less_outer(column, scaled[b])
             self.wrench[b] = self.wrench[b] + column.scaled(constant)
             for d, share in shares.items():
                 self.columns[b][d] = self.columns[b].get(d, NO_FORCE) - column.scaled(share)
                 self.touched[d].add(b)
-        self.done.append(SolvedCondition(c, touched[0] if touched else WORLD, scaled, constant, shares))
+            for other, there in scaled.items():
+                if other > b:
+                    self._less_outer(b, other, column, there)
+        self.done.append(SolvedCondition(c, scaled, constant, shares))
 
 
 class _Coupling:
@@ -159,6 +208,10 @@ class _Coupling:
     def diagonal(self, c: int) -> Scalar:
         """A_cc."""
         return self._rows[c].get(c, 0.0)
+
+    def count(self, c: int) -> int:
+        """Number of conditions in row c."""
+        return len(self._rows[c])
 
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
         """A_cc and the rest of row c, which leave the matrix."""
@@ -222,7 +275,9 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
     motion: dict[int, Motion] = {WORLD: NO_MOTION}
     for step in reversed(sweep.done):
         if isinstance(step, SolvedCondition):
-            value = minus(step.constant, motion[step.body].power(step.column))
+            value = step.constant
+            for b, column in step.columns.items():
+                value = minus(value, motion[b].power(column))
             for d, share in step.shares.items():
                 value = minus(value, product(share, x[d]))
             x[step.condition] = value
@@ -230,17 +285,25 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
         body = step.body
         carried = NO_MOTION if body.parent == WORLD else sweep.X[body.index].motion_down(motion[body.parent])
         pivots = [
-            Pivot(pivot.U_over_D, _less(pivot.u_over_D, shares, x))
-            for pivot, shares in zip(step.pivots, step.shares, strict=True)
+            Pivot(pivot.U_over_D, _less(pivot.u_over_D, shares, x, far, motion))
+            for pivot, shares, far in zip(step.pivots, step.shares, step.far, strict=True)
         ]
         rates, motion[body.index] = joint_acceleration(body, body.positions(sweep.q), pivots, carried)
         result[body.v] = rates
     return result, x
 
 
-def _less(value: Scalar, shares: Mapping[int, Scalar], x: Sequence[Scalar]) -> Scalar:
-    """value - Σ share x."""
+def _less(
+    value: Scalar,
+    shares: Mapping[int, Scalar],
+    x: Sequence[Scalar],
+    far: Mapping[int, Force],
+    motion: Mapping[int, Motion],
+) -> Scalar:
+    """value - Σ share x - Σ X_b S / D . a_b."""
     total: Scalar = 0.0
     for c, share in shares.items():
         total = plus(total, product(share, x[c]))
+    for b, column in far.items():
+        total = plus(total, motion[b].power(column))
     return minus(value, total)

@@ -29,10 +29,6 @@ from ada_dynamics.spatial.transform import Transform
 Item = TypeVar("Item")
 
 
-class UnusableOrderError(Exception):
-    """An order of elimination that couples more than the numbers it was found on have shown."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """How to close the loops of a mechanism.

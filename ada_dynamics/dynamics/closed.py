@@ -8,7 +8,6 @@ singular poses; the rank-revealing one works on numbers and goes through singula
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,15 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics import expr
-from ada_dynamics.algorithms.elimination import UnusableOrderError
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.errors import BifurcationWarning, ModelError, SingularPoseWarning
+from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
+from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops import projection, singular
 from ada_dynamics.loops.actuation import motor_efforts
+from ada_dynamics.loops.admissible import along_branch, directions
 from ada_dynamics.loops.combinations import WORN_OUT
 from ada_dynamics.loops.long import SEARCHED
 from ada_dynamics.loops.plans import Plans
@@ -43,6 +43,7 @@ Array = NDArray[np.float64]
 # Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
 # are not even written down where there is another one.
 LATE_UP_TO = 9
+_ROUNDING = 1e-16
 
 FAST, ROBUST, RANK_REVEALING = "fast", "robust", "rank-revealing"
 
@@ -97,9 +98,7 @@ class ClosedDynamics:
             if functions and name in late:
                 continue
             solver = closed.elimination(tree, plans, name)
-            # Orders are found on numbers; one that meets more couplings among expressions is no candidate.
-            with contextlib.suppress(UnusableOrderError):
-                functions[name] = closed.forward(tree, plans, solver, False).trace()
+            functions[name] = closed.forward(tree, plans, solver, False).trace()
         return self.kernels.costs(functions)
 
     @property
@@ -208,11 +207,16 @@ class ClosedDynamics:
         whole[..., list(self.plans.used)] = multipliers
         return whole
 
+    def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
+        """The system without efforts, and what the loops let it do."""
+        system = self._system(q, v, np.zeros(self.model.nv))
+        return system, singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
+
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
         system = self._system(q, v, tau, wrenches)
         solution = singular.solve(system, self.study.rank, v, lambda: self._rates(q, v))
         if solution.is_singular:
-            self._warn(solution, q)
+            self._warn(solution, q, OF_FORWARD)
         tier = RANK_REVEALING if solution.is_singular or self.plans.is_dense_only else ROBUST
         return Motion(solution.accelerations, solution.multipliers / self._weights, tier, solution)
 
@@ -233,28 +237,12 @@ class ClosedDynamics:
         least[at.sigma(self.study.rank) < singular.SINGULAR] = np.inf
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
-    def _warn(self, solution: singular.Solution, q: Array) -> None:
-        names = ", ".join(sorted(self.lost_names(solution)))
-        where = f"model {self.model.name!r} is in a singular pose (loops {names})"
-        if solution.is_at_rest:
-            ways = self.tangents(q)
-            shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)
-            message = (
-                f"{where} and at rest: its motion is not determined. The accelerations are those of least constraint; "
-                f"it can start to move along {len(ways) or 'several'} directions" + (f": {shown}." if ways else ".")
-            )
-            warnings.warn(message, BifurcationWarning, stacklevel=4)
-            return
-        message = (
-            f"{where}: its acceleration follows from the rate of the loop conditions; joint forces can be infinite."
-        )
-        warnings.warn(message, SingularPoseWarning, stacklevel=4)
+    def _warn(self, solution: singular.Solution, q: Array, what: str) -> None:
+        warn_singular(self.model, self.lost_names(solution), what, self.tangents(q) if solution.is_at_rest else None)
 
     def tangents(self, q: Array) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular pose."""
-        rest = np.zeros(self.model.nv)
-        system = self._system(q, rest, rest)
-        solution = singular.solve(system, self.study.rank, rest, lambda: self._rates(q, rest))
+        system, solution = self._solution(q, np.zeros(self.model.nv))
         return singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
 
     def lost_names(self, solution: singular.Solution) -> set[str]:
@@ -297,17 +285,50 @@ class ClosedDynamics:
         return found
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
-    def efforts(self, q: Array, v: Array, wanted: Array) -> Array:
-        """Least efforts of the motors that do what efforts on all joints of the tree would, state by state."""
-        kernel = self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
+    def efforts(self, q: Array, v: Array, wanted: Array, a: Array | None = None) -> Array:
+        """Least efforts of the motors that do what efforts on all joints of the tree would, state by state.
+
+        In a singular pose: along the branch on which the mechanism moves. At rest there they do it along all motions,
+        where the motors can, and else along the branch of the acceleration a, or of one that they can move along.
+        """
         if q.ndim == 2:
-            return np.array([self.efforts(*row) for row in zip(q, v, wanted, strict=True)])
-        (J, _), _ = kernel.single_status(np.ascontiguousarray(q), np.ascontiguousarray(v))
-        return motor_efforts(self.model, J / self._weights[:, None], wanted, self.study.rank)
+            begun = np.zeros_like(v) if a is None else a
+            return np.array([self.efforts(*row) for row in zip(q, v, wanted, begun, strict=True)]).reshape(wanted.shape)
+        q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
+        system, solution = self._solution(q, v)
+        rank = self.study.rank
+        if solution.is_singular:
+            self._warn(solution, q, OF_INVERSE)
+        # beside a singular pose J still tells the branch: its null space is good to the gap by σ, the tangent to σ
+        least = np.sqrt(max(_ROUNDING, float(np.max(np.abs(self.gap(q)), initial=0.0))))
+        if not solution.is_singular or (solution.sigma > least and not solution.is_at_rest):
+            return motor_efforts(self.model, directions(system.J, rank), wanted)
+
+        def along(w: Array) -> Array | None:
+            return along_branch(system.J, rank, solution, w, lambda x: self._rates(q, x))
+
+        own = along(v)
+        if own is not None:
+            return motor_efforts(self.model, own, wanted)
+        ways = [None if a is None else along(np.ascontiguousarray(a))]
+        if ways[0] is None and solution.is_at_rest:
+            ways = [along(w) for w in self.tangents(q)]
+        bases = [directions(system.J, rank - solution.lost_rank), *(N for N in ways if N is not None)]
+        return self._first_possible(bases, wanted)
+
+    def _first_possible(self, bases: Sequence[Array], wanted: Array) -> Array:
+        """Efforts for the first of several sets of motions that the motors can drive."""
+        for N in bases[:-1]:
+            with contextlib.suppress(InputError):
+                return motor_efforts(self.model, N, wanted)
+        return motor_efforts(self.model, bases[-1], wanted)
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
         """The state on the loops that is nearest by kinetic energy; see `loops.projection`."""
+        if q.ndim == 2:
+            found = [self.project(*row, steps) for row in zip(q, v, strict=True)]
+            return np.array([at for at, _ in found]).reshape(q.shape), np.array([u for _, u in found]).reshape(v.shape)
         rest = np.zeros(len(v))
         smallest = projection.CLOSED * self.study.numbers.length
         for _ in range(steps):
@@ -319,6 +340,15 @@ class ClosedDynamics:
             q = self.model.integrate(q, projection.correction(at, gap))
         system = self._system(q, rest, rest)
         return q, projection.allowed(projection.metric(system.M, system.J, self.study.rank), v)
+
+    def warn_if_singular(self, q: Array, v: Array) -> None:
+        """Warn where a state, or some state of a batch, is in a singular pose."""
+        if not q.size or not self.study.rank:
+            return
+        for at, speed in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True):
+            _, solution = self._solution(at, speed)
+            if solution.is_singular:
+                self._warn(solution, at, OF_STATE)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""

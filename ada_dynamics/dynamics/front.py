@@ -210,7 +210,8 @@ class Dynamics(MotionQueries, LoopQueries):
         inputs, is_batch = common_batch(arrays)
         if name == "inverse":
             self._look_once(name, *inputs[:2])
-            return closed.efforts(inputs[0], inputs[1], self._run(self._inverse(external), arrays))
+            wanted = self._run(self._inverse(external), arrays)
+            return closed.efforts(inputs[0], inputs[1], wanted, inputs[2])
         closed.refuse_locked()
         self._look_once(name, *inputs[:2])
         if not closed.plans.is_dense_only:

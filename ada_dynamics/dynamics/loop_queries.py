@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches
+from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.wrench_call import joint_wrenches
+from ada_dynamics.errors import InputError
 from ada_dynamics.loops.state import LoopState, loop_state
 
 Array = NDArray[np.float64]
@@ -35,17 +37,31 @@ class LoopQueries(Computation):
         return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
     def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so."""
+        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so.
+
+        Warned of: loops that do not close from there, and singular poses, where not every velocity that the loops
+        allow for the moment belongs to a motion.
+        """
         arrays = self._arguments({"q": q, "v": v})
         self._check_state(arrays)
         closed = self._kernels.closed
-        given = np.ascontiguousarray(arrays["q"]), np.ascontiguousarray(arrays["v"])
-        return given if closed is None else closed.project(*given)
+        (positions, speeds), _ = common_batch(arrays)
+        given = np.ascontiguousarray(positions), np.ascontiguousarray(speeds)
+        if closed is None:
+            return given
+        found = closed.project(*given)
+        warn_if_off_loops(closed.study.numbers, *found)
+        closed.warn_if_singular(*found)
+        return found
 
     def loop_state(self, q: ArrayLike, v: ArrayLike | None = None) -> LoopState:
-        """Gaps of the loops, velocities across them, and how near the pose is to a singular one."""
+        """Gaps of the loops, velocities across them, and how near the pose is to a singular one; of one state."""
         arrays = self._arguments({"q": q} if v is None else {"q": q, "v": v})
         self._check_state(arrays)
+        if any(x.ndim == 2 for x in arrays.values()):
+            raise InputError(
+                "loop_state looks at one state; call it row by row, or largest_gap(q) for the gaps of a batch."
+            )
         if self._kernels.closed is None:
             return LoopState({}, {}, 1.0, self.model.nv)
         return loop_state(self._kernels.closed.study, arrays["q"], arrays.get("v"))

@@ -32,7 +32,7 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
             f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
             "was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
         )
-        warnings.warn(message, OpenLoopWarning, stacklevel=_level_of_caller())
+        warnings.warn(message, OpenLoopWarning, stacklevel=level_of_caller())
     if not v.any():
         return
     drifts, scales = (x / numbers.weights[:, None] for x in numbers.drifts(q, v))
@@ -42,7 +42,7 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
             f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
             "results mean nothing; take the nearest that it can have: q, v = project(q, v)."
         )
-        warnings.warn(message, LoopVelocityWarning, stacklevel=_level_of_caller())
+        warnings.warn(message, LoopVelocityWarning, stacklevel=level_of_caller())
 
 
 def _worst(numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool) -> str:
@@ -58,7 +58,7 @@ def _worst(numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], u
     return f"{shown} (state {states[0]}" + (f" and {len(states) - 1} others)" if len(states) > 1 else ")")
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """Stack level of the first caller outside of this package, for the function that asks."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ada_dynamics."):

@@ -12,27 +12,27 @@ from ada_dynamics.model.model import Model
 Array = NDArray[np.float64]
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
-_RANK = 1e-9
+_RANK = 1e-9  # share of the motors in a motion of unit length: less is rounding
 
 
-def motor_efforts(model: Model, J: Array, wanted: Array, rank: int) -> Array:
+def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
     """Least efforts of the motors that act on the mechanism as the wanted efforts of all joints would.
 
-    Loops pass efforts on: with N the motions that they allow, any τ with Nᵀ τ = Nᵀ wanted does the same.
+    Loops pass efforts on: any τ with Nᵀ τ = Nᵀ wanted does the same.
 
     Args:
         model: whose `actuated` joints have motors.
-        J: conditions of the loops in a state.
+        N: the motions that the loops allow in a state, as orthonormal columns (see `loops.admissible`).
         wanted: efforts on all joints of the tree.
-        rank: of the conditions.
 
     Raises:
         InputError: the motors cannot do it; the message names the joints that nothing drives.
     """
-    N = np.linalg.svd(J)[2][rank:].T
     motors = [k for name in model.actuated for k in range(model.v_index(name).start, model.v_index(name).stop)]
     A, b = N[motors].T, N.T @ wanted
-    own, *_ = np.linalg.lstsq(A, b, rcond=_RANK)
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = s > _RANK
+    own = Vt[kept].T @ ((U[:, kept].T @ b) / s[kept])
     undone = A @ own - b
     if float(np.max(np.abs(undone), initial=0.0)) > _RESIDUE * max(1.0, float(np.max(np.abs(wanted), initial=0.0))):
         raise InputError(_nothing_drives(model, N @ undone))

@@ -13,6 +13,7 @@ from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.rank import CERTAIN, ROUNDED_GAP, Rows, moves, rank_at
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -21,6 +22,7 @@ Array = NDArray[np.float64]
 CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
 _RESTARTS = 24
+_CUT = 1e-9  # of the largest singular value: less is arithmetic
 _DAMPINGS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)  # of the largest singular value
 
 
@@ -39,6 +41,7 @@ def close(
     steps: int = 60,
     tolerance: float = CLOSED,
     polish: int = 2,
+    cut: float = _CUT,
 ) -> Closing:
     """Gauss-Newton steps by singular values, damped where they do not help.
 
@@ -49,6 +52,7 @@ def close(
         steps: how many to try.
         tolerance: a gap at which to stop, relative to the mechanism's length.
         polish: steps that are taken from there on.
+        cut: singular values below this share of the largest are left alone.
     """
     model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
     moved = np.arange(model.nv) if free is None else free
@@ -65,7 +69,7 @@ def close(
                 break
             polish -= 1
         J = numbers.jacobian(q)[:, moved] * weights[:, None]
-        better = _better(numbers, q, g, J, moved, error)
+        better = _better(numbers, q, g, J, moved, error, cut)
         taken += 1
         if better is None:
             break
@@ -80,6 +84,7 @@ def _better(
     J: Array,
     moved: NDArray[np.intp],
     error: Callable[[Array], Array],
+    cut: float,
 ) -> tuple[Array, Array] | None:
     """A pose with a smaller gap, by a step that is the more damped the less the full one helps; None at a minimum."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
@@ -88,8 +93,8 @@ def _better(
     along = U.T @ g
     longest = _LONGEST_STEP * max(1.0, numbers.length)
     for damping in _DAMPINGS:
-        kept = np.where(s > 1e-9 * s[0], s, np.inf)
-        factors = s / (s * s + (damping * s[0]) ** 2) if damping else 1.0 / kept
+        kept = np.where(s > cut * s[0], s, 0.0)
+        factors = kept / np.where(kept > 0.0, s * s + (damping * s[0]) ** 2, 1.0)
         step = np.zeros(numbers.model.nv)
         step[moved] = -Vt.T @ (factors * along)
         step *= min(1.0, longest / max(float(np.max(np.abs(step))), 1e-300))
@@ -125,9 +130,23 @@ def assembled(model: Model, numbers: LoopNumbers, guess: Array, free: NDArray[np
             if not turned:
                 return found.q
             wrong_way = wrong_way or turned
-        elif best is None or found.gap < best.gap:
+            continue
+        if best is None or found.gap < best.gap:
             best = found
+        meant = _closed_but_for_rounding(numbers, start, free) if found.gap < ROUNDED_GAP else None
+        if meant is not None:
+            return meant
     raise ModelError(_why_open(model, numbers, best, wrong_way, free is not None))
+
+
+def _closed_but_for_rounding(numbers: LoopNumbers, start: Array, free: NDArray[np.intp] | None) -> Array | None:
+    """A pose of an overconstrained mechanism whose lengths and axes are rounded, so that it cannot close exactly."""
+    q = close(numbers, start, free, cut=CERTAIN).q
+    rows = Rows(numbers)
+    if rows.size(q) > ROUNDED_GAP or flipped(numbers.model.tree, q):
+        return None
+    rank = rank_at(rows, q)
+    return q if rank < numbers.model.nv and moves(rows, q, rank) else None
 
 
 def _why_open(

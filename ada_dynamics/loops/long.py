@@ -9,13 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.elimination import Plan
-from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled
+from ada_dynamics.loops.long_orders import long_order
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.orders import EARLY_PIVOT
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.study import IDLE, Study
 from ada_dynamics.model.model import Model
@@ -24,6 +22,7 @@ Array = NDArray[np.float64]
 
 LONG = 60  # velocities beyond which a mechanism is treated so
 SEARCHED = 300  # velocities up to which a pose is searched for, and redundancy resolved, at cubic cost
+_REACH = 0.3  # [rad, m] how far other poses are away
 _POSES = 3  # in which conditions that never act are looked for; they need not close the loops
 
 
@@ -55,7 +54,7 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     idle = tuple(c for c in range(len(numbers.conditions)) if c not in set(acting))
     found = Study(numbers, (q,), len(acting), tuple(acting), idle, ())
     rows = found.rows(found.used)
-    order, typical = _along_the_tree(model, Plan(rows, ()), numbers, q, acting)
+    order, typical = _along_the_tree(Plan(rows, ()), numbers, q, acting)
     plan = Plan(rows, order)
     chosen = tuple(range(len(found.used)))
     return found, Plans(dict(rows), found.used, chosen, {"aba long": plan}, plan, typical, (), 0.0, {}, ())
@@ -66,45 +65,24 @@ def _acting(numbers: LoopNumbers, q: Array) -> list[int]:
     rng = np.random.default_rng(20120304)
     largest = np.zeros(len(numbers.conditions))
     for i in range(_POSES):
-        at = q if i == 0 else numbers.model.integrate(q, 0.3 * rng.normal(size=numbers.model.nv))
+        at = q if i == 0 else numbers.model.integrate(q, _REACH * rng.normal(size=numbers.model.nv))
         sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in numbers.rows(at)]
         largest = np.maximum(largest, sizes)
     return [int(c) for c in np.flatnonzero(largest > IDLE * np.max(largest, initial=0.0))]
 
 
 def _along_the_tree(
-    model: Model, plan: Plan, numbers: LoopNumbers, q: Array, acting: list[int]
+    plan: Plan, numbers: LoopNumbers, q: Array, acting: list[int]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Last joints first; each multiplier as soon as it touches one body alone and its pivot has not cancelled."""
-    tree = model.tree
-    positions = q.tolist()
-    sweep = Sweep(tree, transforms(tree, positions), positions, plan)
-    rows = numbers.rows(q)
-    for c, condition in enumerate(acting):
-        sweep.right[c] = 0.0
-        for i, column in rows[condition].wrenches.items():
-            sweep.add_column(i, c, column)
-    order: list[int] = []
-    typical = [0.0] * len(acting)
-    waiting = set(range(len(acting)))
-    for body in reversed(tree.bodies):
-        felt = list(sweep.columns[body.index])
-        sweep.free_joint(body, [0.0] * body.joint.nv)
-        order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
-        for c in felt:
-            typical[c] = max(typical[c], -float(sweep.coupling.diagonal(c)))
-        for c in sorted(c for c in felt if c in waiting and len(sweep.touched[c]) <= 1):
-            if -float(sweep.coupling.diagonal(c)) > EARLY_PIVOT * typical[c]:
-                sweep.solve_condition(c)
-                waiting.discard(c)
-                order.append(tree.nv + c)
-    for c in sorted(waiting):
-        if not -float(sweep.coupling.diagonal(c)) > EARLY_PIVOT * max(typical[c], 1e-300):
-            loop, _, kind = numbers.conditions[acting[c]]
-            raise RedundantError(
-                f"model {model.name!r}: in loop {loop!r}, the {kind} follows from other conditions in the pose given. "
-                f"Redundant loops that act on each other are not supported beyond {SEARCHED} velocities; leave one out."
-            )
-        sweep.solve_condition(c)
-        order.append(tree.nv + c)
-    return tuple(order), tuple(typical)
+    """The order, and the conditions' typical pivots."""
+    rng = np.random.default_rng(20120304)
+    somewhere = numbers.model.integrate(q, _REACH * rng.normal(size=numbers.model.nv))
+    found = long_order(numbers, (q, somewhere), plan, acting)
+    if found.cancelled:
+        loop, _, kind = numbers.conditions[acting[found.cancelled[0]]]
+        raise RedundantError(
+            f"model {numbers.model.name!r}: in loop {loop!r}, the {kind} follows from other conditions in the pose "
+            f"given. Redundant loops that act on each other are not supported beyond {SEARCHED} velocities; leave one "
+            "out."
+        )
+    return tuple(found.order), tuple(found.typical.tolist())

@@ -115,7 +115,8 @@ def along_the_tree(
         early: whether multipliers may go before all joints have gone.
 
     Returns:
-        The order, or None where a multiplier is left whose pivot never becomes safe.
+        The order; None where a multiplier that may go early is left at last with a pivot that is not safe. Without
+        early ones there always is an order: the best pivots go first, which are singular where the mechanism is.
     """
     touches = [set(bodies) for bodies in touched]
     waiting = {body.index: sum(1 for b in tree.bodies if b.parent == body.index) for body in tree.bodies}
@@ -128,8 +129,13 @@ def along_the_tree(
             _spread(ready, touches, multipliers, samples)
             order.append(samples.nv + ready)
             continue
-        if not waiting:
+        if not waiting and early:
             return None
+        if not waiting:
+            best = samples.best([samples.nv + c for c in sorted(multipliers)])
+            _spread(best - samples.nv, touches, multipliers, samples)
+            order.append(best)
+            continue
         body = tree.bodies[_next_joint(tree, waiting, touches, multipliers, last)]
         del waiting[body.index]
         for unknown in range(body.v.stop - 1, body.v.start - 1, -1):

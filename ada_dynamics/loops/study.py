@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled, close, flipped
 from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.loops.rank import ROUNDED_GAP, STEP, Rows, direction, rank_at, stepped
 from ada_dynamics.model.model import Model
 
 Array = NDArray[np.float64]
 
 NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample poses
 POSES = 6
-RANK = 1e-8  # singular values of W below this share of the largest count as zero
+RANK = 1e-8  # of orthonormal motions: smaller singular values of some of their joints count as zero
 # Of the largest row of J: smaller ones, in every pose, act on nothing. Descriptions with rounded numbers leave some
 # 1e-9 where a planar loop is meant; taken at its word, such a row would be a condition as hard as any other.
 IDLE = 1e-7
+# Likewise, as long as the rank is the same without them: what is meant may be rounded to four decimals.
+ROUNDED_ROW = 5e-3
+_REACH = 3.0 * STEP  # of the steps from one sample pose to the next, at first
 
 
 @dataclass(frozen=True)
@@ -81,41 +85,62 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     refuse_open(numbers)
     start = assembled(model, numbers, model.neutral() if pose is None else pose)
     poses = sample_poses(numbers, start)
-    whitened = [numbers.whitened(q) for q in poses]
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
-    acts = largest > IDLE * np.max(largest, initial=0.0)
+    rank = _general_rank(Rows(numbers), poses)
+    acts = largest > ROUNDED_ROW * np.max(largest, initial=0.0)
+    if not acts.any() or _general_rank(Rows(numbers, np.flatnonzero(acts)), poses) != rank:
+        acts = largest > IDLE * np.max(largest, initial=0.0)
     idle, acting = np.flatnonzero(~acts), np.flatnonzero(acts)
-    rank = max((generic_rank(W[:, acting]) for W in whitened), default=0)
-    regular = _regular([W[:, acting] for W in whitened], rank)
+    whitened = [numbers.whitened(q)[:, acting] for q in poses]
+    regular = _regular(whitened, rank)
     poses, whitened = [poses[i] for i in regular], [whitened[i] for i in regular]
-    used = _independent([W[:, acting] for W in whitened], rank)
+    used = _independent(whitened, rank)
     chosen = tuple(int(acting[i]) for i in used)
     spare = tuple(int(c) for c in acting if int(c) not in chosen)
     return Study(numbers, tuple(poses), rank, chosen, tuple(int(c) for c in idle), spare)
 
 
 def sample_poses(numbers: LoopNumbers, start: Array, count: int = POSES) -> list[Array]:
-    """The start and poses around it that close all loops too, the same for the same model."""
-    model = numbers.model
-    rng = np.random.default_rng(20120302)
-    found = [start]
-    for attempt in range(4 * count):
+    """The start, and poses that motions lead to from there; the same for the same model.
+
+    Poses that are closed anyhow would not do: they can belong to another way of assembly, with another mobility, as a
+    parallelogram with a third crank has them.
+    """
+    rows, rng = Rows(numbers), np.random.default_rng(20120302)
+    allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
+    found, ranks = [start], [rank_at(rows, start)]
+    for attempt in range(6 * count):
         if len(found) >= count:
             break
-        reach = 0.5 if attempt < 2 * count else 0.1
-        candidate = close(numbers, model.integrate(start, reach * rng.normal(size=model.nv)), steps=25)
-        if candidate.gap < 1e-11 and not flipped(model.tree, candidate.q):
-            found.append(candidate.q)
+        i = int(rng.integers(len(found)))
+        N = rows.spectrum(found[i]).Vt[ranks[i] :]
+        if not len(N):
+            break
+        moved = _moved(rows, found[i], ranks[i], _REACH * 0.6 ** (attempt // count) * direction(rng, N))
+        if moved is not None and rows.size(moved) <= allowed and not flipped(numbers.model.tree, moved):
+            found.append(moved)
+            ranks.append(rank_at(rows, moved))
     return found
 
 
-def generic_rank(W: Array) -> int:
-    """Number of singular values that are not rounding."""
-    if W.size == 0:
-        return 0
-    s = np.linalg.svd(W, compute_uv=False)
-    return int(np.sum(s > RANK * s[0])) if s[0] > 0.0 else 0
+def _moved(rows: Rows, q: Array, rank: int, step: Array) -> Array | None:
+    """Where a step leads; from a singular pose onto one of its branches, which no straight step follows."""
+    straight = stepped(rows, q, rank, step)
+    if straight is not None and rows.size(straight) <= max(1e-11, 10.0 * rows.size(q)):
+        return straight
+    model = rows.numbers.model
+    aim = model.integrate(q, step)
+    found = close(rows.numbers, aim, steps=25).q
+    size = float(np.max(np.abs(step)))
+    short, aside = (float(np.max(np.abs(model.difference(at, found)), initial=0.0)) for at in (q, aim))
+    return found if short > 0.25 * size and aside < size else None
+
+
+def _general_rank(rows: Rows, poses: list[Array]) -> int:
+    """The rank in most of the poses; a start that motions lead away from may be singular, and does not count."""
+    ranks = [rank_at(rows, q) for q in (poses[1:] or poses)]
+    return max(ranks, key=lambda rank: (ranks.count(rank), rank))
 
 
 def _regular(whitened: list[Array], rank: int) -> list[int]:

@@ -18,6 +18,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.actuation import motor_efforts
+from ada_dynamics.loops.admissible import directions
 from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
@@ -164,7 +165,8 @@ class Oracle:
             return wanted
         J = self._theirs.conditions.jacobian(q)
         sizes = np.linalg.svd(J, compute_uv=False)
-        return motor_efforts(self.model, J, wanted, int(np.sum(sizes > RANK * self._theirs.conditions.scale(q))))
+        rank = int(np.sum(sizes > RANK * self._theirs.conditions.scale(q)))
+        return motor_efforts(self.model, directions(J, rank), wanted)
 
     def _comparison(self, ours: Array, theirs: Array) -> Comparison:
         worst = int(np.argmax(np.abs(ours - theirs)))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efforts at singular poses do what is wanted along the branch; every call tells of such a pose and of open loops."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.model.mechanisms import four_bar
+
+Array = Any
+FLAT = np.array([np.pi / 2, 0.0, np.pi])  # the unit rhombus, all rods along x: two branches cross
+BRANCHES = {"parallelogram": np.array([1.0, -1.0, 1.0]), "fold": np.array([0.0, -1.0, 0.0])}
+REST = np.zeros(3)
+
+
+@pytest.fixture(scope="module")
+def rhombus() -> ada.Dynamics:
+    return ada.Dynamics(four_bar().model)
+
+
+def needed(dynamics: ada.Dynamics, q: Array, v: Array, a: Array) -> Array:
+    """Efforts on all joints of the open tree, by pinocchio."""
+    tree = Oracle(dynamics.model).tree
+    return np.asarray(tree.mass_matrix(q) @ a + tree.bias(q, v))
+
+
+@pytest.mark.parametrize("beside", [0.0, 1e-9, -1e-8, 1e-7, -1e-6, 1e-5, 1e-3])
+@pytest.mark.parametrize("branch", list(BRANCHES))
+def test_virtual_power_of_efforts_is_that_along_the_branch_it_moves_on(
+    rhombus: ada.Dynamics, branch: str, beside: float
+) -> None:
+    way = BRANCHES[branch]
+    q, v, a = FLAT + beside * way, 2.0 * way, 0.3 * way
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        efforts = rhombus.inverse(q, v, a)
+    wanted = float(way @ needed(rhombus, q, v, a))
+    # 1e-8 beside the pose, J's null space and the branch's tangent are both good to the root of rounding
+    assert float(way @ efforts) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("branch", list(BRANCHES))
+def test_efforts_in_a_singular_pose_give_the_motion_that_was_wanted(rhombus: ada.Dynamics, branch: str) -> None:
+    v, a = 2.0 * BRANCHES[branch], 0.3 * BRANCHES[branch]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        back = rhombus.forward(FLAT, v, rhombus.inverse(FLAT, v, a))
+    np.testing.assert_allclose(back, a, atol=1e-9)
+
+
+def test_efforts_at_rest_hold_along_both_branches(rhombus: ada.Dynamics) -> None:
+    with pytest.warns(ada.BifurcationWarning, match="all of its motions if the motors can"):
+        efforts = rhombus.inverse(FLAT, REST, REST)
+    weight = needed(rhombus, FLAT, REST, REST)
+    for way in BRANCHES.values():
+        assert float(way @ efforts) == pytest.approx(float(way @ weight), abs=1e-9)
+
+
+def test_one_motor_at_rest_drives_the_branch_that_it_can(rhombus: ada.Dynamics) -> None:
+    model = rhombus.model
+    links, joints, loops = (list(x.values()) for x in (model.links, model.joints, model.loops))
+    crank = ada.Dynamics(
+        ada.Model("crank", model.root, links, joints, model.gravity, loops=loops, actuated=["joint_1"])
+    )
+    way = BRANCHES["parallelogram"]
+    with pytest.warns(ada.BifurcationWarning):
+        efforts = crank.inverse(FLAT, REST, 0.3 * way)
+    assert efforts[1] == efforts[2] == 0.0
+    assert float(way @ efforts) == pytest.approx(float(way @ needed(rhombus, FLAT, REST, 0.3 * way)), abs=1e-9)
+    with pytest.warns(ada.BifurcationWarning), pytest.raises(ada.InputError, match="under-actuated"):
+        crank.inverse(FLAT, REST, 0.3 * BRANCHES["fold"])
+
+
+CALLS: dict[str, Callable[[ada.Dynamics, Array, Array], object]] = {
+    "forward": lambda d, q, v: d.forward(q, v, np.zeros_like(v)),
+    "inverse": lambda d, q, v: d.inverse(q, v, np.zeros_like(v)),
+    "joint_wrenches": lambda d, q, v: d.joint_wrenches(q, v, np.zeros_like(v)),
+    "project": lambda d, q, v: d.project(q, v),
+}
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize("call", list(CALLS))
+def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, is_batch: bool) -> None:
+    closed = ada.assemble(rhombus.model, four_bar().q)
+    moving, still = 2.0 * BRANCHES["parallelogram"], REST
+    for v, flag in ((moving, ada.SingularPoseWarning), (still, ada.BifurcationWarning)):
+        q = np.array([closed, FLAT]) if is_batch else FLAT
+        with pytest.warns(flag, match="singular pose"):
+            CALLS[call](rhombus, q, np.array([REST, v]) if is_batch else v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        CALLS[call](rhombus, np.asarray(closed), REST)
+    assert rhombus.loop_state(FLAT).is_singular
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+@pytest.mark.parametrize("call", ["forward", "inverse", "joint_wrenches"])
+def test_everything_tells_of_open_loops(call: str, is_batch: bool) -> None:
+    model, q = four_bar()
+    dynamics = ada.Dynamics(model)
+    off = q + np.array([0.0, 0.01, 0.0])
+    with pytest.warns(ada.OpenLoopWarning, match="'closing' by"):
+        CALLS[call](dynamics, np.array([q, off]) if is_batch else off, np.zeros((2, 3)) if is_batch else REST)
+
+
+def test_a_projection_that_does_not_close_says_so() -> None:
+    off = np.array([-np.pi / 2, 0.0, 0.0])  # stretched away from the second pivot, where no step closes
+    with pytest.warns(ada.OpenLoopWarning), pytest.warns(ada.BifurcationWarning):
+        ada.Dynamics(four_bar().model).project(off, REST)
+
+
+def test_a_batch_is_projected_row_by_row() -> None:
+    model, q = four_bar()
+    dynamics, rng = ada.Dynamics(model), np.random.default_rng(2)
+    Q, V = q + 0.02 * rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    found_q, found_v = dynamics.project(Q, V)
+    for i in range(4):
+        one_q, one_v = dynamics.project(Q[i], V[i])
+        np.testing.assert_array_equal(found_q[i], one_q)
+        np.testing.assert_array_equal(found_v[i], one_v)
+    with pytest.raises(ada.InputError, match="looks at one state"):
+        dynamics.loop_state(Q)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every mechanism that assembles gets an order of elimination, and moves as a dense solution says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+
+import ada_dynamics as ada
+from ada_dynamics.algorithms import closed_aba
+from ada_dynamics.loops import long, long_orders
+from ada_dynamics.model.mechanisms.random_mechanism import random_mechanism
+
+Array = Any
+Y = (0, 1, 0)
+
+
+def rails(cells: int, base: str = "fixed", both_ends: bool = False) -> ada.Model:
+    """Two rails of hinged links on one base; rung k is hinged to the left one, its loop joint is on the right one."""
+    builder = ada.Builder(f"rails_{cells}").link("base", 5.0, (0.5, 0, 0), (0.4, 0.5, 0.6))
+    below = {"left": "base", "right": "base"}
+    for k in range(1, cells + 1):
+        for side, place in (("left", 0.0), ("right", 1.0)):
+            link = f"{side}_{k}"
+            builder.link(link, 1.0, (0, 0, 0.25), (0.02, 0.02, 0.001))
+            foot = (place if k == 1 else 0.0, 0.0, 0.0 if k == 1 else 0.5)
+            builder.joint(f"{link}_joint", "revolute", below[side], link, foot, axis=Y)
+            below[side] = link
+        builder.link(f"rung_{k}", 0.7, (0.5, 0, 0), (0.001, 0.06, 0.06))
+        builder.joint(f"rung_{k}_joint", "revolute", f"left_{k}", f"rung_{k}", (0, 0, 0.5), axis=Y)
+        builder.loop(f"cell_{k}", "revolute", f"rung_{k}", f"right_{k}", (1, 0, 0), child_xyz=(0, 0, 0.5), axis=Y)
+    if both_ends:
+        builder.link("diagonal", 0.5, (0.3, 0, 0), (0.001, 0.02, 0.02))
+        builder.joint("diagonal_joint", "revolute", "base", "diagonal", axis=Y)
+        builder.loop(
+            "to_the_last", "spherical", "diagonal", f"right_{cells}", (1, 0, 0.5 * cells), child_xyz=(0, 0, 0.5)
+        )
+    return builder.build(base)
+
+
+def dense(oracle: Oracle, q: Array, v: Array, tau: Array) -> Array:
+    """Accelerations: a particular one of J a = -γ, and M a = τ - h along the motions that J leaves."""
+    M, J, gamma = oracle.tree.mass_matrix(q), oracle.jacobian(q), oracle.gamma(q, v)
+    N = np.linalg.svd(J)[2][oracle.rank(q) :].T
+    start = np.linalg.lstsq(J, -gamma, rcond=1e-10)[0]
+    return start + N @ np.linalg.solve(N.T @ M @ N, N.T @ (tau - oracle.tree.bias(q, v) - M @ start))
+
+
+@pytest.mark.parametrize(
+    ("cells", "base", "both_ends"), [(21, "fixed", False), (30, "fixed", True), (24, "floating", False)]
+)
+def test_a_ladder_of_two_rails_moves_as_a_dense_solution_says(cells: int, base: str, both_ends: bool) -> None:
+    model = rails(cells, base, both_ends)
+    rng = np.random.default_rng(3)
+    oracle = Oracle(model)
+    q = oracle.nearby(model.neutral(), rng, 0.05)
+    v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    dynamics = ada.Dynamics(model, pose=q)
+    wanted = dense(oracle, q, v, tau)
+    # both solutions lose the digits that the mass matrix of a chain of 30 links takes: its condition is 1e7
+    np.testing.assert_allclose(dynamics.forward(q, v, tau), wanted, atol=1e-8 * np.max(np.abs(wanted)))
+    assert dynamics.loop_state(q, v).mobility == oracle.mobility(q)
+
+
+def test_work_along_two_rails_grows_with_their_length() -> None:
+    flops = {cells: ada.Dynamics(rails(cells)).kernel("forward").info().flops for cells in (22, 44)}
+    # conditions say where they are by paths to the ground, which adds a little that grows with the square
+    assert flops[44] < 2.6 * flops[22]
+
+
+@pytest.mark.parametrize("crowded", [long_orders.CROWDED, 0])
+def test_orders_along_the_tree_hold_for_any_topology(crowded: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loops that share ancestors, nested ones, between siblings, to the world, on floating bases; early or late."""
+    monkeypatch.setattr(long_orders, "CROWDED", crowded)
+    monkeypatch.setattr(long_orders, "_USUAL_WORK", 0)  # always the order that couples least
+    tried = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n_loops, floating, spatial = int(rng.integers(1, 7)), bool(rng.integers(2)), bool(rng.integers(4))
+        model, q = random_mechanism(rng, n_loops, floating=floating, spatial=spatial)
+        try:
+            study, plans = long.study_long(model, q)
+        except long.RedundantError:
+            continue
+        tried += 1
+        assert sorted(plans.late.order) == list(range(model.nv + study.rank))
+        oracle = Oracle(model)
+        v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        found = closed_aba.forward_dynamics(study.numbers.tree, q.tolist(), v.tolist(), tau.tolist(), plans.late)
+        wanted = oracle.forward(q, v, tau)
+        assert wanted.rank == study.rank
+        # an early pivot may be 1e-4 of its typical size, and loses its square
+        np.testing.assert_allclose(
+            found.accelerations, wanted.acceleration, atol=1e-8 * (1.0 + np.max(np.abs(wanted.acceleration)))
+        )
+    assert tried > 30
