@@ -253,8 +253,12 @@ def dynamics_for(model: Model, algorithm: str, q: Array) -> Dynamics:
         guards = [float(g) for g in solver.guards(solver.run(q.tolist(), rest, rest))]
     except (AdaError, ZeroDivisionError):
         return Dynamics(model, algorithm, pose=q)
-    singular = usual.loop_state(q).is_singular  # where no plan would hold
-    return usual if singular or all(g >= 0.0 for g in guards) else Dynamics(model, algorithm, pose=q)
+    if all(g >= 0.0 for g in guards):
+        return usual
+    own = Dynamics(model, algorithm, pose=q)
+    # In a singular pose no plan would hold. What is singular for the usual plans may be another way of assembly, with
+    # another mobility (a parallelogram with three cranks has two).
+    return usual if own.loop_state(q).is_singular else own
 
 
 def tree_of(dynamics: Dynamics) -> Tree:
