@@ -33,7 +33,7 @@ from ada_dynamics.nodes.view_node import ViewNode, main
 from ada_dynamics.view.browser import remote_robot
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
 from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.scene import Pull
+from ada_dynamics.view.browser.grabs import Pull
 
 pytestmark = pytest.mark.ros
 

@@ -22,13 +22,14 @@ from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.view.browser import solids
 from ada_dynamics.view.browser.batch import quaternions
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.live import LivePage, Pace, live
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.parts import parts_of, shape_parts
 from ada_dynamics.view.browser.playback import Clock, PlaybackPage, play
 from ada_dynamics.view.browser.plots import LivePlot, LogPlot
 from ada_dynamics.view.browser.pose_page import PosePage, pose
-from ada_dynamics.view.browser.scene import CLOSED, OPEN, Pull, Scene, gap_colour
+from ada_dynamics.view.browser.scene import CLOSED, OPEN, Scene, gap_colour
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
