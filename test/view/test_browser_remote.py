@@ -11,11 +11,11 @@ from ada_dynamics.model import Builder
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.writers import render
 from ada_dynamics.view.browser import command_sliders, remote, remote_robot
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.marks import Kind, Mark
 from ada_dynamics.view.browser.motion_page import FirstPush
 from ada_dynamics.view.browser.page import Page, nearest_free
 from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
-from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
