@@ -69,7 +69,7 @@ class HardwareSliders:
             self.motors.add(self._add_line)
         page.when(self.back, self.forget)
         for i, slider in enumerate(self.motors.sliders):
-            page.when(slider, partial(self.want, i))
+            page.when(slider, partial(self.want, i), moves=True)
 
     def _add_line(self, _: int) -> None:
         self._texts.append("")
