@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from html import escape
 from pathlib import PurePath
 from typing import Any
 
@@ -33,6 +32,7 @@ from ada_dynamics.view.browser.hardware_status import AMBER, GREEN, GREY, status
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.remote_robot import RemoteRobotPage
 from ada_dynamics.view.browser.stop_button import StopButton
+from ada_dynamics.view.browser.words import Words
 
 STOP = "STOP"
 HOLD, PLAY = "hold to move", "hold to play"
@@ -41,7 +41,6 @@ _NONE = -1  # no press
 _INSISTS, _AGAIN = 10.0, 0.5  # [s] for which a stop is asked for, and between times, until the node says that it is
 _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
-_SAYS = '<div style="margin:0 0.8em 0.5em 0.8em;font-size:0.85em;color:{}">{}</div>'
 
 
 class HardwarePanel:
@@ -111,16 +110,16 @@ class HardwarePanel:
         with self._panel.add_tab(self.hardware.name):
             self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
-            self._says = gui.add_html("")
-            self._status = gui.add_html("")
+            self._says = Words(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "reset")}
+            self._status = gui.add_html("")  # last: it is as long as there are devices and alarms
         self._panel.dock_left()
         self._panel.expand()  # on a phone, too, where panels are folded at first
 
         for name in _TRANSITIONS:
             page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
         page.when(self.buttons["reset"], self._reset, moves=True)
-        self._texts = ["", ""]
+        self._status_text = ""
 
     def _build_devices(self, state: HardwareState) -> None:
         """Sliders of robots, motions, bars of sensors: anew when the node has other devices."""
@@ -330,11 +329,13 @@ class HardwarePanel:
         return then
 
     def _tell(self, text: str, colour: str) -> None:
-        self._set(0, self._says, _SAYS.format(colour, escape(text)))
+        self._says.show(text, colour)
 
     def _show(self, state: HardwareState) -> None:
         is_there = self.hardware.is_there
-        self._set(1, self._status, status_html(self.hardware.name, state, is_there=is_there))
+        text = status_html(self.hardware.name, state, is_there=is_there)
+        if text != self._status_text:
+            self._status_text = self._status.content = text
         may = {
             "configure": state.phase == UNCONFIGURED,
             "activate": state.phase == INACTIVE and not state.stopped,
@@ -345,11 +346,6 @@ class HardwarePanel:
             is_off = not (may[name] and is_there)
             if button.disabled != is_off:
                 button.disabled = is_off
-
-    def _set(self, i: int, part: Any, text: str) -> None:
-        if text != self._texts[i]:
-            self._texts[i] = text
-            part.content = text
 
 
 def _by_name(paths: Sequence[str]) -> dict[str, str]:

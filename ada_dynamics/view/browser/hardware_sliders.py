@@ -34,7 +34,10 @@ _LONGEST = 1.5 * PERIOD  # [s] that a late command makes up for
 _SAME = math.radians(0.05)  # of a joint that is told to be where it is
 ORDER = -1.0  # on the page: above what all robots have
 _SHOWN = 0.2  # [s] between looks at what stands beside the sliders
-_LINE = '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right">{}</div>'
+_LINE = (  # one, whatever it says: what is below must not move
+    '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right;height:1.5em;'
+    'white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{}</div>'
+)
 
 
 class HardwareSliders:
@@ -73,7 +76,7 @@ class HardwareSliders:
 
     def _add_line(self, _: int) -> None:
         self._texts.append("")
-        self._lines.append(self._page.gui.add_html(""))
+        self._lines.append(self._page.gui.add_html(_LINE.format("")))
 
     def remove(self) -> None:
         """Take them off the page."""

@@ -21,6 +21,7 @@ from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plots import LivePlot
 from ada_dynamics.view.browser.scene import Arrow, Scene
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -57,6 +58,8 @@ class FirstPush(NamedTuple):
 class MotionPage(ABC):
     """Controls and plots beside a robot that moves."""
 
+    status_lines = 3  # there is room for, above the controls
+
     def __init__(
         self,
         page: Page,
@@ -85,7 +88,7 @@ class MotionPage(ABC):
         self._arrow: tuple[float, Arrow] | None = None
         self._plots_due = 0.0
         gui = page.gui
-        self.status = gui.add_markdown("")
+        self.status = Words(gui, self.status_lines)
         self._add_controls(gui)
         self._add_push(gui)
         self._add_own(gui)

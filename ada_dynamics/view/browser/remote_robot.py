@@ -39,6 +39,8 @@ _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these fo
 class RemoteRobotPage(MotionPage):
     """Controls and plots beside a robot that moves elsewhere."""
 
+    status_lines = 5  # it may be gone, or seen in parts
+
     def __init__(
         self,
         page: Page,

@@ -16,6 +16,7 @@ from ada_dynamics.model.writers.numbers import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.view.browser.follower import Follower, TargetPose
 from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class TargetGizmo:
         self._kept_until = -math.inf
         self._folder = page.gui.add_folder("target", visible=False)
         with self._folder:
-            self.words = page.gui.add_markdown("")
+            self.words = Words(page.gui, 3)
             self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
             self.stay = page.gui.add_button("stay here", hint="the target goes where the robot is now")
         page.when(self.box, lambda: None)
