@@ -224,7 +224,9 @@ def test_a_press_is_another_one_after_it_was_let_go_or_forgotten(page, clock):
 def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     clock = desk.clock
     assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.1)] * 2)
-    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(math.degrees(-1.0), math.degrees(1.5))] * 2
+    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(-57.2, 85.9)] * 2, (
+        "-57.2958 and 85.9437 deg, to a tenth"
+    )
     desk.move("knee", 30.0)
     desk.node.at = {"hip": 0.2, "knee": 0.2}
     clock[0] += 1.0
@@ -590,9 +592,9 @@ def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(pa
     motors = [Motor("a", -1.0, 2.0, 0.5), Motor("b", -0.1, 0.1, 0.1, is_angle=False)]
     sliders = MotorSliders(page, motors)
     sliders.add()
-    assert [(s.min, s.max) for s in sliders.sliders] == [(math.degrees(-1.0), math.degrees(2.0)), (-0.1, 0.1)]
+    assert [(s.min, s.max) for s in sliders.sliders] == [(-57.2, 114.5), (-0.1, 0.1)]
     sliders.show(0, 5.0)
-    assert sliders.sliders[0].value == math.degrees(2.0)
-    np.testing.assert_allclose(sliders.goal(), [2.0, -0.1])
+    assert sliders.sliders[0].value == 114.5
+    np.testing.assert_allclose(sliders.goal(), [math.radians(114.5), -0.1])
     told = sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
     np.testing.assert_allclose(told, [0.05, 0.01])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -149,7 +149,7 @@ class HardwareSliders:
         goal = self.motors.commanded.copy()
         if self.wanted:
             rows = sorted(self.wanted)
-            goal[rows] = np.clip(self.motors.goal(), *_limits(self.device.motors))[rows]
+            goal[rows] = self.motors.goal()[rows]
         speed = math.radians(float(self.speed.value))
         self.motors.speeds = np.array([min(_SHARE * own, speed) for own in self._own])
         elapsed, self._last = min(now - self._last, _LONGEST), now
@@ -171,10 +171,6 @@ class HardwareSliders:
                 if text != self._texts[i]:
                     self._texts[i] = text
                     self._lines[i].content = _LINE.format(html.escape(text))
-
-
-def _limits(motors: Sequence[Motor]) -> tuple[Array, Array]:
-    return np.array([motor.lower for motor in motors]), np.array([motor.upper for motor in motors])
 
 
 def _beside(motor: Motor, present: Array | None, told: Array | None, i: int, device: DeviceState) -> str:
