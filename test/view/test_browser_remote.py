@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
@@ -110,9 +111,9 @@ def pendulum():
 
 
 def until(page, shown, holds, what):
-    deadline = time.monotonic() + 20.0
+    patience = Patience(20.0)
     while not holds():
-        assert time.monotonic() < deadline, f"waited 20 s until {what}"
+        assert not patience.is_over, f"waited 20 s until {what}"
         page.act()
         shown.tick()
         page._ended.wait(0.005)

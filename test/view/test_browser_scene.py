@@ -11,6 +11,7 @@ import urllib.request
 import numpy as np
 import pytest
 from browser_robots import pushable, rocker
+from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics import cli
@@ -407,8 +408,8 @@ def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
         assert (status, b"<html" in text) == (200, True)
         with socket.socket() as other, pytest.raises(OSError, match=r"."):
             other.connect(("127.0.0.2", page.port))  # another address of this machine
-    deadline = time.monotonic() + 5.0
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+    patience = Patience(5.0)
+    while set(threading.enumerate()) - before and not patience.is_over:
         time.sleep(0.01)
     assert not set(threading.enumerate()) - before
 
