@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: how hard hypothesis tries."""
+"""What all tests share: how hard hypothesis tries, and that Ctrl-C means something."""
+
+import signal
 
 from hypothesis import settings
+
+# A job in the background of a script ignores SIGINT, and so would all processes that tests start, and end by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadlines: the first example of a property compiles a kernel, the next ones take microseconds.
 settings.register_profile("everyday", deadline=None, print_blob=True)

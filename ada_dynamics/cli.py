@@ -13,6 +13,7 @@ from typing import Any
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
 from ada_dynamics.exit_codes import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR
+from ada_dynamics.interrupts import heed_interrupts
 
 _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: what stands after `ada`; by default the process' own.
     """
+    if arguments is None:
+        heed_interrupts()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a character gets a replacement, not a crash
             stream.reconfigure(errors="replace")

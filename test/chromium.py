@@ -8,13 +8,13 @@ import contextlib
 import io
 import os
 import shutil
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from one_at_a_time import own_turn
+from patience import Patience
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
@@ -85,9 +85,9 @@ class Visit:
         self.until(page.server.get_clients, "the browser connects")
 
     def until(self, holds, what, every=0.1):
-        deadline = time.monotonic() + PATIENCE
+        patience = Patience(PATIENCE)
         while not holds():
-            assert time.monotonic() < deadline, f"waited {PATIENCE} s until {what}"
+            assert not patience.is_over, f"waited {PATIENCE} s until {what}"
             self.page._ended.wait(every)
 
     def picture(self):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from patience import Patience
 
 from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.driver import Alarm, Demand, Feedback, Mode
@@ -64,7 +65,10 @@ class ScriptedRobot:
     def _asked(self, call: str) -> None:
         self.calls.append(call)
         door = self.doors.get(call)
-        if door is not None and not door.wait(30.0):
+        patience = Patience(30.0)
+        while door is not None and not door.wait(0.1):
+            if not patience.is_over:
+                continue
             raise NoAnswer(f"the test did not let {call} go on")
         if call in self.answers:
             raise self.answers.pop(call)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from patience import Patience
 
 from ada_hardware.driver import Mode
 from ada_hardware.robot import Robot
@@ -23,9 +24,9 @@ PATIENT = {"device_timeout": 0.0}
 
 def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
     """Wait for something that must happen."""
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        assert not patience.is_over, f"{what} did not happen within {seconds} s"
         time.sleep(0.001)
 
 

@@ -33,6 +33,7 @@ from typing import Any, TypeVar
 import pytest
 import rclpy
 from one_at_a_time import open_lock
+from patience import Patience
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -144,10 +145,11 @@ class Process:
 
     def wait(self, timeout: float = PATIENCE) -> int:
         """Its exit code (-n: ended by signal n), with all of its output read."""
-        try:
-            code = self._popen.wait(timeout)
-        except subprocess.TimeoutExpired:
-            pytest.fail(f"waited {timeout:g} s for the end of {' '.join(self.command)}; it wrote:\n{self.output}")
+        patience = Patience(timeout)
+        while (code := self._popen.poll()) is None:
+            if patience.is_over:
+                pytest.fail(f"waited {timeout:g} s for the end of {' '.join(self.command)}; it wrote:\n{self.output}")
+            time.sleep(POLL)
         self._reader.join(1.0)  # a child of it may keep the pipe open
         return code
 
@@ -303,12 +305,12 @@ class RosWorld:
 
     def wait(self, condition: Callable[[], T], timeout: float = PATIENCE, what: str = "a condition") -> T:
         """Wait until the condition is truthy, and return what it returned; fail with `what` when time is up."""
-        end = time.monotonic() + timeout
+        patience = Patience(timeout)
         while not (found := condition()):
             if self.failures:
                 failure = self.failures.pop(0)
                 raise AssertionError(f"a callback failed while waiting for {what}: {failure!r}") from failure
-            if time.monotonic() > end:
+            if patience.is_over:
                 pytest.fail(f"waited {timeout:g} s for {what}, in vain.{self._outputs()}")
             time.sleep(POLL)
         return found

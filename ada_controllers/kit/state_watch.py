@@ -12,6 +12,7 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.errors import StateRefused
 from ada_controllers.state import Array, State
+from ada_dynamics.commanding.lateness import CLOCKS, Lateness
 from ada_dynamics.model.model import Model
 
 
@@ -55,6 +56,7 @@ class StateWatch:
         self.latest: Measured | None = None
         self.latest_at = -math.inf
         self.reason = self.text = ""
+        self._lateness = Lateness()
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._single = single
         self._q = np.array([model.q_index(name).start for name in single], dtype=np.intp)
@@ -75,8 +77,19 @@ class StateWatch:
         state, stamp, age, _ = measured
         if not math.isfinite(stamp):
             return self._refuse("not finite", f"the stamp of the state is {stamp}; it must be finite.")
-        if not -timeout <= age <= timeout:
-            return self._refuse(*_of_another_time(age, timeout))
+        self._lateness.note(age, timeout, time)
+        if age < -timeout:
+            return self._refuse(
+                "from the future",
+                f"the stamp of the state is {-age:.6g} s ahead of this clock; at most {timeout:.6g} s are allowed "
+                f"(state_timeout). {CLOCKS}",
+            )
+        if not age <= timeout:
+            return self._refuse(
+                "late",
+                f"the state is {age:.6g} s old; at most {timeout:.6g} s are allowed (state_timeout). "
+                f"{self._lateness.advice(timeout, time)}",
+            )
         try:
             controller.check_state(state)
         except StateRefused as problem:
@@ -109,14 +122,3 @@ class StateWatch:
         way = np.abs(now.state.q[self._q] - before.state.q[self._q])
         speed = np.maximum(np.abs(before.state.v[self._v]), np.abs(now.state.v[self._v]))
         return bool(np.any(way > jump + 2.0 * speed * (now.stamp - before.stamp)))
-
-
-def _of_another_time(age: float, timeout: float) -> tuple[str, str]:
-    clocks = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
-    if age < 0.0:
-        return (
-            "from the future",
-            f"the stamp of the state is {-age:.6g} s ahead of this clock; at most {timeout:.6g} s are allowed "
-            f"(state_timeout). {clocks}",
-        )
-    return "late", f"the state is {age:.6g} s old; at most {timeout:.6g} s are allowed (state_timeout). {clocks}"

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Sequence
 
 from ada_dynamics.exit_codes import INTERRUPTED
+from ada_dynamics.interrupts import heed_interrupts
 
 _PR_SET_PDEATHSIG = 1
 _ORPHAN = 143  # as shells count: 128 + SIGTERM
@@ -40,8 +41,7 @@ def end_with_parent(parent: int) -> bool:
 def main(words: Sequence[str]) -> int:
     """Become the module or the program."""
     parent, what, *rest = words
-    # A starter in the background of a shell has SIGINT ignored, and its children inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_interrupts()
     try:
         if not end_with_parent(int(parent)):
             return _ORPHAN

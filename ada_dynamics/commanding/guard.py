@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ada_dynamics.commanding.lateness import CLOCKS, Lateness
 from ada_dynamics.commanding.rules import (
     JointLimit,
     Reason,
@@ -120,6 +121,7 @@ class CommandGuard(Tally):
         self.max_jump = not_negative("max_jump", max_jump)
         self.max_ahead = not_negative("max_ahead", max_ahead)
         self._age_parameter, self._jump_parameter = age_parameter, jump_parameter
+        self._lateness = Lateness()
 
     def check(self, command: Command, now: float, present: Mapping[str, float]) -> Refusal | None:
         """Judge a command, and count it.
@@ -168,18 +170,19 @@ class CommandGuard(Tally):
             return None
         if not math.isfinite(stamp):
             return Refusal(Reason.NOT_FINITE, f"the stamp is {stamp}; it must be finite, or zero for none.")
-        clocks = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
+        if self.max_age:
+            self._lateness.note(now - stamp, self.max_age, now)
         if self.max_age and not stamp >= now - self.max_age:
             return Refusal(
                 Reason.OLD,
                 f"the command is {now - stamp:.9g} s old; at most {self.max_age:.9g} s are allowed (parameter "
-                f"{self._age_parameter}; 0 = any age). {clocks}",
+                f"{self._age_parameter}; 0 = any age). {self._lateness.advice(self.max_age, now)}",
             )
         if not stamp <= now + self.max_ahead:
             return Refusal(
                 Reason.FROM_THE_FUTURE,
                 f"the command's stamp is {stamp - now:.9g} s ahead of this clock; at most {self.max_ahead:.9g} s are "
-                f"allowed. {clocks}",
+                f"allowed. {CLOCKS}",
             )
         return None
 

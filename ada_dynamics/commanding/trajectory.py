@@ -148,7 +148,8 @@ class TrajectoryFollower(Tally):
             raise TrajectoryError(
                 Reason.OLD,
                 f"the trajectory was over {elapsed - float(trajectory.times[-1]):.9g} s ago; leave its stamp zero to "
-                f"start it now, or let sender and receiver share a clock (use_sim_time).",
+                f"start it now, or send it earlier; if all are as late, let sender and receiver share a clock "
+                f"(use_sim_time).",
             )
         before = {name: self._before(name, begin, now, present) for name in trajectory.names}
         state = PathState(*map(list, zip(*(_state_of(layers, begin) for layers in before.values()), strict=True)))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ada_dynamics.errors import AdaError
+from ada_dynamics.interrupts import heed_interrupts
 from ada_dynamics.named_values import named_numbers, named_values
 from ada_dynamics.settings import fields_of
 from ada_dynamics.timing.deadlines import calm_interpreter
@@ -40,6 +41,8 @@ JSON and answers each with one:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; the exit status: 0, or 2 for what cannot be."""
+    if arguments is None:
+        heed_interrupts()
     options = _parser().parse_args(arguments)
     try:
         if options.list or not options.device:

@@ -174,6 +174,17 @@ def test_a_bad_state_is_refused_with_the_reason_and_the_last_command_holds(state
     assert robot.send() is not None, "the next good one is taken"
 
 
+def test_a_state_that_was_late_is_told_from_a_clock_that_is_set_otherwise():
+    loop, robot = running(state_timeout=10.0)
+    robot.send()
+    robot.send(age=12.0)
+    assert "so the clocks agree" in loop.last_refusal and "use_sim_time" not in loop.last_refusal
+    for _ in range(30):
+        robot.time += 0.1
+        robot.send(age=12.0, later=0.1)
+    assert "so the two clocks differ" in loop.last_refusal and "use_sim_time" in loop.last_refusal
+
+
 def test_bad_states_without_end_are_as_none_at_all():
     loop, robot = running(state_timeout=0.02)
     told = [robot.send(q=[math.nan] * 7) for _ in range(30)]

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import Patience
 
 from ada_dynamics import resources
 from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
@@ -382,11 +383,11 @@ class Runner:
 
 def until(condition, seconds=10.0):
     """A tick that ends the run when something holds."""
-    deadline = time.monotonic() + seconds
+    patience = Patience(seconds)
 
     def tick():
         time.sleep(0.01)
-        assert time.monotonic() < deadline
+        assert not patience.is_over
         return condition()
 
     return tick
@@ -513,8 +514,8 @@ def test_processes_do_not_outlive_a_parent_that_is_killed(tmp_path):
         assert "up" in parent.stdout.readline()
         parent.kill()
         parent.wait()
-        deadline = time.monotonic() + 10.0
-        while is_alive(pid) and time.monotonic() < deadline:
+        patience = Patience(10.0)
+        while is_alive(pid) and not patience.is_over:
             time.sleep(0.01)
         assert not is_alive(pid)
 

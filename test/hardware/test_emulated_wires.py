@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from echo_device import frame
+from patience import Patience
 
 from ada_dynamics.errors import AdaError
 from ada_hardware import opening
@@ -51,9 +52,9 @@ def packets() -> EmulatedPackets:
 
 
 def read(wire: EmulatedStream, count: int) -> bytes:
-    data, deadline = b"", time.monotonic() + PATIENCE
-    while len(data) < count and time.monotonic() < deadline:
-        data += wire.read(count - len(data), deadline - time.monotonic())
+    data, patience = b"", Patience(PATIENCE)
+    while len(data) < count and not patience.is_over:
+        data += wire.read(count - len(data), 0.2)
     return data
 
 
@@ -113,9 +114,9 @@ def test_a_device_does_not_outlive_a_host_that_is_killed() -> None:
         pid = int(host.stdout.readline())
         assert is_alive(pid)
         host.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
+    patience = Patience(PATIENCE)
     while is_alive(pid):
-        assert time.monotonic() < deadline
+        assert not patience.is_over
         time.sleep(1e-3)
 
 

@@ -189,8 +189,8 @@ def test_in_real_time_answers_come_no_earlier_than_they_are_sent() -> None:
     wire = InProcessStream(EchoStream(EchoDeviceSettings(delay=0.02)))
     begin = time.monotonic()
     wire.write(frame(b"a"))
-    assert wire.read(10, 10.0) == frame(b"a")
-    assert 0.02 <= time.monotonic() - begin < 9.0
+    assert wire.read(10, 100.0) == frame(b"a")
+    assert 0.02 <= time.monotonic() - begin < 90.0
 
 
 def test_a_device_hangs_on_its_own_kind_of_wire() -> None:

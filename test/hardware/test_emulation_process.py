@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from echo_device import EchoDeviceSettings, EchoPackets, EchoStream, frame
+from patience import Patience
 
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation import __main__ as program
@@ -32,9 +33,9 @@ PATIENCE = 20.0  # [s] after which a test has failed
 
 
 def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    patience = Patience(PATIENCE)
     while not condition():
-        assert time.monotonic() < deadline
+        assert not patience.is_over
         time.sleep(1e-3)
 
 
@@ -44,9 +45,9 @@ def exchanged(port: PacketPort | ByteStream, content: bytes, timeout: float = PA
         port.send(frame(content))
         return port.receive(timeout)
     port.write(frame(content))
-    data, deadline = b"", time.monotonic() + timeout
-    while len(data) < len(content) + 2 and time.monotonic() < deadline:
-        data += port.read(100, deadline - time.monotonic())
+    data, patience = b"", Patience(timeout)
+    while len(data) < len(content) + 2 and not patience.is_over:
+        data += port.read(100, min(0.2, timeout))
     return data or None
 
 

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import Patience
 
 from ada_hardware.driver import Mode
 from ada_hardware.emulation.in_process import InProcessStream
@@ -38,9 +39,9 @@ def made(name):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + DEADLINE
+    patience = Patience(DEADLINE)
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert not patience.is_over, "it did not happen"
         time.sleep(0.005)
 
 

@@ -76,9 +76,9 @@ def test_all_bytes_go_through_unchanged_both_ways(pty: Pty, stream: ByteStream) 
 def test_a_read_returns_what_is_there_and_does_not_wait_for_more(pty: Pty, stream: ByteStream) -> None:
     os.write(pty.master, b"abcdef")
     begin = time.monotonic()
-    assert stream.read(4, 5.0) == b"abcd"
-    assert stream.read(4, 5.0) == b"ef"
-    assert time.monotonic() - begin < 4.0  # it would have been 5 s
+    assert stream.read(4, 100.0) == b"abcd"
+    assert stream.read(4, 100.0) == b"ef"
+    assert time.monotonic() - begin < 90.0  # it would have been 100 s
 
 
 def test_a_silent_line_gives_nothing_after_the_timeout_and_not_before(stream: ByteStream) -> None:

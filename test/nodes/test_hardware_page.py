@@ -64,6 +64,7 @@ class Person:
         hold = getattr(self.panel, button)
 
         def act():
+            self.panel.stop_button.is_in_sight(1)
             hold.sign(1)
             return until()
 

@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from ada_dynamics.nodes.view_node import ViewNode
-from ada_dynamics.view.browser import hardware_hold, remote_robot
+from ada_dynamics.view.browser import hardware_hold, remote_robot, stop_button
 from ada_hardware.emulation.process import EmulatorProcess
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -46,6 +46,7 @@ def world(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
     monkeypatch.setattr(hardware_hold, "EXPIRES", EXPIRES)
     monkeypatch.setattr(hardware_hold, "FORGOTTEN", 4.0 * EXPIRES)
+    monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
 
 
 @pytest.fixture

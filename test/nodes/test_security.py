@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import Patience
 
 pytest.importorskip("rclpy")
 
@@ -62,11 +63,11 @@ def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
         name: of the node.
         besides: names by rule that it has at other times, or elsewhere.
     """
-    end = time.monotonic() + PATIENCE  # names come one after another
+    patience = Patience(PATIENCE)  # names come one after another
     while True:
         found = in_graph(ros, name)
         unused = {rule: sros2_policy.unused(name, rule, found[rule] | besides.get(rule, set())) for rule in found}
-        if not any(unused.values()) or time.monotonic() > end:
+        if not any(unused.values()) or patience.is_over:
             break
         time.sleep(POLL)
     assert not any(unused.values()), unused

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import Patience
 
 pytest.importorskip("rclpy")
 pytest.importorskip("serial")
@@ -141,9 +142,9 @@ class Running:
         return [pid for pid in descendants(self.process.pid) if what in command_of(pid)]
 
     def gone(self, pids):
-        deadline = time.monotonic() + 30.0
+        patience = Patience(30.0)
         while any(is_alive(pid) for pid in pids):
-            assert time.monotonic() < deadline, [command_of(pid) for pid in pids if is_alive(pid)]
+            assert not patience.is_over, [command_of(pid) for pid in pids if is_alive(pid)]
             time.sleep(0.01)
 
     def end(self):

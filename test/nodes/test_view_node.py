@@ -31,9 +31,9 @@ from ada_dynamics.nodes.messages.state_message import read_state
 from ada_dynamics.nodes.view import node_requests, view_link
 from ada_dynamics.nodes.view_node import ViewNode, main
 from ada_dynamics.view.browser import remote_robot
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
 from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.scene import Pull
 
 pytestmark = pytest.mark.ros
 
@@ -326,6 +326,15 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     ros.wait(lambda: len(plant.pushed) > 3, what="a pull that goes on")
     on_page(ros, node, lambda: robot._set_pull(Pull(link, "end", np.zeros(3), np.ones(3))))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
+    count = len(plant.pushed)
+    for place in (0, 5):
+        wrench = np.ones(6)
+        wrench[place] = (np.nan, np.inf)[place > 0]
+        with pytest.raises(ada.InputError, match=r"all six .* must be finite"):
+            node.link.push(link, wrench)
+    node.link.push(link, np.full(6, 2.0))
+    ros.wait(lambda: plant.pushed[-1].wrench.force.x == 2.0, what="the one that is finite")
+    assert len(plant.pushed) == count + 1
 
     assert ros.tester.count_publishers("joint_commands") == 0  # who commands nothing is nobody's rival
     on_page(ros, node, lambda: robot.commands.switch(True))

@@ -7,12 +7,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import ended, until
 
 from ada_dynamics import sweep
 
@@ -64,13 +64,7 @@ def ada(*words: object) -> subprocess.Popen[str]:
 
 
 def wait_for(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)  # between two looks at another process
-    raise AssertionError("it did not happen in time")
+    return until(condition, PATIENCE, "another process")
 
 
 def rows_in(path: Path) -> list[dict[str, Any]]:
@@ -111,13 +105,13 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     process, workers, out = begun(tmp_path)
     assert len(workers) >= 2
     process.kill()
-    process.communicate(timeout=PATIENCE)
+    ended(process, PATIENCE)
     wait_for(lambda: not any(map(is_alive, workers)))
     before = rows_in(out / "runs.jsonl")
     assert 20 < len(before) < 200
 
     again = ada(tmp_path / "s.yaml", "--output", out, "--jobs", 2, "--json")
-    text, errors = again.communicate(timeout=PATIENCE)
+    text, errors = ended(again, PATIENCE)
     assert again.returncode == 0, errors
     assert json.loads(text)["done"] == 200
     after = rows_in(out / "runs.jsonl")
@@ -128,7 +122,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
     process, workers, out = begun(tmp_path, runs=20_000)  # not done before this process runs again
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=PATIENCE)
+    _, errors = ended(process, PATIENCE)
     assert process.returncode == 130
     wait_for(lambda: not any(map(is_alive, workers)))
     rows = rows_in(out / "runs.jsonl")

@@ -5,17 +5,18 @@ import time
 
 import numpy as np
 import pytest
+from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.writers import render
 from ada_dynamics.view.browser import command_sliders, remote, remote_robot
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.marks import Kind, Mark
 from ada_dynamics.view.browser.motion_page import FirstPush
 from ada_dynamics.view.browser.page import Page, nearest_free
 from ada_dynamics.view.browser.remote import RemotePage, Wanted, dynamics_of
-from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -110,9 +111,9 @@ def pendulum():
 
 
 def until(page, shown, holds, what):
-    deadline = time.monotonic() + 20.0
+    patience = Patience(20.0)
     while not holds():
-        assert time.monotonic() < deadline, f"waited 20 s until {what}"
+        assert not patience.is_over, f"waited 20 s until {what}"
         page.act()
         shown.tick()
         page._ended.wait(0.005)

@@ -11,6 +11,7 @@ import urllib.request
 import numpy as np
 import pytest
 from browser_robots import pushable, rocker
+from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics import cli
@@ -22,13 +23,14 @@ from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.view.browser import solids
 from ada_dynamics.view.browser.batch import quaternions
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.live import LivePage, Pace, live
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.parts import parts_of, shape_parts
 from ada_dynamics.view.browser.playback import Clock, PlaybackPage, play
 from ada_dynamics.view.browser.plots import LivePlot, LogPlot
 from ada_dynamics.view.browser.pose_page import PosePage, pose
-from ada_dynamics.view.browser.scene import CLOSED, OPEN, Pull, Scene, gap_colour
+from ada_dynamics.view.browser.scene import CLOSED, OPEN, Scene, gap_colour
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
@@ -406,8 +408,8 @@ def test_a_page_listens_on_this_machine_alone_and_its_threads_end_with_it():
         assert (status, b"<html" in text) == (200, True)
         with socket.socket() as other, pytest.raises(OSError, match=r"."):
             other.connect(("127.0.0.2", page.port))  # another address of this machine
-    deadline = time.monotonic() + 5.0
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
+    patience = Patience(5.0)
+    while set(threading.enumerate()) - before and not patience.is_over:
         time.sleep(0.01)
     assert not set(threading.enumerate()) - before
 

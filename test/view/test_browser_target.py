@@ -208,3 +208,19 @@ def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_
     assert robot.gizmo.handles.visible
     robot.close()
     assert robot.gizmo.handles is None
+
+
+def test_a_browser_that_may_move_nothing_drags_no_target_and_sees_the_handles_go_back(page):
+    controller = Controller()
+    controller.pose = TargetPose("base", placed((0.2, 0.3, 0.1)))
+    gizmo = TargetGizmo(page, controller, 1.0)
+    gizmo.tick(POSES)
+    place = gizmo.handles.position
+    page.guard = lambda browser: "no"
+    drag(page, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    gizmo.tick(POSES)
+    assert controller.asked == []
+    np.testing.assert_allclose(gizmo.handles.position, place, atol=1e-12)
+    page.guard = lambda browser: ""
+    drag(page, placed((1.0, 0.0, 0.0)), "start", "update", "end")
+    assert controller.asked

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hardware panel, seen from the server; its hardware node is a stand-in without ROS, and time is the test's."""
 
+import asyncio
 import json
 import math
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,8 +23,11 @@ from ada_dynamics.view.browser.hardware_status import BLUE, GREEN, RED, status_h
 from ada_dynamics.view.browser.motor_sliders import Motor, MotorSliders
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.scene import Scene
+from ada_dynamics.view.browser.stop_button import SEEN
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
+
+from viser import _messages
 
 JOINTS = ("hip", "knee")
 
@@ -121,6 +126,7 @@ class Desk:
     def __init__(self, page, clock):
         self.page, self.clock, self.node = page, clock, Node()
         self.panel = HardwarePanel(page, self.node)
+        self.sees_stop = True
         self.tick()
 
     @property
@@ -134,6 +140,8 @@ class Desk:
 
     def hold(self, seconds, button=None):
         for _ in range(round(seconds * RATE)):
+            if self.sees_stop:
+                self.panel.stop_button.is_in_sight(1)
             (button or self.panel.move).sign(1)
             self.tick()
 
@@ -216,7 +224,9 @@ def test_a_press_is_another_one_after_it_was_let_go_or_forgotten(page, clock):
 def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     clock = desk.clock
     assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.1)] * 2)
-    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(math.degrees(-1.0), math.degrees(1.5))] * 2
+    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(-57.2, 85.9)] * 2, (
+        "-57.2958 and 85.9437 deg, to a tenth"
+    )
     desk.move("knee", 30.0)
     desk.node.at = {"hip": 0.2, "knee": 0.2}
     clock[0] += 1.0
@@ -424,6 +434,58 @@ def test_a_motion_is_played_while_its_button_is_held_and_left_off_with_it(desk):
     assert len(desk.node.asked) == 2
 
 
+def test_a_browser_that_does_not_show_stop_moves_nothing(desk):
+    desk.node.said = said("active")
+    desk.sees_stop = False
+    desk.move("knee", 30.0)
+    desk.hold(1.0)
+    desk.hold(1.0, desk.panel.play)
+    assert desk.sent == [] and desk.node.asked == []
+    assert len(desk.page.said) == 2 and all("STOP is not in sight" in text for text in desk.page.said), "once each"
+    desk.let_go()
+    desk.sees_stop = True
+    desk.hold(1.0)
+    assert desk.sent
+
+
+def test_a_motion_ends_when_stop_goes_out_of_sight(desk):
+    desk.node.said = said("active")
+    desk.move("knee", 90.0)
+    desk.hold(0.5)
+    desk.sees_stop = False
+    desk.hold(SEEN + EXPIRES)
+    assert desk.node.commanded[-1] is None
+    count = len(desk.sent)
+    desk.hold(1.0)
+    assert len(desk.sent) == count
+
+
+def test_sliders_and_buttons_that_move_are_refused_from_a_browser_that_does_not_show_stop(desk, monkeypatch):
+    told, gui = [], desk.page.gui
+    browser = SimpleNamespace(add_notification=lambda title, text, **_: told.append(text))
+    monkeypatch.setattr(gui, "_resolve_client", lambda client: browser)
+    slider, buttons = desk.sliders.motors.sliders[1], desk.panel.buttons
+
+    def acts(control, value):
+        message = _messages.GuiUpdateMessage(control._impl.uuid, {"value": value})
+        asyncio.run_coroutine_threadsafe(gui._handle_gui_updates(1, message), gui._event_loop).result(10.0)
+        desk.tick()
+
+    before = slider.value
+    acts(slider, 42.0)
+    acts(buttons["activate"], True)
+    acts(buttons["reset"], True)
+    assert slider.value == before and not desk.sliders.wanted and desk.node.asked == []
+    assert len(told) == 3
+    acts(buttons["deactivate"], True)
+    assert desk.node.asked == ["deactivate"], "who brings it to rest needs no STOP"
+    desk.panel.stop_button.is_in_sight(1)
+    acts(slider, 42.0)
+    acts(buttons["activate"], True)
+    assert slider.value == 42.0 and desk.sliders.wanted == {1} and desk.node.asked == ["deactivate", "activate"]
+    assert len(told) == 3
+
+
 def test_a_motion_whose_browser_is_gone_is_left_off(desk):
     desk.node.said = said("active")
     desk.tick()
@@ -530,9 +592,9 @@ def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(pa
     motors = [Motor("a", -1.0, 2.0, 0.5), Motor("b", -0.1, 0.1, 0.1, is_angle=False)]
     sliders = MotorSliders(page, motors)
     sliders.add()
-    assert [(s.min, s.max) for s in sliders.sliders] == [(math.degrees(-1.0), math.degrees(2.0)), (-0.1, 0.1)]
+    assert [(s.min, s.max) for s in sliders.sliders] == [(-57.2, 114.5), (-0.1, 0.1)]
     sliders.show(0, 5.0)
-    assert sliders.sliders[0].value == math.degrees(2.0)
-    np.testing.assert_allclose(sliders.goal(), [2.0, -0.1])
+    assert sliders.sliders[0].value == 114.5
+    np.testing.assert_allclose(sliders.goal(), [math.radians(114.5), -0.1])
     told = sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
     np.testing.assert_allclose(told, [0.05, 0.01])

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The red button in a real browser: each press arrives, whatever else is held down on the page meanwhile."""
+"""The red button in a real browser: each press arrives, whatever else is held down on the page meanwhile, at any width;
+where it is out of sight, nothing on the page moves a robot.
+"""
 
+import contextlib
 import random
+import threading
 
 import pytest
 from chromium import Visit, chromium
@@ -10,7 +14,7 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 from ada_dynamics.view.browser.hardware_hold import Hold
 from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.stop_button import add_stop_button
+from ada_dynamics.view.browser.stop_button import StopButton
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +47,7 @@ def test_each_press_arrives_while_another_button_is_held(browser):
     with Page("test", port=0) as page:
         panel = page.gui.add_panel()
         with panel.add_tab("robot"):
-            add_stop_button(page, "STOP", "everything comes to rest", lambda: pressed.append(1))
+            StopButton(page, "STOP", "everything comes to rest", lambda: pressed.append(1))
             held = Hold(page, "hold to move")
         panel.dock_left()
         visit = Visit(browser, page, None, page.end)
@@ -64,3 +68,109 @@ def test_each_press_arrives_while_another_button_is_held(browser):
         visit.until(lambda: len(pressed) > before, "the key to arrive")
         visit.keep("stop-button")
         visit.leave()
+
+
+@contextlib.contextmanager
+def phone(browser):
+    """As wide and as high as a phone."""
+    size = {"width": 390, "height": 760, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+class Robot:
+    """A page with what moves a robot, and a person before it."""
+
+    def __init__(self, browser, page):
+        self.browser, self.page, self.pressed, self.activated = browser, page, [], []
+        with page.gui.add_folder("motions"):
+            self.play = Hold(page, "hold to play")
+        self.panel = page.gui.add_panel()
+        with self.panel.add_tab("robot"):
+            self.stop = StopButton(page, "STOP", "everything comes to rest", lambda: self.pressed.append(1))
+            self.activate = page.gui.add_button("activate")
+        page.when(self.activate, lambda: self.activated.append(1), moves=True)
+        self.panel.dock_left()
+        self.panel.expand()
+        self.visit = Visit(browser, page, None, page.end)
+        rests(self.visit, self.visit.button("hold to play"))
+
+    def touched(self):
+        """STOP where a finger on its middle would meet it, and no part of it is outside of the screen."""
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('button')].filter(b => {"
+            "  const r = b.getBoundingClientRect();"
+            "  return b.textContent === 'STOP' && r.width > 200 && r.left >= 0 && r.right <= innerWidth && r.top >= 0"
+            "    && r.bottom <= innerHeight"
+            "    && document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2) === b})"
+        )
+
+    def stops(self):
+        """Each STOP that can be touched is pressed, and each press arrives."""
+        found = self.visit.until(self.touched, "STOP is there") or self.touched()
+        for stop in found:
+            before = len(self.pressed)
+            stop.click()
+            self.visit.until(lambda before=before: len(self.pressed) > before, "the press arrives")
+
+    def holds(self):
+        """Whether the button that plays is held; it says so while it is down."""
+        from selenium.webdriver import ActionChains
+
+        presses, refusals = self.play.presses, self.play.refusals
+        ActionChains(self.browser).click_and_hold(self.visit.button("hold to play")).perform()
+        self.visit.until(lambda: self.play.is_held or self.play.refusals > refusals, "the press, or its refusal")
+        is_held = self.play.is_held
+        ActionChains(self.browser).release().perform()
+        assert (self.play.presses > presses) == is_held
+        return is_held
+
+
+def test_a_phone_has_stop_wherever_its_sheet_is_scrolled_and_moves_nothing_while_that_is_out_of_sight(browser):
+    with Page("test", port=0) as page, phone(browser):
+        threading.Thread(target=page.run, daemon=True).start()
+        for i in range(30):
+            page.gui.add_slider(f"joint {i}", 0.0, 1.0, 0.1, 0.0)
+        here = Robot(browser, page)
+        here.stops()
+        assert here.holds()
+        scroll = (
+            "document.querySelectorAll('*').forEach(e => { if (e.scrollHeight > e.clientHeight) e.scrollTop = %s })"
+        )
+        browser.execute_script(scroll % "1e6")
+        here.stops()
+        here.visit.keep("stop-button-phone")
+        here.visit.click("activate")
+        here.visit.until(lambda: here.activated, "it was pressed with STOP in sight")
+        browser.execute_script(scroll % "0")
+
+        browser.execute_script("document.getElementById('stop-button').style.visibility = 'hidden'")
+        (client,) = page.server.get_clients()
+        here.visit.until(lambda: here.stop.why_not(client), "the page says no more that STOP is in sight")
+        assert not here.holds()
+        browser.execute_script(scroll % "1e6")
+        here.visit.click("activate")
+        here.visit.until(lambda: "STOP is not in sight" in here.visit.text(), "the person is told")
+        assert len(here.activated) == 1
+        browser.execute_script("document.getElementById('stop-button').style.visibility = 'visible'")
+        here.visit.until(lambda: not here.stop.why_not(client), "it is in sight again")
+        browser.execute_script(scroll % "0")
+        assert here.holds()
+        page.end()
+
+
+def test_a_panel_that_is_folded_away_leaves_stop_on_the_page(browser):
+    browser.set_window_size(1000, 700)
+    with Page("test", port=0) as page:
+        here = Robot(browser, page)
+        assert len(here.touched()) == 1, "the one in the panel will do"
+        here.stops()
+        here.panel.minimize()
+        here.visit.until(
+            lambda: not here.browser.execute_script("return document.querySelector('[data-stop]')"), "gone"
+        )
+        here.stops()
+        assert here.holds()
+        here.visit.keep("stop-button-folded")
+        here.visit.leave()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_dynamics.exit_codes import INTERRUPTED, USAGE_ERROR
+from ada_dynamics.interrupts import heed_interrupts
 from ada_dynamics.nodes.interfaces import toolchain
 from ada_dynamics.nodes.interfaces.build import DEFINITIONS, build, is_there, packages_in
 from ada_dynamics.nodes.interfaces.prefix import this_prefix
@@ -19,6 +20,8 @@ _NAME = "python -m ada_dynamics.nodes.interfaces"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build what is not there and return the exit code."""
+    if arguments is None:
+        heed_interrupts()
     options = _parser().parse_args(arguments)
     try:
         _build(options)

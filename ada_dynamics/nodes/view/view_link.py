@@ -290,7 +290,16 @@ class ViewLink:
         self._requests.set_parameter("real_time_factor", float(factor), then)
 
     def push(self, link: str, wrench: Array) -> None:
-        """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the plant has."""
+        """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the plant has.
+
+        Raises:
+            InputError: it is not finite, or nobody listens.
+        """
+        if not np.isfinite(wrench).all():
+            raise InputError(
+                f"the wrench on link {link!r} is {np.asarray(wrench).tolist()}; all six of [fx, fy, fz, nx, ny, nz] "
+                "must be finite. It is not sent."
+            )
         message = WrenchStamped()
         message.header.frame_id = link
         f, n = message.wrench.force, message.wrench.torque

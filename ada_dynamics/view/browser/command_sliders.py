@@ -58,7 +58,9 @@ class CommandSliders:
         with self._folder:
             self.box = page.gui.add_checkbox(box, False, hint="motors go where the sliders are")
             self._motors.add()
-        page.when(self.box, lambda: self.switch(bool(self.box.value)))
+        page.when(self.box, lambda: self.switch(bool(self.box.value)), moves=True)
+        for slider in self.sliders:
+            page.when(slider, lambda: None, moves=True)
 
     @property
     def sliders(self) -> list[Any]:

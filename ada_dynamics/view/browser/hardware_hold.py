@@ -4,7 +4,8 @@
 The browser sends a sign of life RATE times a second while the button is down, and a click when it is let go. So a tab
 that is closed, frozen, or cut off lets go by itself. Signs that were held up somewhere and come all at once count as
 one; and one alone, as a page sends it that wakes up, begins nothing. A page that is only slow goes on with the same
-press: what is asked for once in a press is not asked for again.
+press: what is asked for once in a press is not asked for again. Signs of a browser that the page's guard speaks against
+count for nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Hold:
     Attributes:
         button: viser's.
         presses: how often it was pressed.
+        refusals: how often a browser pressed it that may not.
     """
 
     def __init__(self, page: Page, label: str, *, color: Any = None, hint: str = "") -> None:
@@ -39,7 +41,9 @@ class Hold:
             color: of it.
             hint: beside it, when a mouse is over it.
         """
-        self.presses = 0
+        self.presses = self.refusals = 0
+        self._page = page
+        self._why, self._refused_at = "", -1e9
         self._clock: Callable[[], float] = time.monotonic
         self._lock = threading.Lock()
         self._holder: int | None = None
@@ -61,8 +65,12 @@ class Hold:
     # --- on the server's thread ---------------------------------------------------------------------------------
     def sign(self, client: int) -> None:
         """A browser says that the button is down there; one at a time counts."""
-        now = self._clock()
+        now, why = self._clock(), self._page.guard(client)
         with self._lock:
+            if why:
+                self.refusals += now - self._refused_at > FORGOTTEN
+                self._why, self._refused_at = why, now
+                return
             if self._holder is None or now - self._last > FORGOTTEN:
                 self._holder, self._signs = client, 0
                 self.presses += 1
@@ -83,3 +91,9 @@ class Hold:
         """Whether a person holds it now."""
         with self._lock:
             return self._holder is not None and self._signs > 1 and self._clock() - self._last <= EXPIRES
+
+    @property
+    def refusal(self) -> str:
+        """Why the browser where it is down now may not; "" where none is refused."""
+        with self._lock:
+            return self._why if self._clock() - self._refused_at <= EXPIRES else ""

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from html import escape
 from pathlib import PurePath
 from typing import Any
 
@@ -32,7 +31,8 @@ from ada_dynamics.view.browser.hardware_state import (
 from ada_dynamics.view.browser.hardware_status import AMBER, GREEN, GREY, status_html
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.remote_robot import RemoteRobotPage
-from ada_dynamics.view.browser.stop_button import add_stop_button
+from ada_dynamics.view.browser.stop_button import StopButton
+from ada_dynamics.view.browser.words import Words
 
 STOP = "STOP"
 HOLD, PLAY = "hold to move", "hold to play"
@@ -41,7 +41,6 @@ _NONE = -1  # no press
 _INSISTS, _AGAIN = 10.0, 0.5  # [s] for which a stop is asked for, and between times, until the node says that it is
 _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
-_SAYS = '<div style="margin:0 0.8em 0.5em 0.8em;font-size:0.85em;color:{}">{}</div>'
 
 
 class HardwarePanel:
@@ -53,6 +52,7 @@ class HardwarePanel:
         sliders: by robot.
         move: the button that is held; None as long as no node was seen.
         play: likewise, for motions; None where no robot plays any.
+        stop_button: that brings all robots to rest; None as long as no node was seen.
     """
 
     def __init__(self, page: Page, hardware: Hardware) -> None:
@@ -67,6 +67,7 @@ class HardwarePanel:
         self.sliders: dict[str, HardwareSliders] = {}
         self.move: Hold | None = None
         self.play: Hold | None = None
+        self.stop_button: StopButton | None = None
         self._sensors: SensorBars | None = None
         self._ghost: Ghost | None = None
         self._ghost_of: RemoteRobotPage | None = None
@@ -75,12 +76,15 @@ class HardwarePanel:
         self._asked_in = self._failed_in = self._active_in = _NONE
         self._said_in = self._played_in = _NONE  # likewise: in which was said why nothing moves, a motion was begun
         self._played_by = ""
+        self._refusals = 0  # of browsers that may move nothing, that were said
         self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
 
         async def gone(client: Any) -> None:
             for hold in (self.move, self.play):
                 if hold is not None:
                     hold.release(client.client_id)
+            if self.stop_button is not None:
+                self.stop_button.forget(client.client_id)
 
         page.server.on_client_disconnect(gone)
 
@@ -104,17 +108,18 @@ class HardwarePanel:
         gui, page = self._page.gui, self._page
         self._panel = gui.add_panel()
         with self._panel.add_tab(self.hardware.name):
-            add_stop_button(page, STOP, "all robots come to rest, in every state", self._stop)
+            self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
-            self._says = gui.add_html("")
-            self._status = gui.add_html("")
+            self._says = Words(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "reset")}
+            self._status = gui.add_html("")  # last: it is as long as there are devices and alarms
         self._panel.dock_left()
+        self._panel.expand()  # on a phone, too, where panels are folded at first
 
         for name in _TRANSITIONS:
-            page.when(self.buttons[name], self._asking(name))
-        page.when(self.buttons["reset"], self._reset)
-        self._texts = ["", ""]
+            page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
+        page.when(self.buttons["reset"], self._reset, moves=True)
+        self._status_text = ""
 
     def _build_devices(self, state: HardwareState) -> None:
         """Sliders of robots, motions, bars of sensors: anew when the node has other devices."""
@@ -192,7 +197,8 @@ class HardwarePanel:
         """Whether commands may flow; a press while the node is inactive activates it, once."""
         hold = self.move
         if hold is None or not hold.is_held:
-            self._tell("let go: nothing moves", GREY)
+            refusal = self._refusal()
+            self._tell(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
             return False
         problem = self._why_not(state, hold.presses)
         if problem:
@@ -210,6 +216,17 @@ class HardwarePanel:
             self.hardware.change("activate", partial(self._activated, hold.presses))
         self._tell("held: waiting for the robots to be active", AMBER)
         return False
+
+    def _refusal(self) -> str:
+        """Why a browser that holds a button may not; said to all once for each press."""
+        holds = [hold for hold in (self.move, self.play) if hold is not None]
+        why = next((hold.refusal for hold in holds if hold.refusal), "")
+        refusals = sum(hold.refusals for hold in holds)
+        if refusals != self._refusals:
+            self._refusals = refusals
+            if why:
+                self._page.say(why)
+        return why
 
     def _activated(self, press: int, problem: str | None) -> None:
         if problem is not None:
@@ -312,11 +329,13 @@ class HardwarePanel:
         return then
 
     def _tell(self, text: str, colour: str) -> None:
-        self._set(0, self._says, _SAYS.format(colour, escape(text)))
+        self._says.show(text, colour)
 
     def _show(self, state: HardwareState) -> None:
         is_there = self.hardware.is_there
-        self._set(1, self._status, status_html(self.hardware.name, state, is_there=is_there))
+        text = status_html(self.hardware.name, state, is_there=is_there)
+        if text != self._status_text:
+            self._status_text = self._status.content = text
         may = {
             "configure": state.phase == UNCONFIGURED,
             "activate": state.phase == INACTIVE and not state.stopped,
@@ -327,11 +346,6 @@ class HardwarePanel:
             is_off = not (may[name] and is_there)
             if button.disabled != is_off:
                 button.disabled = is_off
-
-    def _set(self, i: int, part: Any, text: str) -> None:
-        if text != self._texts[i]:
-            self._texts[i] = text
-            part.content = text
 
 
 def _by_name(paths: Sequence[str]) -> dict[str, str]:

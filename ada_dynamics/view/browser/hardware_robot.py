@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.joint_targets import JointTargets
 from ada_dynamics.view.browser.marks_layer import MarksPanel
 from ada_dynamics.view.browser.motion_page import FirstPush
 from ada_dynamics.view.browser.remote_robot import RemoteRobotPage
-from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.target_gizmo import TargetGizmo
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,10 @@ _LONGEST = 1.5 * PERIOD  # [s] that a late command makes up for
 _SAME = math.radians(0.05)  # of a joint that is told to be where it is
 ORDER = -1.0  # on the page: above what all robots have
 _SHOWN = 0.2  # [s] between looks at what stands beside the sliders
-_LINE = '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right">{}</div>'
+_LINE = (  # one, whatever it says: what is below must not move
+    '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right;height:1.5em;'
+    'white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{}</div>'
+)
 
 
 class HardwareSliders:
@@ -69,11 +72,11 @@ class HardwareSliders:
             self.motors.add(self._add_line)
         page.when(self.back, self.forget)
         for i, slider in enumerate(self.motors.sliders):
-            page.when(slider, partial(self.want, i))
+            page.when(slider, partial(self.want, i), moves=True)
 
     def _add_line(self, _: int) -> None:
         self._texts.append("")
-        self._lines.append(self._page.gui.add_html(""))
+        self._lines.append(self._page.gui.add_html(_LINE.format("")))
 
     def remove(self) -> None:
         """Take them off the page."""
@@ -146,7 +149,7 @@ class HardwareSliders:
         goal = self.motors.commanded.copy()
         if self.wanted:
             rows = sorted(self.wanted)
-            goal[rows] = np.clip(self.motors.goal(), *_limits(self.device.motors))[rows]
+            goal[rows] = self.motors.goal()[rows]
         speed = math.radians(float(self.speed.value))
         self.motors.speeds = np.array([min(_SHARE * own, speed) for own in self._own])
         elapsed, self._last = min(now - self._last, _LONGEST), now
@@ -168,10 +171,6 @@ class HardwareSliders:
                 if text != self._texts[i]:
                     self._texts[i] = text
                     self._lines[i].content = _LINE.format(html.escape(text))
-
-
-def _limits(motors: Sequence[Motor]) -> tuple[Array, Array]:
-    return np.array([motor.lower for motor in motors]), np.array([motor.upper for motor in motors])
 
 
 def _beside(motor: Motor, present: Array | None, told: Array | None, i: int, device: DeviceState) -> str:

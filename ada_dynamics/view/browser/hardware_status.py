@@ -77,11 +77,12 @@ def wrench_html(name: str, wrench: Wrench | None, scale: tuple[float, float]) ->
         wrench: what it measured; None: nothing that is new.
         scale: force and moment of a whole bar [N, N m].
     """
-    if wrench is None:
-        return _box([_line(f"{escape(name)}: nothing is measured", AMBER)])
+    title = f"{escape(name)}: nothing is measured"
+    if wrench is not None:
+        title = f"{escape(name)} in {escape(wrench.frame)}, bars up to {scale[0]:g} N, {scale[1]:g} N m"
     rows = []
     for i, (axis, unit) in enumerate(zip(_AXES, _UNITS, strict=True)):
-        value = float(wrench.values[i])
+        value = 0.0 if wrench is None else float(wrench.values[i])
         share = float(np.clip(value / scale[i // 3], -1.0, 1.0))
         left, width = 50.0 + min(0.0, 50.0 * share), 50.0 * abs(share)
         rows.append(
@@ -90,9 +91,10 @@ def wrench_html(name: str, wrench: Wrench | None, scale: tuple[float, float]) ->
             f'<div style="position:absolute;left:{left:.0f}%;width:{width:.0f}%;height:100%;background:{BLUE}"></div>'
             f'</div><span style="width:6.5em;text-align:right">{value:.2f} {unit}</span></div>'
         )
-    return _box(
-        [_line(f"{escape(name)} in {escape(wrench.frame)}, bars up to {scale[0]:g} N, {scale[1]:g} N m"), *rows]
-    )
+    # As high without a reading: what is below must not move.
+    bars = f'<div style="visibility:{"hidden" if wrench is None else "visible"}">{"".join(rows)}</div>'
+    title = f'<div style="white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{title}</div>'
+    return _box([_line(title, AMBER if wrench is None else ""), bars])
 
 
 def _line(content: str, colour: str = "") -> str:

@@ -17,9 +17,11 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plots import LivePlot
-from ada_dynamics.view.browser.scene import Arrow, Pull, Scene
+from ada_dynamics.view.browser.scene import Arrow, Scene
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -56,6 +58,8 @@ class FirstPush(NamedTuple):
 class MotionPage(ABC):
     """Controls and plots beside a robot that moves."""
 
+    status_lines = 3  # there is room for, above the controls
+
     def __init__(
         self,
         page: Page,
@@ -80,10 +84,11 @@ class MotionPage(ABC):
         self.remark = ""  # for the person who looks, above everything else
         self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
         self._pull: Pull | None = None
+        self._is_pull_refused = False
         self._arrow: tuple[float, Arrow] | None = None
         self._plots_due = 0.0
         gui = page.gui
-        self.status = gui.add_markdown("")
+        self.status = Words(gui, self.status_lines)
         self._add_controls(gui)
         self._add_push(gui)
         self._add_own(gui)
@@ -178,7 +183,10 @@ class MotionPage(ABC):
         self._push_at(link, float(self.strength.value) * direction, origin + along * direction, PUSH)
 
     def _set_pull(self, pull: Pull) -> None:
-        self._pull = None if pull.phase == "end" else pull
+        """A pull that was refused is over, and said once, until the person begins another one."""
+        if pull.phase != "update":
+            self._is_pull_refused = False
+        self._pull = None if pull.phase == "end" or self._is_pull_refused else pull
 
     def _pull_on(self, seconds: float) -> None:
         """A spring from where a link was grabbed to the mouse, for the steps of one frame."""
@@ -193,7 +201,7 @@ class MotionPage(ABC):
         try:
             self._apply(link, self.scene.wrench_at(link, force, point), duration)
         except AdaError as problem:
-            self._pull = None
+            self._is_pull_refused, self._pull = self._pull is not None, None
             self.page.say(str(problem))
             return
         self._arrow = (time.monotonic() + _SHOWN, Arrow(point, force))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.view.browser.page import Page, SharedNumber
+from ada_dynamics.view.browser.slider_range import slider_range
 
 Array = NDArray[np.float64]
 
@@ -60,6 +61,8 @@ class MotorSliders:
         self.motors = tuple(motors)
         self.sliders: list[Any] = []
         self._numbers: list[SharedNumber] = []
+        self._lower = np.array([motor.lower for motor in motors])
+        self._upper = np.array([motor.upper for motor in motors])
         self._is_angle = np.array([motor.is_angle for motor in motors], dtype=bool)
         self.speeds = np.array([motor.speed for motor in motors])
         self.commanded: Array = np.zeros(len(motors))
@@ -72,10 +75,8 @@ class MotorSliders:
                 shown(x, motor.is_angle) if abs(x) < NO_LIMIT else math.copysign(rest, x)
                 for x in (motor.lower, motor.upper)
             )
-            step = 0.1 if motor.is_angle else 1e-3
-            slider = self._page.gui.add_slider(
-                f"{motor.name} [{unit}]", low, max(high, low + step), step, low, disabled=self._disabled
-            )
+            low, high, step = slider_range(low, high, motor.is_angle)
+            slider = self._page.gui.add_slider(f"{motor.name} [{unit}]", low, high, step, low, disabled=self._disabled)
             self.sliders.append(slider)
             self._numbers.append(SharedNumber(slider))
             if beside is not None:
@@ -91,10 +92,10 @@ class MotorSliders:
         self._numbers[i].show(shown(position, self.motors[i].is_angle))
 
     def goal(self) -> Array:
-        """Where the sliders are [rad, m]."""
+        """Where the sliders are, within the motors' limits [rad, m]."""
         goal = np.array([number.read() for number in self._numbers])
         goal[self._is_angle] = np.radians(goal[self._is_angle])
-        return goal
+        return np.asarray(np.clip(goal, self._lower, self._upper))
 
     def advance(self, goal: Array, present: Array, elapsed: float, lead: float = LEAD) -> Array:
         """The next command: towards a goal, as fast as the motors may go, and not far ahead of them.

@@ -31,6 +31,14 @@ _SAME = 1e-6  # [deg, m, s] less is not worth a message
 class Page:
     """A web server with one page: a 3D scene and controls beside it.
 
+    Attributes:
+        server: viser's.
+        host: that it listens on.
+        port: likewise.
+        gui: viser's, for controls.
+        scene: viser's.
+        guard: why a browser, by its number, may move nothing; "" where it may. Of pages of real robots.
+
     Example::
 
         with Page("pa10") as page:
@@ -59,6 +67,7 @@ class Page:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._is_open = True
+        self.guard: Callable[[int], str] = lambda browser: ""
         if port and self.port != port:  # taken between the look and the start
             self.close()
             raise InputError(_taken(host, port))
@@ -98,7 +107,7 @@ class Page:
         """Whether anybody has it open."""
         return bool(self.server.get_clients())
 
-    def when(self, control: Any, action: Callable[[], None]) -> None:
+    def when(self, control: Any, action: Callable[[], None], *, moves: bool = False) -> None:
         """Act on a click on a button, or on a new value of another control, given by a person.
 
         Of values that arrive faster than they are acted on, the last one counts.
@@ -106,14 +115,29 @@ class Page:
         Args:
             control: what viser's `gui.add_...` returned.
             action: called by `run`; it reads the control's value itself.
+            moves: it may move a robot: a browser that `guard` speaks against is told so, and the value is taken back.
         """
+        is_button = hasattr(control, "on_click")
+        taken = [control.value]
 
         async def noted(event: Any) -> None:  # awaited in the order of arrival, unlike functions
+            if moves and event.client is not None and self.refuses(event):
+                if not is_button:
+                    control.value = taken[0]
+                return
+            taken[0] = control.value
             if event.client is not None:
                 self.note(id(control), action)
 
-        listen = control.on_click if hasattr(control, "on_click") else control.on_update
+        listen = control.on_click if is_button else control.on_update
         listen(noted)
+
+    def refuses(self, event: Any) -> bool:
+        """Whether the guard speaks against the browser that an event of viser's is from; then it is told why."""
+        why = self.guard(event.client_id)
+        if why and event.client is not None:
+            event.client.add_notification("ada", why, auto_close_seconds=8.0)
+        return bool(why)
 
     def note(self, key: object, action: Callable[[], None]) -> None:
         """Leave an action for `run`, from any thread; it takes the place of one left before under the same key."""

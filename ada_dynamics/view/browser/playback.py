@@ -16,6 +16,7 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.view.browser.page import HOST, PORT, Page, SharedNumber
 from ada_dynamics.view.browser.plots import LogPlot
 from ada_dynamics.view.browser.scene import Arrow, Scene
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ class PlaybackPage:
         self._last = time.monotonic()
         self._cursor_due = 0.0
         gui = page.gui
-        self.status = gui.add_markdown("")
+        self.status = Words(gui, 2)
         self._add_controls(gui)
         self._add_events(gui)
         with gui.add_folder("plots"):

@@ -16,6 +16,7 @@ from ada_dynamics.view.browser.page import HOST, PORT, Page
 from ada_dynamics.view.browser.pose_sliders import PoseSliders
 from ada_dynamics.view.browser.posing import Knob, Posing
 from ada_dynamics.view.browser.scene import Scene
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class PosePage:
         self.scene = Scene(page.server, model, dynamics)
         self._start = self.posing.q.copy()
         gui = page.gui
-        self.status = gui.add_markdown("")
+        self.status = Words(gui, 4 if model.loops else 0)  # without loops there is nothing to say
         self._group = PoseSliders(page, self.posing, self.refresh)
         self.sliders = self._group.sliders
         home = gui.add_button("back to the start")

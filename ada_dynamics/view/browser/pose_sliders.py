@@ -10,8 +10,7 @@ from typing import Any
 
 from ada_dynamics.view.browser.page import Page, SharedNumber
 from ada_dynamics.view.browser.posing import Knob, Posing
-
-_STEPS = 1000  # of a slider, from end to end
+from ada_dynamics.view.browser.slider_range import slider_range
 
 
 class PoseSliders:
@@ -47,11 +46,11 @@ class PoseSliders:
     def _add(self, knobs: list[Knob]) -> None:
         for knob in knobs:
             value, unit = _shown(knob, self.posing.value(knob)), "deg" if knob.is_angle else "m"
-            low, high = _shown(knob, knob.lower), _shown(knob, knob.upper)
-            low, high = min(low, math.floor(value * 10) / 10), max(high, math.ceil(value * 10) / 10)
-            step = min((high - low) / _STEPS or 1.0 / _STEPS, 0.1)
-            label = f"{knob.label} [{unit}]"
-            slider = self.page.gui.add_slider(label, low, high, step, value, disabled=not knob.leads)
+            limits = slider_range(_shown(knob, knob.lower), _shown(knob, knob.upper), knob.is_angle)
+            low, high, step = limits = limits.including(value)
+            slider = self.page.gui.add_slider(
+                f"{knob.label} [{unit}]", low, high, step, limits.nearest(value), disabled=not knob.leads
+            )
             self.sliders.append((knob, slider))
             self._numbers[knob] = SharedNumber(slider)
             if knob.leads:

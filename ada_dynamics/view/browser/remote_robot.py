@@ -16,6 +16,7 @@ from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.command_sliders import CommandSliders
 from ada_dynamics.view.browser.follower import Follower
+from ada_dynamics.view.browser.grabs import Pull
 from ada_dynamics.view.browser.joint_targets import JointTargets
 from ada_dynamics.view.browser.marks_layer import MarksPanel
 from ada_dynamics.view.browser.motion_page import PUSH, SPEEDS, MotionPage
@@ -23,7 +24,6 @@ from ada_dynamics.view.browser.page import Page
 from ada_dynamics.view.browser.plant import Plant
 from ada_dynamics.view.browser.pose_sliders import PoseSliders
 from ada_dynamics.view.browser.posing import Knob, Posing
-from ada_dynamics.view.browser.scene import Pull
 from ada_dynamics.view.browser.seen import Seen, SeenMotion, SeenState, pose_of
 from ada_dynamics.view.browser.target_gizmo import TargetGizmo
 
@@ -38,6 +38,8 @@ _FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these fo
 
 class RemoteRobotPage(MotionPage):
     """Controls and plots beside a robot that moves elsewhere."""
+
+    status_lines = 5  # it may be gone, or seen in parts
 
     def __init__(
         self,
@@ -217,9 +219,10 @@ class RemoteRobotPage(MotionPage):
         super()._set_pull(pull)
         if self._pull is not None:
             self._pulled = pull.link
-        elif self._pulled is not None:  # the last pull would act a little longer
-            self.plant.push(self._pulled, np.zeros(6))
-            self._pulled = None
+            return
+        last, self._pulled = self._pulled, None
+        if last is not None and not self._is_pull_refused:  # the last pull would act a little longer
+            self.plant.push(last, np.zeros(6))
 
     # --- controls -----------------------------------------------------------------------------------------------
     def _add_own(self, gui: Any) -> None:

@@ -13,6 +13,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.view.browser.batch import Batch, Batches
+from ada_dynamics.view.browser.grabs import Grabs, Pull
 from ada_dynamics.view.browser.parts import Part, parts_of, size_of
 
 Array = NDArray[np.float64]
@@ -23,15 +24,6 @@ _FORCE, _MASS, _POLYGON = (220, 60, 30), (20, 20, 20), (120, 60, 180)
 _VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
 _AWAY = 1.9  # its distance, in radii of the robot
 _LONGEST_ARROW = 0.5  # in sizes of the robot
-
-
-class Pull(NamedTuple):
-    """A link that is dragged with the mouse: from where on it, and where to, in the world [m]."""
-
-    link: str
-    phase: str  # start | update | end
-    grabbed: Array
-    pointer: Array
 
 
 class Arrow(NamedTuple):
@@ -131,20 +123,28 @@ class Scene:
 
     def on_pull(self, action: Callable[[Pull], None]) -> None:
         """Call a function while a link is dragged with the left mouse button."""
+        grabs = Grabs(self._batches)
         for batch in self._batches.each:
 
             async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
-                link = links[event.instance_index or 0]
-                action(Pull(link, event.phase, np.array(event.start_position), np.array(event.end_position)))
+                index = event.instance_index
+                pull = grabs.pull(event, None if index is None else links[index], self.poses)
+                if pull is not None:
+                    action(pull)
 
             batch.node.on_drag("left")(pulled)
 
     def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
         """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
+        grabs = Grabs(self._batches)
         for batch in self._batches.each:
 
             async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
-                action(links[event.instance_index or 0], np.array(event.ray_origin), np.array(event.ray_direction))
+                origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
+                index = event.instance_index
+                link = grabs.link_on(origin, direction) if index is None else links[index]
+                if link is not None:
+                    action(link, origin, direction)
 
             batch.node.on_click(clicked)
 

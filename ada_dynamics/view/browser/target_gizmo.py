@@ -16,6 +16,7 @@ from ada_dynamics.model.writers.numbers import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.view.browser.follower import Follower, TargetPose
 from ada_dynamics.view.browser.page import Page
+from ada_dynamics.view.browser.words import Words
 
 Array = NDArray[np.float64]
 
@@ -49,11 +50,11 @@ class TargetGizmo:
         self._kept_until = -math.inf
         self._folder = page.gui.add_folder("target", visible=False)
         with self._folder:
-            self.words = page.gui.add_markdown("")
+            self.words = Words(page.gui, 3)
             self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
             self.stay = page.gui.add_button("stay here", hint="the target goes where the robot is now")
         page.when(self.box, lambda: None)
-        page.when(self.stay, self._stay)
+        page.when(self.stay, self._stay, moves=True)
         self._present: Array | None = None  # pose of the link in the world
 
     def tick(self, poses: Mapping[str, Array]) -> None:
@@ -102,6 +103,11 @@ class TargetGizmo:
             pose[:3, :3] = from_quaternion(float(x), float(y), float(z), float(w))
             pose[:3, 3] = event.target.position
             is_end = event.phase == "end"
+            if self._page.guard(event.client_id):
+                if is_end:  # said once for each drag
+                    self._page.refuses(event)
+                self._page.note("target", self._take_back)
+                return
             self._page.note("target", lambda: self._drag(pose, is_end))
 
         self.handles.on_update(dragged)
@@ -132,6 +138,10 @@ class TargetGizmo:
         self._kept_until = time.monotonic() + _SETTLED
         self._shown = pose
         self._send(pose)
+
+    def _take_back(self) -> None:
+        """The browser may move nothing: the handles go to where the controller's target is."""
+        self._is_held, self._shown = False, None
 
     def _stay(self) -> None:
         if self._present is None:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGINT ends programs also where their starter ignores it, as a script does for the jobs in its background."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ada_dynamics import cli
+from ada_dynamics.exit_codes import INTERRUPTED
+
+PATIENCE = 120.0  # [s]
+ADA = "ada_dynamics.cli"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((ADA, "hw", "emulate", "ft300"), 0),
+        ((ADA, "hw", "monitor", "dynpick", "--emulator", "--json", "--every", "0.1"), 0),
+        (("ada_hardware.emulation", "ft300"), 0),
+        (("ada_dynamics.bringup.child", str(os.getpid()), ADA), INTERRUPTED),
+    ],
+    ids=["ada hw emulate", "ada hw monitor", "ada_hardware.emulation", "a child of ada up"],
+)
+def test_a_program_ends_on_sigint_although_its_starter_ignores_that(words, code):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # and its children inherit it
+    try:
+        program = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        if code == 0:
+            assert program.stdout.readline(), "it has begun"
+        else:
+            _until_it_heeds(program)
+        program.send_signal(signal.SIGINT)
+        assert program.wait(PATIENCE) == code
+    finally:
+        program.kill()
+        program.communicate()
+
+
+def _until_it_heeds(program):
+    """The kernel tells which signals a process ignores and catches, a bit for each."""
+    bit = 1 << (signal.SIGINT - 1)
+    caught = 0
+    while not caught & bit:
+        assert program.poll() is None, "it waits for a word from its parent"
+        time.sleep(0.02)
+        status = Path(f"/proc/{program.pid}/status").read_text()
+        caught = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigCgt"))
+
+
+def test_a_command_called_in_somebody_elses_program_leaves_its_signals_alone(capsys):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert cli.main(["list"]) == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Old messages: a clock that is set otherwise is told from a machine that was late. No ROS."""
+
+import numpy as np
+import pytest
+
+from ada_dynamics.commanding.guard import Command, CommandGuard, JointLimit
+
+CLOCKS, BUSY, EITHER = "so the two clocks differ", "so the clocks agree", "If that is so of all"
+PERIOD = 0.02
+
+
+def last_word(arrivals):
+    """What is said of the last of some messages. Args: when each was sent and came, on one clock [s]."""
+    guard = CommandGuard([JointLimit("elbow", -2.0, 2.0)], max_age=0.5, max_jump=0.0)
+    refusal = None
+    for stamp, now in arrivals:
+        refusal = guard.check(Command(["elbow"], position=[0.0], stamp=stamp), now, {"elbow": 0.0})
+    return refusal.text
+
+
+def sent(seconds, offset=0.0, begin=100.0):
+    """Messages that come as soon as they are sent, by a clock that is behind."""
+    return [(t - offset, t) for t in np.arange(begin, begin + seconds, PERIOD).tolist()]
+
+
+def test_a_clock_that_is_always_behind_is_told_as_such():
+    assert CLOCKS in last_word(sent(3.0, offset=0.6))
+    assert CLOCKS in last_word(sent(1.0) + sent(3.0, offset=40.0, begin=101.0)), "it may have been set meanwhile"
+
+
+@pytest.mark.parametrize("stall", [1.0, 3.0, 30.0])
+def test_messages_that_waited_while_the_machine_stood_still_are_no_matter_of_clocks(stall):
+    waited = [(t, 101.0 + stall) for t, _ in sent(0.4, begin=101.0)]  # they come all at once
+    text = last_word(sent(1.0) + waited)
+    assert BUSY in text and "share a clock" not in text
+
+
+def test_a_single_message_that_was_late_now_and_then_is_no_matter_of_clocks():
+    for _ in range(3):
+        text = last_word([*sent(1.0), (102.0, 102.7)])
+        assert BUSY in text and "share a clock" not in text
+
+
+def test_a_machine_that_falls_behind_more_and_more_is_no_matter_of_clocks():
+    behind = [(101.0 + 0.5 * t, 101.6 + t) for t in np.arange(0.0, 6.0, PERIOD).tolist()]
+    assert BUSY in last_word(sent(1.0) + behind)
+
+
+def test_of_the_first_message_nobody_knows():
+    text = last_word(sent(PERIOD / 2, offset=0.7))
+    assert EITHER in text and "use_sim_time" in text and "busy" in text
