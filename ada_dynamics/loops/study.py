@@ -27,6 +27,8 @@ RANK = 1e-8  # of orthonormal motions: smaller singular values of some of their 
 IDLE = 1e-7
 # Likewise, as long as the rank is the same without them: what is meant may be rounded to four decimals.
 ROUNDED_ROW = 5e-3
+AWAY = 0.3  # [rad, m] of poses that need not close the loops
+_LOOKED_AT = 3  # such poses, and the start, where conditions that never act are looked for
 _REACH = 3.0 * STEP  # of the steps from one sample pose to the next, at first
 
 
@@ -87,10 +89,10 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     poses = sample_poses(numbers, start)
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
-    rank = _general_rank(Rows(numbers), poses)
-    acts = largest > ROUNDED_ROW * np.max(largest, initial=0.0)
-    if not acts.any() or _general_rank(Rows(numbers, np.flatnonzero(acts)), poses) != rank:
-        acts = largest > IDLE * np.max(largest, initial=0.0)
+    acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (IDLE, ROUNDED_ROW))
+    rank = _general_rank(Rows(numbers, np.flatnonzero(acts)), poses)
+    if strong.any() and _general_rank(Rows(numbers, np.flatnonzero(strong)), poses) == rank:
+        acts = strong
     idle, acting = np.flatnonzero(~acts), np.flatnonzero(acts)
     whitened = [numbers.whitened(q)[:, acting] for q in poses]
     regular = _regular(whitened, rank)
@@ -101,13 +103,25 @@ def study(model: Model, pose: Array | None = None, turned: bool = False) -> Stud
     return Study(numbers, tuple(poses), rank, chosen, tuple(int(c) for c in idle), spare)
 
 
+def acting_somewhere(numbers: LoopNumbers, q: Array) -> list[int]:
+    """Conditions that some motion of the tree feels, in this pose or in others."""
+    rng = np.random.default_rng(20120304)
+    largest = np.zeros(len(numbers.conditions))
+    for i in range(_LOOKED_AT):
+        at = q if i == 0 else numbers.model.integrate(q, AWAY * rng.normal(size=numbers.model.nv))
+        sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in numbers.rows(at)]
+        largest = np.maximum(largest, sizes)
+    return [int(c) for c in np.flatnonzero(largest > IDLE * np.max(largest, initial=0.0))]
+
+
 def sample_poses(numbers: LoopNumbers, start: Array, count: int = POSES) -> list[Array]:
     """The start, and poses that motions lead to from there; the same for the same model.
 
     Poses that are closed anyhow would not do: they can belong to another way of assembly, with another mobility, as a
     parallelogram with a third crank has them.
     """
-    rows, rng = Rows(numbers), np.random.default_rng(20120302)
+    rows = Rows(numbers, np.array(acting_somewhere(numbers, start), dtype=np.intp))
+    rng = np.random.default_rng(20120302)
     allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
     found, ranks = [start], [rank_at(rows, start)]
     for attempt in range(6 * count):
