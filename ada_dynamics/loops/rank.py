@@ -127,14 +127,17 @@ def moves(rows: Rows, q: Array, rank: int) -> bool:
     N = at.Vt[rank:]
     if not len(N):
         return True
-    left = float(at.s[rank])
-    allowed = _EXPLAINED * (left * STEP + rows.size(q)) + _SLACK
+    left = max(float(at.s[rank]), _BY_ROUNDING * rows.rounding)  # which a pose can have less of than its neighbours
+    allowed = min(_EXPLAINED * (left * STEP + rows.size(q)) + _SLACK, ROUNDED_GAP)
+
+    def leads_on(step: Array) -> bool:
+        moved = stepped(rows, q, rank, step)
+        return moved is not None and rows.size(moved) <= allowed
+
     rng = np.random.default_rng(20120305)
-    for _ in range(_TRIES):
-        moved = stepped(rows, q, rank, STEP * direction(rng, N))
-        if moved is None or rows.size(moved) > min(allowed, ROUNDED_GAP):
-            return False
-    return True
+    ways = [STEP * direction(rng, N) for _ in range(_TRIES)]
+    # a motion may end near by, at a dead point; what is locked leads on to neither side
+    return all(leads_on(way) or leads_on(-way) for way in ways)
 
 
 def stepped(rows: Rows, q: Array, rank: int, step: Array) -> Array | None:
