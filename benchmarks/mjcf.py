@@ -17,7 +17,8 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -53,12 +54,12 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in chosen.folder:
         if not folder.is_dir():
             parser.error(f"there is no folder {str(folder)!r}")
-    logging.disable(logging.WARNING)
     folders = [*chosen.folder, *_installed()]
     files = _below(chosen.folder) if chosen.all else _known(folders)
     rows = []
     for name, path in files.items():
-        rows.append(_row(name, path))
+        with _without_notes():
+            rows.append(_row(name, path))
         print(_text(rows[-1]), flush=True)
     counts = {kind: sum(row["state"] == kind for row in rows) for kind in ("same", "differs", "refused", "not found")}
     print(f"\n{len(rows)} files: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
@@ -68,6 +69,18 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 1 if counts["differs"] else 0
+
+
+@contextmanager
+def _without_notes() -> Iterator[None]:
+    """What a reader leaves out of each file is not the matter of the table."""
+    log = logging.getLogger("ada_dynamics")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _installed() -> list[Path]:

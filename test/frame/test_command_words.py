@@ -141,7 +141,10 @@ def test_lengths_are_metres_whatever_the_angles_are_in(run, tmp_path):
 
 
 def test_a_start_in_degrees_that_says_radians_gets_a_hint(run):
-    code, _, err = run("sim", "pa10", "--json", "--duration", "0.001", "--start", "0", "95", "0", "0", "0", "0", "0")
+    beyond = ("sim", "pa10", "--json", "--duration", "0.001", "--start", "0", "95", "0", "0", "0", "0", "0")
+    code, _, err = run(*beyond)
+    assert code == 2 and "--start 0 95 0 ... deg" in err and "'s2' by 93.4" in err
+    code, _, err = run(*beyond, "--no-stops")
     assert code == 0
     assert "warning: --start: joint 's2' at 95 rad is outside of its limits" in err
     assert "--start 0 95 0 ... deg" in err

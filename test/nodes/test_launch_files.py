@@ -25,6 +25,7 @@ def entry_points():
     given = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("setuptools.setup", lambda **keywords: given.update(keywords))
+        patch.setattr("sys.argv", ["setup.py", "install"])  # as colcon asks: only there nodes are executables
         patch.chdir(SETUP_PY.parent)
         runpy.run_path(str(SETUP_PY))
     return dict(line.split(" = ") for line in given["entry_points"]["console_scripts"])
