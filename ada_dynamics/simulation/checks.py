@@ -31,6 +31,7 @@ AUTO = "auto"  # integrator: the one that suits
 AT_REST = 1e-9  # [m/s, rad/s]
 RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely
 OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
+BEYOND_ROUNDING = 3.0  # times the gap that rounded numbers in a file leave in the nearest pose: that much is no mistake
 
 
 class StiffStepWarning(UserWarning):
@@ -133,7 +134,9 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
     closed = dynamics.kernels.closed
     if closed is None:
         return q, v
-    if float(np.max(np.abs(closed.gap(q)), initial=0.0)) > OPEN:
+    nearest, allowed = dynamics.project(q, v)
+    gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
+    if gap > max(OPEN, BEYOND_ROUNDING * left):
         state = dynamics.loop_state(q)
         gaps = {name: float(np.max(np.abs(g))) for name, g in state.gap.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
@@ -141,9 +144,8 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
             f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
             "q = ada.assemble(model, q)."
         )
-    nearest, allowed = dynamics.project(q, v)
     change = float(np.max(np.abs(allowed - v), initial=0.0))
-    if change > OPEN:
+    if change > max(OPEN, 100.0 * left * float(np.max(np.abs(v), initial=0.0))):
         raise InputError(
             f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
             "them closed). Take those that do not: q, v = Dynamics(model, pose=q).project(q, v)."

@@ -31,6 +31,8 @@ ROUNDING = 1e-13  # of the largest rate or change
 # Of the largest velocity that steps of a joint may be off in all, beyond that. Errors of the methods on offer at usable
 # step lengths are as large as the differences of the quadratures, which have the same order.
 NOTICED = 1e-5
+# Likewise of the gap of loops that rounded numbers keep from closing: each step settles it a little elsewhere.
+BY_GAP = 1e4
 STANDS = 1e-4  # [rad/s, m/s]; slower motions are taken for as fast
 _PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, Planar))
 
@@ -72,7 +74,7 @@ def unexplained(log: Log) -> Unexplained | None:
     fastest = np.max(np.abs(v), axis=0, initial=0.0)
     share = total / np.maximum(fastest, max(1e-3 * np.max(fastest, initial=0.0), STANDS))
     worst = int(np.argmax(share))
-    if not share[worst] > NOTICED:
+    if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
         return None
     step = int(np.argmax(off[:, worst])) + 2
     joint = next(name for name in model.joint_names if worst in range(model.nv)[model.v_index(name)])
