@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 
 from ada_controllers.control_loop import LoopSettings
@@ -28,6 +28,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
+from ada_dynamics.nodes.kit.managed_node import ManagedNode
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings
 from ada_dynamics.nodes.kit.run_node import run_node
 from ada_dynamics.timing.deadlines import calm_interpreter
@@ -45,7 +46,7 @@ _SUCCESS, _FAILURE, _ERROR = (
 )
 
 
-class ControllerNode(LifecycleNode):
+class ControllerNode(ManagedNode):
     """Commands a robot as a controller of the library says.
 
     Attributes:

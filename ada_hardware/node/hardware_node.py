@@ -22,13 +22,14 @@ from typing import Any
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
+from ada_dynamics.nodes.kit.managed_node import ManagedNode
 from ada_dynamics.nodes.kit.parameters import Parameters
 from ada_dynamics.nodes.kit.period_status import period_values
 from ada_dynamics.nodes.kit.run_node import run_node
@@ -66,7 +67,7 @@ _SUCCESS, _FAILURE, _ERROR = (
 )
 
 
-class HardwareNode(LifecycleNode):
+class HardwareNode(ManagedNode):
     """Drives robots and reads sensors.
 
     Attributes:
@@ -260,8 +261,11 @@ class HardwareNode(LifecycleNode):
         why = self.devices.fallen()
         if self.phase == ACTIVE and why:
             is_fault = any(robot.phase in (Phase.STOPPED, Phase.CLOSED) for robot in self.devices.robots.values())
-            say = self.get_logger().error if is_fault else self.get_logger().warning
-            say(f"inactive: {why}")
+            # rclpy lets a line of code log at one severity only
+            if is_fault:
+                self.get_logger().error(f"inactive: {why}")
+            else:
+                self.get_logger().warning(f"inactive: {why}")
             self.trigger_deactivate()
         if self.phase == INACTIVE:
             lost = [name for name, robot in self.devices.robots.items() if robot.phase is Phase.CLOSED]

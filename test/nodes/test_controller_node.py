@@ -403,3 +403,11 @@ def test_the_process_controls_another_one_and_ends_cleanly_with_a_last_command(r
     assert wrong.wait(20.0) == 2
     assert "controller_node: error:" in wrong.output and "computed_torque" in wrong.output
     assert "Traceback" not in wrong.output
+
+
+def test_transitions_that_the_state_does_not_allow_are_refused_and_nothing_else(ros):
+    node = controller(ros, robot="pa10", autostart=False)
+    for name in ("activate", "deactivate", "cleanup"):
+        assert not transition(ros, name)
+    assert node.failure is None
+    assert transition(ros, "configure") and not transition(ros, "configure") and node.failure is None

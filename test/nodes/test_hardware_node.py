@@ -217,3 +217,25 @@ def test_a_request_under_way_is_not_lost_when_the_node_ends(ros, fleet):
     ros.wait(future.done, what="the transition")
     ros.remove(node)
     assert not node.loop.is_running
+
+
+# --- what anybody on the network may ask ------------------------------------------------------------------------------
+def test_a_node_that_warned_of_one_fall_lives_on_at_an_emergency_stop(ros, fleet):
+    node = hardware(ros, **ONE, until="active")
+    fleet.robot.fall(Phase.INACTIVE, "no command for 0.5 s")
+    ros.wait(lambda: node.phase == "inactive", what="a node that rests")
+    assert transition(ros, "activate")
+    fleet.robot.fall(Phase.STOPPED, "the emergency stop is pressed")
+    ros.wait(lambda: node.phase == "inactive", what="a node that rests again")
+    assert node.failure is None and call(ros, "stop").success and call(ros, "reset").success
+
+
+def test_transitions_that_the_state_does_not_allow_are_refused_and_nothing_else(ros, fleet):
+    node = hardware(ros, **ONE, autostart="unconfigured")
+    for name in ("activate", "deactivate", "cleanup", "active_shutdown"):
+        assert not transition(ros, name)
+    assert life(ros) == "unconfigured" and node.failure is None and not fleet.made
+    assert transition(ros, "configure") and not transition(ros, "configure") and life(ros) == "inactive"
+    assert transition(ros, "activate") and fleet.robot.phase is Phase.ACTIVE
+    assert not transition(ros, "cleanup"), "a robot that moves is not let go of"
+    assert life(ros) == "active" and fleet.robot.phase is Phase.ACTIVE

@@ -155,6 +155,29 @@ def test_an_exception_in_a_callback_is_exit_code_1_after_the_node_has_closed(ros
     assert ("Traceback" in process.output) is shows_trace
 
 
+def test_a_node_that_holds_a_robot_goes_on_when_a_callback_fails_and_says_so(ros):
+    extra = """
+        class Holding(Small):
+            outlives_callbacks = True
+            def __init__(self):
+                super().__init__()
+                self.count = 0
+                self.create_timer(0.01, self.fail)
+            def fail(self):
+                self.count += 1
+                if self.count == 5:
+                    print("five", flush=True)
+                raise RuntimeError("the battery is empty")
+        """
+    process = small_node(ros, extra, "Holding")
+    until(ros, process, "five")
+    process.signal(signal.SIGINT)
+    assert process.wait() == 0, process.output
+    assert "a callback failed; the node goes on" in process.output and "the battery is empty" in process.output
+    assert process.output.count("Traceback") < 5, "once a second is enough"
+    assert process.output.rstrip().endswith("closed")
+
+
 def test_the_attribute_failure_set_by_a_thread_of_the_node_ends_it_with_exit_code_1(ros):
     extra = """
         class Failing(Small):

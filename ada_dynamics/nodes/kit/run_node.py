@@ -37,13 +37,15 @@ FAILED = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PATIENCE = 3  # signals after which the process ends where it stands; a launch file and its terminal send two
 _LOOK = 0.05  # [s] between looks at signals, and at the node's attribute `failure`
+_SAY_AGAIN = 1.0  # [s] between words about callbacks that fail
 _LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end
 
 
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
     """Make a node, spin it until something ends it, close it.
 
-    A node may have `close()`, called once after the last callback, and `failure`, an exception that ends the run.
+    A node may have `close()`, called once after the last callback, and `failure`, an exception that ends the run; with
+    `outlives_callbacks` an exception in a callback is logged and does not.
 
     Args:
         make: the node's class, or a function that returns one; what it raises as AdaError is the user's to mend.
@@ -113,13 +115,12 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
 
     def spin() -> None:
         try:
-            executor.spin()
+            while not ending.is_set() and _spin(node, executor, ending):
+                pass
         except ExternalShutdownException:
             pass
         except Exception as problem:
-            # at the end rclpy may stumble over the shutdown of its own context, or of the executor that it runs in
-            if rclpy.ok() and not ending.is_set():
-                problems.append(problem)
+            problems.append(problem)
         finally:
             ending.set()
 
@@ -143,6 +144,25 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
         reported = _reported(node)
     problems += [reported] if reported is not None else []
     return _failure(name, problems[0]) if problems else CLEAN
+
+
+def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) -> bool:
+    """Spin until something ends it; true where a callback failed and the node is to live on."""
+    try:
+        executor.spin()
+    except ExternalShutdownException:
+        raise
+    except Exception:
+        # at the end rclpy may stumble over the shutdown of its own context, or of the executor that it runs in
+        if not rclpy.ok() or ending.is_set():
+            return False
+        if not getattr(node, "outlives_callbacks", False):
+            raise
+        node.get_logger().error(
+            f"a callback failed; the node goes on:\n{traceback.format_exc()}", throttle_duration_sec=_SAY_AGAIN
+        )
+        return True
+    return False
 
 
 def _reported(node: Any) -> Exception | None:
