@@ -17,8 +17,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +26,7 @@ from typing import Any
 from ada_dynamics.analysis.mjcf_comparison import compare
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.load import find_robot
+from ada_dynamics.quiet import quiet
 
 SUITE = (
     "acrobot ball_in_cup cartpole cheetah dog finger fish hopper humanoid humanoid_CMU lqr manipulator pendulum "
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     files = _below(chosen.folder) if chosen.all else _known(folders)
     rows = []
     for name, path in files.items():
-        with _without_notes():
+        with quiet("ada_dynamics", logging.ERROR):  # what is left out of each file is not the matter of the table
             rows.append(_row(name, path))
         print(_text(rows[-1]), flush=True)
     counts = {kind: sum(row["state"] == kind for row in rows) for kind in ("same", "differs", "refused", "not found")}
@@ -69,18 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 1 if counts["differs"] else 0
-
-
-@contextmanager
-def _without_notes() -> Iterator[None]:
-    """What a reader leaves out of each file is not the matter of the table."""
-    log = logging.getLogger("ada_dynamics")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def _installed() -> list[Path]:

@@ -8,10 +8,8 @@ rely on that), and glTF, which has y upwards, is turned so that z is.
 from __future__ import annotations
 
 import io
-import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.quiet import quiet
 from ada_dynamics.view.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
 
 Array = NDArray[np.float64]
@@ -85,7 +84,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
             data = stream.read(MAX_BYTES)
         check_bounds(data, suffix)
         resolver = _Companions(path.parent, root)
-        with _quiet():
+        with quiet("trimesh"):
             content, kind = io.BytesIO(data), suffix[1:]
             scene = trimesh.load_scene(content, file_type=kind, resolver=resolver, process=kind == "stl")
             check_triangles(sum(len(scene.geometry[name].faces) for _, name in _placed(scene)))
@@ -97,18 +96,6 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
     except Exception as problem:  # each of its readers has errors of its own
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what trimesh logs, tracebacks among it, about each odd thing in a file."""
-    logger = logging.getLogger("trimesh")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def _placed(scene: Any) -> Iterator[tuple[Array, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import math
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 from ada_dynamics.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 from ada_dynamics.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
+from ada_dynamics.quiet import quiet
 from ada_dynamics.timing.deadlines import calm_interpreter
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
@@ -52,16 +52,11 @@ def run(options: argparse.Namespace) -> int:
     if what.is_robot:
         what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
     calm_interpreter()  # threads that read sensors wake in time
-    log = logging.getLogger("ada_hardware")
-    before = log.level
-    log.setLevel(logging.CRITICAL)  # the picture has what the log would say
     try:
-        with plugged(what) as plug:
+        with quiet("ada_hardware"), plugged(what) as plug:  # the picture has what the log would say
             (_watch_robot if what.is_robot else _watch_sensor)(plug, options)
     except KeyboardInterrupt:
         print(file=sys.stderr)
-    finally:
-        log.setLevel(before)
     return 0
 
 

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from ada_dynamics.commands.common import print_json
 from ada_dynamics.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 from ada_dynamics.errors import InputError
+from ada_dynamics.quiet import quiet
 from ada_dynamics.timing.deadlines import calm_interpreter
 from ada_hardware.self_test.checks import Check, Checks, Verdict
 from ada_hardware.self_test.device import Target
@@ -68,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
     calm_interpreter()  # threads that read sensors wake in time
-    with _quiet_log():
+    with quiet("ada_hardware"):  # what is provoked here, such as a silent sensor, is not told a second time
         checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, tell=tell)
     if options.json:
         print_json(
@@ -96,18 +94,6 @@ def _check_move(options: argparse.Namespace, what: Target) -> None:
         raise InputError(f"--joint {options.joint[0]} is for --move.")
     if what.is_robot:
         check_joints(what, options.joint)
-
-
-@contextmanager
-def _quiet_log() -> Iterator[None]:
-    """What is provoked here, such as a silent sensor, is not told a second time by the log."""
-    log = logging.getLogger("ada_hardware")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
 
 
 def line_of(check: Check) -> str:
