@@ -270,6 +270,8 @@ class ClosedDynamics:
     def _by_singular_values(self, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
         """Fill in accelerations of some rows together; the rows that are left are those of singular poses."""
         system = self._system(*(x[rows] for x in inputs))
+        if not all(np.isfinite(part).all() for part in system):
+            return rows
         at = singular.whitened(system)
         regular = at.sigma(self.study.rank) >= singular.SINGULAR
         a[rows[regular]] = at.held(system, self.study.rank)[0][regular]
