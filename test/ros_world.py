@@ -291,6 +291,17 @@ class RosWorld:
         if client is None:
             client = self._clients[kind, service] = self.tester.create_client(kind, service)
         self.wait(client.service_is_ready, timeout, f"service {service}")
+        asked = kind.Request() if request is None else request
+        return self.answer(lambda: client.call_async(asked), timeout, f"an answer of service {service}")
+
+    def answer(self, ask: Callable[[], Any], timeout: float = PATIENCE, what: str = "an answer") -> Any:
+        """The first answer to something that is asked anew where none comes for long.
+
+        Args:
+            ask: returns a future; rmw_fastrtps and rclpy lose answers that come before they are expected.
+            timeout: [s].
+            what: is waited for.
+        """
         futures: list[Any] = []
         asked = -math.inf
 
@@ -298,10 +309,10 @@ class RosWorld:
             nonlocal asked
             if time.monotonic() - asked > LOST:
                 asked = time.monotonic()
-                futures.append(client.call_async(kind.Request() if request is None else request))
+                futures.append(ask())
             return next((future for future in futures if future.done()), None)
 
-        return self.wait(answered, timeout, f"an answer of service {service}").result()
+        return self.wait(answered, timeout, what).result()
 
     def wait(self, condition: Callable[[], T], timeout: float = PATIENCE, what: str = "a condition") -> T:
         """Wait until the condition is truthy, and return what it returned; fail with `what` when time is up."""

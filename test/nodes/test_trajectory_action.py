@@ -90,9 +90,8 @@ class Client:
     def send(self, *arguments, **fields):
         """The handle of a goal."""
         hear = lambda message: self.feedback.append(message.feedback)  # noqa: E731
-        sent = self.client.send_goal_async(self.goal(*arguments, **fields), hear)
-        self.ros.wait(sent.done, what="an answer to the goal")
-        return sent.result()
+        goal = self.goal(*arguments, **fields)
+        return self.ros.answer(lambda: self.client.send_goal_async(goal, hear), what="an answer to the goal")
 
     def outcome(self, handle):
         """Status and result of a goal at its end."""
