@@ -323,7 +323,8 @@ class Simulation:
             for recorder in recorders:
                 recorder.close(run.figures(began))
         log = buffer.log(**run.figures(began))
-        if not self.method.is_direct:  # whose accelerations are what it did, by definition
+        # A direct method's accelerations are what it did, by definition; commands of servos jump between the rows.
+        if not self.method.is_direct and self._servos is None:
             warn_if_unexplained(log)
         return log
 

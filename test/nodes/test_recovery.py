@@ -36,6 +36,7 @@ OPTIONS = {
     "oracle_node": ("description_timeout:=0.0",),
     "view_node": ("open_browser:=false", "port:=0"),
 }
+TRIES = 5  # of what another program can spoil
 LISTENER = """
 import rclpy
 from sensor_msgs.msg import JointState
@@ -315,11 +316,17 @@ def test_a_subscriber_that_stands_still_does_not_hold_up_the_physics(ros, nodes)
     before = pace()
     listener.signal(signal.SIGSTOP)
     heard = listener.output
-    during = pace()
-    assert listener.output == heard, "it stood still"
-    # A writer that waits for its reader would be held up by 0.1 s at each of 250 messages a second.
-    assert during[0] > 0.5 * before[0]
-    assert during[1] < before[1] + 0.5
+    # A writer that waits for its reader would be held up by 0.1 s at each of 250 messages a second, at any time; a
+    # machine that has something else to do is so for a while.
+    for _ in range(TRIES):
+        simulated, lost = pace()
+        assert listener.output == heard, "it stood still"
+        if simulated > 0.5 * before[0] and lost < before[1] + 0.5:
+            break
+    else:
+        pytest.fail(
+            f"{simulated:.2f} s simulated a second, {lost:.2f} given up; before {before[0]:.2f}, {before[1]:.2f}"
+        )
     count = listener.output.count("heard")
     listener.signal(signal.SIGCONT)
     ros.wait(lambda: listener.output.count("heard") > count + 1, PATIENCE, "the listener to go on")
