@@ -105,7 +105,7 @@ def test_sliders_move_a_humanoid_while_the_button_is_held_and_a_stop_ends_it(ros
         ros.wait(lambda: person.state.devices["khr1"].phase == "stopped", what="the stop")
         person.holds(lambda: any("Press reset first" in text for text in person.said), "a word on why nothing moves")
         person.lets_go()
-        assert not sliders.wanted, "after a stop the sliders are where the robot is"
+        ros.wait(lambda: not sliders.wanted, what="the sliders to be where the robot is, after a stop")
         person.panel.hardware.reset(person.said.append)
         ros.wait(lambda: not person.state.stopped, what="the reset")
         ros.wait(lambda: person.said[-1] is None, what="the answer, without a problem")
