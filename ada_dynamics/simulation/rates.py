@@ -234,7 +234,9 @@ def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], 
         found, guards = projected(equations.tree, solver(u[equations.chosen]), q, v)
         return Traced({"settled": [*equations.nearest(found["position"]), *found["velocity"]]}, guards)
 
-    inputs, name = {"x": equations.state_size, "u": equations.input_size}, f"settle_{name}"
+    # the same loops under other loads have their combinations elsewhere in u
+    name = f"settle_{name}_{equations.chosen.start}_{equations.input_size}"
+    inputs = {"x": equations.state_size, "u": equations.input_size}
     shapes: dict[str, tuple[int, ...]] = {"settled": (equations.state_size,)}
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, ("settled",)), body)
 

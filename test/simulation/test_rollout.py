@@ -82,3 +82,16 @@ def test_inputs_that_change_over_time_are_refused(arm):
     profile = half_sine("link_3", (1, 0, 0, 0, 0, 0), 0.0, 0.1)
     with pytest.raises(InputError, match=r"go with run\(\)"):
         Simulation(arm[0], external=[profile]).rollout(arm[1], None, 0.1)
+
+
+@pytest.mark.parametrize("name", ["bennett", "four_bar"])
+def test_simulations_under_other_loads_may_share_the_dynamics_of_one_mechanism(name: str) -> None:
+    """Where the combinations of redundant loops lie among the inputs depends on the loads."""
+    model = ada.load(name)
+    dynamics, q = ada.Dynamics(model), ada.assemble(model)
+    alone = Simulation(model, q, dynamics=dynamics).run(0.2)
+    pushable = Simulation(model, q, dynamics=dynamics, pushable=True)
+    beside = pushable.run(0.2)
+    assert np.max(np.abs(beside.v - alone.v)) < 1e-14  # rounding
+    found, status = pushable._system.settle.single_status(pushable._stepper.x, pushable._stepper.u)
+    assert status == 0 and np.max(np.abs(found - pushable._stepper.x)) < 1e-14
