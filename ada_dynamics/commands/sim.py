@@ -125,12 +125,11 @@ def run(options: argparse.Namespace) -> int:
         stops=scene.stops,
         pushable=options.view,
     )
-    if not options.json:
-        for note in scene.notes:
-            print(note)
-        print(_set_up(sim, scene.why))
+    words = "\n".join([*scene.notes, _set_up(sim, scene.why)])
     if options.view:
-        return _live(sim, options)
+        return _live(sim, options, words)
+    if not options.json:
+        print(words)
     started = time.perf_counter()
     log = sim.run(5.0 if options.duration is None else options.duration, options.record, "auto")
     elapsed = time.perf_counter() - started
@@ -186,7 +185,7 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
     check_files(files)
 
 
-def _live(sim: Simulation, options: argparse.Namespace) -> int:
+def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
     from ada_dynamics.view.browser.live import live
 
     ground = None if sim.contact is None else 0.0
@@ -197,6 +196,7 @@ def _live(sim: Simulation, options: argparse.Namespace) -> int:
         open_browser=not options.no_open,
         duration=options.duration,
         ground=ground,
+        on_start=lambda _: print(words),  # not where the page cannot be had
     )
     return 0
 
