@@ -31,6 +31,9 @@ AUTO = "auto"  # integrator: the one that suits
 AT_REST = 1e-9  # [m/s, rad/s]
 RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely
 OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
+# Times that gap by the fastest velocity: how far the velocities of linkages next to a dead point (conditions down to a
+# hundredth of the strongest) are turned by it.
+TURNED_BY_GAP = 100.0
 BEYOND_ROUNDING = 3.0  # times the gap that rounded numbers in a file leave in the nearest pose: that much is no mistake
 
 
@@ -145,7 +148,7 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
             "q = ada.assemble(model, q)."
         )
     change = float(np.max(np.abs(allowed - v), initial=0.0))
-    if change > max(OPEN, 100.0 * left * float(np.max(np.abs(v), initial=0.0))):
+    if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
         raise InputError(
             f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
             "them closed). Take those that do not: q, v = Dynamics(model, pose=q).project(q, v)."
