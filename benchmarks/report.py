@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from benchmarks.timing import Timings
 
 
@@ -24,7 +26,7 @@ class Target:
     @property
     def reached(self) -> bool:
         """Whether the measured value is as good as the target."""
-        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+        return bool(self.measured >= self.limit if self.at_least else self.measured <= self.limit)
 
     def __str__(self) -> str:
         relation = ">=" if self.at_least else "<="
@@ -64,7 +66,12 @@ class Report:
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print a table; numbers to three digits."""
         self.tables.append(
-            {"section": self.section, "title": title, "columns": list(columns), "rows": [list(row) for row in rows]}
+            {
+                "section": self.section,
+                "title": title,
+                "columns": list(columns),
+                "rows": [[value.item() if isinstance(value, np.generic) else value for value in row] for row in rows],
+            }
         )
         shown = [list(columns), *([_cell(value) for value in row] for row in rows)]
         widths = [max(len(row[i]) for row in shown) for i in range(len(columns))]
@@ -91,7 +98,7 @@ class Report:
 
     def aim(self, what: str, measured: float, limit: float, unit: str, *, at_least: bool = False) -> None:
         """A target that is not a ratio of times."""
-        target = Target(self.section, what, measured, limit, at_least, unit)
+        target = Target(self.section, what, float(measured), limit, at_least, unit)
         self.targets.append(target)
         _say(f"      {target}")
 

@@ -17,6 +17,7 @@ from ada_hardware.robot import Robot
 from ada_hardware.safety.command_check import Command, CommandCheck
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.self_test.bare_thread import BareThread
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.identity import identity_of
@@ -30,6 +31,7 @@ _ENOUGH = 200  # periods of which the slowest hundredth says something
 _LOOKS = 3  # at periods that are uneven
 _BETWEEN_FIGURES = 1.1  # [s]: a cycle tells them once a second
 _SETTLING = 0.5  # [s] in which a cycle's own start is over
+_WHY = "the device answers late, the machine is busy, or the cycle has no priority"
 _WAIT = 5.0  # [s] for a first answer of a cycle
 
 
@@ -83,23 +85,32 @@ def _garbage(counts: LinkCounts) -> str:
     return " Something comes, and none of it is of this device: is the rate right, and is it this device?"
 
 
-def check_wire(robot: Robot, checks: Checks, seconds: float) -> None:
-    """Exchanges answered, and how even the cycle is."""
-    try:
-        robot.wait_feedback(_WAIT)
-    except NoAnswer as problem:
-        raise checks.end("wire", problem) from None
-    time.sleep(_SETTLING)
-    sent, received, refused, again = *_watch(robot, seconds), ""
-    if received < LEAST_SHARE * sent:  # a machine that was busy for a moment is no bad wire
-        sent, received, refused = _watch(robot, seconds)
-        again = " the second time"
-    status, share = robot.status(), received / sent if sent else 0.0
-    text = f"{received} of {sent} frames answered in {seconds:g} s{again} ({100.0 * share:.1f} %)"
-    text += f", {refused} damaged or late"
-    few = f"less than {100.0 * LEAST_SHARE:g} %. {status.counts.last_problem}" if share < LEAST_SHARE else ""
-    checks.judge("wire", few, text, answered_share=share, sent=sent, received=received, damaged_or_late=refused)
-    _check_period(robot, checks, seconds)
+def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, is_real: bool) -> None:
+    """Exchanges answered, and how even the cycle is.
+
+    Args:
+        robot: open.
+        checks: where it is noted.
+        seconds: for which it is watched.
+        priority: real-time, of the robot's cycle.
+        is_real: whether a machine that is too busy for the robot is a failure; with an emulated one it is a remark.
+    """
+    with BareThread(robot.period, priority) as bare:
+        try:
+            robot.wait_feedback(_WAIT)
+        except NoAnswer as problem:
+            raise checks.end("wire", problem) from None
+        time.sleep(_SETTLING)
+        sent, received, refused, again = *_watch(robot, seconds), ""
+        if received < LEAST_SHARE * sent:  # a machine that was busy for a moment is no bad wire
+            sent, received, refused = _watch(robot, seconds)
+            again = " the second time"
+        status, share = robot.status(), received / sent if sent else 0.0
+        text = f"{received} of {sent} frames answered in {seconds:g} s{again} ({100.0 * share:.1f} %)"
+        text += f", {refused} damaged or late"
+        few = f"less than {100.0 * LEAST_SHARE:g} %. {status.counts.last_problem}" if share < LEAST_SHARE else ""
+        checks.judge("wire", few, text, answered_share=share, sent=sent, received=received, damaged_or_late=refused)
+        _check_period(robot, checks, seconds, bare, is_real=is_real)
 
 
 def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
@@ -110,7 +121,7 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
     return after.sent - before.sent, after.received - before.received, after.refused - before.refused
 
 
-def _check_period(robot: Robot, checks: Checks, seconds: float) -> None:
+def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread, *, is_real: bool) -> None:
     periods = _periods(robot)
     for _ in range(_LOOKS):  # a machine that was busy for a moment is not always busy
         if periods is None or periods.period_p99 <= JITTER * robot.period:
@@ -122,13 +133,15 @@ def _check_period(robot: Robot, checks: Checks, seconds: float) -> None:
         return
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
     text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
-    notes = "; ".join(robot.status().notes)
+    notes = "; ".join((*robot.status().notes, *([bare.words] if bare.words else [])))
+    # what is no later than a thread that only sleeps is not the doing of the device or the cycle
+    sleeper = bare.found
+    usual, most = (0.0, 0.0) if is_real else (sleeper.period_p50, sleeper.period_p99)
     problem = ""
-    busy = "the machine is busy, or its cycle has no priority"
-    if p50 > _SLOW * robot.period:
-        problem = f"the median is more than {_SLOW:g} periods: {busy}"
-    elif p99 > JITTER * robot.period and periods.count >= _ENOUGH:
-        problem = f"more than {JITTER:g} periods: {busy}"
+    if p50 > max(_SLOW * robot.period, usual):
+        problem = f"the median is more than {_SLOW:g} periods: {_WHY}"
+    elif p99 > max(JITTER * robot.period, most) and periods.count >= _ENOUGH:
+        problem = f"more than {JITTER:g} periods: {_WHY}"
     text += f" ({notes})" if notes else ""
     checks.judge(
         "period", problem, text, period_s=robot.period, median_s=p50, p99_s=p99, longest_s=longest, notes=notes

@@ -109,7 +109,7 @@ def _test_robot(
     try:
         with checks.needed("cycle"):
             robot.open(_LONGEST_START)
-        check_wire(robot, checks, seconds)
+        check_wire(robot, checks, seconds, safety.realtime_priority, is_real=plug.target.is_real)
         check_feedback(robot, checks, safety)
         is_well = check_alarms(robot, checks)
         check_refusals(robot, checks, rules, safety.command_timeout)

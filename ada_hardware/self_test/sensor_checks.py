@@ -13,6 +13,7 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.errors import HardwareError
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
+from ada_hardware.self_test.bare_thread import SOME, BareThread, waited
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import open_it
@@ -42,8 +43,11 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
     try:
         open_it(plug, checks, sensor.open, lambda: sensor.status().counts)
         _check_identity(sensor.status().identity, checks)
-        before, raw = _collect(sensor, checks, seconds)
-        _check_rate(sensor, before, seconds, checks)
+        delayed = waited(f"sensor {sensor.name}")
+        with BareThread(sensor.period) as bare:
+            before, raw = _collect(sensor, checks, seconds)
+        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # without it: the reader had no processor
+        _check_rate(sensor, before, seconds, min(bare.kept, 1.0 - lost), checks)
         _check_state(sensor, checks)
         _check_noise(raw, use, checks)
         _check_zero(sensor, use, checks)
@@ -92,17 +96,19 @@ def _collect(sensor: ForceSensor, checks: Checks, seconds: float) -> tuple[Senso
     return before, np.array(found).reshape(-1, 6)
 
 
-def _check_rate(sensor: ForceSensor, before: SensorStatus, seconds: float, checks: Checks) -> None:
+def _check_rate(sensor: ForceSensor, before: SensorStatus, seconds: float, had: float, checks: Checks) -> None:
+    """How many samples came, of those for which this process had the time; `had`: share of the time."""
     status, wanted = sensor.status(), 1.0 / sensor.period
     count = status.readings - before.readings
     rate = count / seconds
     said = f"{status.counts.last_problem}. " if status.counts.last_problem else ""
-    why = f"{said}Look at cable and network, and whether this machine is busy"
+    busy = f"; the machine is busy: this process had {100.0 * had:.0f} % of the time" if had < 1.0 - SOME else ""
+    why = f"{said}Look at cable and network"
     slow = f"less than {100.0 * LEAST_RATE:g} % of them; {why}. The driver's `rate` may ask for less"
     checks.judge(
         "rate",
-        slow if rate < LEAST_RATE * wanted else "",
-        f"{rate:.0f} samples per second, of {wanted:.0f}",
+        slow if rate < LEAST_RATE * wanted * had else "",
+        f"{rate:.0f} samples per second, of {wanted:.0f}{busy}",
         rate_hz=rate,
         wanted_hz=wanted,
     )
