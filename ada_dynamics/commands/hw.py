@@ -27,7 +27,10 @@ There is no `ada hw stop`: a device has one host, and a second program on its wi
 demands. Use the emergency stop; under ROS: ros2 service call /hardware_node/stop std_srvs/srv/Trigger.
 
 exit code:
-  0  done, all ok        1  a check failed        2  wrong usage, or the device cannot be opened        130  Ctrl-C
+  0    done, all ok; monitor and emulate end so by Ctrl-C, too
+  1    a check of test failed, with a device that cannot be opened, too; scan found a problem, or nothing
+  2    wrong usage; monitor cannot open the device
+  130  test was ended by Ctrl-C: a robot was brought to rest first
 """
 ACTIONS = (listing, scan, monitor, testing, settings, emulate)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,3 +124,20 @@ def test_an_angle_map_that_is_not_there_is_refused(ada: Ada) -> None:
     code, _, err = ada("test", "khr1", "--emulator", "--setting", "angle_map=/no/such/map.yaml")
     assert code == 2
     assert "/no/such/map.yaml" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("list", 0),
+        ("settings khr1", 0),
+        ("monitor khr1 --emulator --duration 0.2", 0),
+        ("test khr1 --url /dev/nothing", 1),
+        ("monitor khr1 --url /dev/nothing", 2),
+        ("test nothing --emulator", 2),
+    ],
+)
+def test_exit_codes_are_those_of_the_help(ada: Ada, words: str, code: int) -> None:
+    said = ada("--help")[1].split("exit code:")[1]
+    assert re.search(rf"^ *{code} ", said, re.MULTILINE)
+    assert ada(*words.split())[0] == code
