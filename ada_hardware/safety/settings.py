@@ -87,6 +87,24 @@ class SafetySettings:
     position_upper: tuple[float, ...] = setting((), "greatest positions", unit="rad, m")
     velocity: tuple[float, ...] = setting((), "greatest speeds", unit="rad/s, m/s", lower=0.0)
     effort: tuple[float, ...] = setting((), "greatest efforts", unit="N m, N", lower=0.0)
+    tool_speed: float = setting(
+        0.25,
+        "greatest speed of the point that the robot carries, as ISO 10218's reduced speed; 0: any. Robots whose tool "
+        "is not known (Kondo's, HEXA) are not limited by it",
+        unit="m/s",
+        lower=0.0,
+        read_only=True,
+    )
+    tool_offset: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), "that point, in the frame of the robot's last link", unit="m", read_only=True
+    )
+    tool_planes: tuple[float, ...] = setting(
+        (),
+        "planes that this point stays behind: nx, ny, nz, d of each one, in the robot's base frame; allowed is "
+        "nx x + ny y + nz z <= d",
+        unit="m",
+        read_only=True,
+    )
     realtime_priority: int = setting(
         50,
         "real-time priority of the cycle's own process (SCHED_FIFO), where the system allows it; 0: as usual",

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A point that a link of a robot description carries: where it is, and how it moves with the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import Model
+from ada_hardware.safety.tool_rules import ToolState
+
+Array = NDArray[np.float64]
+
+
+class LinkPoint:
+    """A point fixed to a link: p = p_link + R r, and its Jacobian J_v - (R r) x J_w."""
+
+    def __init__(self, model: Model, link: str, offset: Sequence[float], columns: Sequence[int]) -> None:
+        """Compile what is asked in each cycle.
+
+        Args:
+            model: robot description; joints that the device has not stay at 0.
+            link: that carries it.
+            offset: r, in the link's frame [m].
+            columns: of the device's joints among the model's.
+
+        Raises:
+            InputError: no three finite numbers.
+        """
+        self._offset = np.array(offset, dtype=np.float64)
+        if self._offset.shape != (3,) or not np.isfinite(self._offset).all():
+            raise InputError(f"tool_offset is {list(offset)}; give x, y, z in the frame of {link!r} [m].")
+        self._dynamics, self._link, self._columns = Dynamics(model), link, list(columns)
+        self._q = np.zeros(model.nq)
+        self(np.zeros(len(self._columns)))  # compiled here, not in the first cycle
+
+    def __call__(self, position: Array) -> ToolState:
+        """Where it is for these joint positions [rad, m]."""
+        self._q[self._columns] = position
+        pose = self._dynamics.pose(self._link, self._q)
+        linear, angular = np.vsplit(self._dynamics.jacobian(self._link, self._q)[:, self._columns], 2)
+        arm = pose[:3, :3] @ self._offset
+        return ToolState(pose[:3, 3] + arm, linear + np.cross(angular, arm, axisa=0, axisb=0, axisc=0))

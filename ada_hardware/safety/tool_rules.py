@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the point that a robot carries may do: how fast it moves, and the planes that it stays behind.
+
+The speed of a point p(q) is |J v|. Slowing all joints by one factor leaves its path as it is, so that
+
+    factor = min(1, greatest speed / |J v|,  room / (T n'J v) for each plane that it comes nearer to)
+
+where the room is what is left up to the plane. A point that keeps T n'J v <= room comes ever nearer and never passes
+the plane; one that is beyond it may move inwards alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_hardware.safety.settings import SafetySettings
+
+Array = NDArray[np.float64]
+
+APPROACH = 0.3  # [s]: T above; a point 10 mm before a plane comes nearer at 33 mm/s at most
+_NUMBERS = 4  # of a plane
+_KEPT = 0.97  # share of the speed that is used: joints that speed up and slow down bend the path by a little
+_SPEED_MARGIN = 0.25  # share by which the measured speed may exceed the limit
+_PLANE_MARGIN = 0.02  # [m] by which the measured point may be beyond a plane
+
+
+class ToolState(NamedTuple):
+    """Where a point is, and how it moves with the joints.
+
+    Attributes:
+        point: in the robot's base frame [m].
+        jacobian: its velocity by the joints' velocities, (3, joints).
+    """
+
+    point: Array
+    jacobian: Array
+
+
+class Tool(Protocol):
+    """A point that a robot carries."""
+
+    def __call__(self, position: Array) -> ToolState:
+        """Where it is for these joint positions [rad, m]."""
+
+
+class ToolRules:
+    """Limits of one point.
+
+    Attributes:
+        speed: greatest [m/s]; inf: any.
+        normals: of the planes, one row each, of length 1, pointing out of what is allowed.
+        offsets: of the planes: allowed is normal . point <= offset [m].
+    """
+
+    def __init__(self, tool: Tool | None, settings: SafetySettings) -> None:
+        """Take the limits of the settings.
+
+        Args:
+            tool: the point; None: the robot has none.
+            settings: `tool_speed`, `tool_planes`.
+
+        Raises:
+            InputError: planes that are none, or for a robot without a tool.
+        """
+        planes = np.array(settings.tool_planes, dtype=np.float64)
+        if planes.size and tool is None:
+            raise InputError("tool_planes: this robot's tool is not known; planes cannot be kept. Leave them out.")
+        if planes.size % _NUMBERS:
+            raise InputError(
+                f"tool_planes has {planes.size} numbers; give four for each plane: nx, ny, nz, d keep the tool where "
+                f"nx x + ny y + nz z <= d, in the robot's base frame [m]."
+            )
+        planes = planes.reshape(-1, _NUMBERS)
+        lengths = np.linalg.norm(planes[:, :3], axis=1)
+        if not (np.isfinite(planes).all() and (lengths > 0.0).all()):
+            raise InputError(f"tool_planes: {settings.tool_planes}: a normal of zero length, or a number not finite.")
+        self.speed = settings.tool_speed or math.inf
+        self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
+        self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
+
+    @property
+    def is_limiting(self) -> bool:
+        """Whether there is anything to keep."""
+        return self._tool is not None
+
+    def slowed(self, position: Array, velocity: Array) -> Array:
+        """The same motion, as slow as the limits ask.
+
+        Args:
+            position: of the joints [rad, m].
+            velocity: wanted [rad/s, m/s].
+        """
+        if self._tool is None or not velocity.any():
+            return velocity
+        if not np.isfinite(position).all():
+            return np.zeros_like(velocity)  # where it is not known nothing moves
+        state = self._tool(position)
+        moves = state.jacobian @ velocity
+        factor = min(1.0, _KEPT * self.speed / max(float(np.linalg.norm(moves)), 1e-12))
+        for normal, offset in zip(self.normals, self.offsets, strict=True):
+            comes = float(normal @ moves)
+            if comes > 0.0:
+                factor = min(factor, max(offset - float(normal @ state.point), 0.0) / (APPROACH * comes))
+        return velocity if factor == 1.0 else velocity * factor
+
+    def broken(self, position: Array, velocity: Array) -> str:
+        """Which limit the measured motion does not keep, in words; "": none, or nothing is known."""
+        if self._tool is None or not (np.isfinite(position).all() and np.isfinite(velocity).all()):
+            return ""
+        state = self._tool(position)
+        moves = state.jacobian @ velocity
+        speed = float(np.linalg.norm(moves))
+        if speed > (1.0 + _SPEED_MARGIN) * self.speed:
+            return f"the tool moves at {speed:.3g} m/s; at most {self.speed:g} m/s are allowed (tool_speed)"
+        for i, (normal, offset) in enumerate(zip(self.normals, self.offsets, strict=True)):
+            beyond = float(normal @ state.point) - offset
+            if beyond > _PLANE_MARGIN and float(normal @ moves) > 0.0:
+                return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes, and moves on"
+        return ""

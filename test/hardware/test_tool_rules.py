@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of the point that a robot carries: its speed, the planes that it stays behind; closed forms and pinocchio."""
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics import resources
+from ada_dynamics.errors import InputError
+from ada_hardware.safety.link_point import LinkPoint
+from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.safety.tool_rules import ToolRules, ToolState
+
+L1, L2 = 0.5, 0.3  # [m]
+
+
+def two_links(q):
+    """The tip of a planar arm of two links, in closed form."""
+    s, c, s12, c12 = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    point = np.array([L1 * c + L2 * c12, L1 * s + L2 * s12, 0.0])
+    return ToolState(point, np.array([[-point[1], -L2 * s12], [point[0], L2 * c12], [0.0, 0.0]]))
+
+
+def rules(**settings) -> ToolRules:
+    return ToolRules(two_links, SafetySettings(**settings))
+
+
+def tip(state: ToolState, velocity) -> float:
+    return float(np.linalg.norm(state.jacobian @ velocity))
+
+
+# --- speed ------------------------------------------------------------------------------------------------------------
+def test_a_motion_is_slowed_along_its_own_path_to_the_greatest_speed_of_the_tool() -> None:
+    q, wanted = np.array([0.3, 0.8]), np.array([1.5, -0.7])
+    slowed = rules(tool_speed=0.25).slowed(q, wanted)
+    assert 0.9 * 0.25 < tip(two_links(q), slowed) <= 0.25
+    assert slowed[0] * wanted[1] - slowed[1] * wanted[0] == pytest.approx(
+        0.0, abs=1e-15
+    )  # the same direction of all joints
+    assert slowed @ wanted > 0.0
+
+
+def test_a_slow_motion_stays_as_it_is_bit_for_bit() -> None:
+    wanted = np.array([0.1, 0.05])
+    assert rules(tool_speed=0.25).slowed(np.array([0.3, 0.8]), wanted) is wanted
+
+
+def test_250_millimetres_a_second_hold_where_nothing_else_is_set() -> None:
+    q = np.array([0.0, 0.0])
+    assert tip(two_links(q), rules().slowed(q, np.array([2.0, 0.0]))) == pytest.approx(0.25, rel=0.05)
+
+
+def test_0_lifts_the_limit_by_name() -> None:
+    wanted = np.array([2.0, 0.0])
+    found = rules(tool_speed=0.0)
+    assert not found.is_limiting
+    assert found.slowed(np.zeros(2), wanted) is wanted
+
+
+def test_nothing_moves_where_the_pose_is_not_known() -> None:
+    assert not rules(tool_speed=0.25).slowed(np.array([np.nan, 0.0]), np.array([1.0, 0.0])).any()
+
+
+# --- planes -----------------------------------------------------------------------------------------------------------
+WALL = (2.0, 0.0, 0.0, 1.2)  # x <= 0.6, with a normal of length 2
+
+
+def test_a_tool_told_to_go_through_a_plane_comes_nearer_for_ever_and_never_passes() -> None:
+    found, q, period = rules(tool_planes=WALL, tool_speed=0.0), np.array([0.9, 0.9]), 0.002
+    distances = []
+    for _ in range(2000):
+        q = q + found.slowed(q, np.array([-1.0, -1.0])) * period  # straightens: the tip goes through x = 0.6
+        distances.append(0.6 - two_links(q).point[0])
+    assert min(distances) >= 0.0
+    assert distances[-1] < 1e-3
+    assert np.all(np.diff(distances) <= 0.0)
+
+
+def test_beyond_a_plane_the_way_back_alone_is_open() -> None:
+    found, q = rules(tool_planes=WALL), np.array([0.1, 0.1])
+    assert two_links(q).point[0] > 0.6
+    outwards = -two_links(q).jacobian[0] @ np.ones(2) < 0.0
+    wanted = np.ones(2) * (1.0 if outwards else -1.0) * 0.01
+    assert two_links(q).jacobian[0] @ wanted > 0.0
+    assert not found.slowed(q, wanted).any()
+    assert found.slowed(q, -wanted) == pytest.approx(-wanted)
+
+
+def test_what_the_joints_report_is_watched_too() -> None:
+    found, q = rules(tool_planes=WALL, tool_speed=0.25), np.array([0.1, 0.1])
+    assert "at most 0.25 m/s" in found.broken(q, np.array([1.0, 0.0]))
+    inwards = np.array([0.05, 0.0])
+    assert found.broken(q, inwards) == ""  # beyond the plane, on the way back
+    assert "beyond plane 1" in found.broken(q, -inwards)
+    assert found.broken(np.array([1.5, 0.1]), -inwards) == ""
+
+
+@pytest.mark.parametrize(
+    ("planes", "text"), [((1.0, 0.0, 0.0), "give four"), ((0.0, 0.0, 0.0, 1.0), "zero length"), ((np.nan,) * 4, "zero")]
+)
+def test_planes_that_are_none_are_refused(planes, text) -> None:
+    with pytest.raises(InputError, match=text):
+        rules(tool_planes=planes)
+
+
+def test_planes_for_a_robot_without_a_known_tool_are_refused() -> None:
+    with pytest.raises(InputError, match="tool is not known"):
+        ToolRules(None, SafetySettings(tool_planes=WALL))
+    assert not ToolRules(None, SafetySettings()).is_limiting
+
+
+# --- a robot's own tool -----------------------------------------------------------------------------------------------
+def test_point_and_jacobian_of_the_arm_agree_with_pinocchio() -> None:
+    pin = pytest.importorskip("pinocchio")
+    ours = ada.load("pa10")
+    model = pin.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
+    data, frame = model.createData(), model.getFrameId("flange")
+    offset = np.array([0.05, -0.02, 0.2])
+    point = LinkPoint(ours, "flange", offset, range(7))
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        q, v = random.uniform(-1.5, 1.5, 7), random.uniform(-1.0, 1.0, 7)
+        pin.forwardKinematics(model, data, q, v)
+        pin.updateFramePlacements(model, data)
+        place = data.oMf[frame]
+        moves = pin.getFrameVelocity(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+        arm = place.rotation @ offset
+        state = point(q)
+        assert state.point == pytest.approx(place.translation + arm, abs=1e-12)
+        assert state.jacobian @ v == pytest.approx(moves.linear + np.cross(moves.angular, arm), abs=1e-12)
