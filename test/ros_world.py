@@ -55,7 +55,10 @@ _LATER = itertools.count(37 * os.getpid())
 
 @contextlib.contextmanager
 def own_domain() -> Iterator[int]:
-    """A domain id that no other process holds through this function; a killed process gives it back too."""
+    """A domain id that no other process holds through this function, and in which nothing else runs.
+
+    A killed process gives it back too.
+    """
     folder = Path(tempfile.gettempdir())
     first = next(_LATER)
     for i in range(len(DOMAINS)):
@@ -66,6 +69,9 @@ def own_domain() -> Iterator[int]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            os.close(lock)
+            continue
+        if _is_used(domain):  # by programs that know nothing of these locks, such as a robot's own
             os.close(lock)
             continue
         try:
@@ -79,12 +85,24 @@ def own_domain() -> Iterator[int]:
     )
 
 
+def ports_of(domain: int) -> range:
+    """UDP ports of a domain (RTPS 2.2, 9.6.1.1)."""
+    return range(7400 + 250 * domain, 7400 + 250 * (domain + 1))
+
+
+def _is_used(domain: int) -> bool:
+    """Whether a program of this machine listens at one of a domain's ports."""
+    ports = ports_of(domain)
+    tables = [Path(f"/proc/net/{name}") for name in ("udp", "udp6")]
+    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
+    return any(int(row[1].rpartition(":")[2], 16) in ports for row in rows)
+
+
 def _sweep(domain: int) -> None:
     """Remove the mailboxes in shared memory that killed processes have left behind, lest the next ones find them."""
-    first = 7400 + 250 * domain  # RTPS 2.2, 9.6.1.1: the domain's ports
     for path in Path("/dev/shm").glob("*fast*_port*"):
         number = re.search(r"_port(\d+)", path.name)
-        if number and first <= int(number[1]) < first + 250:
+        if number and int(number[1]) in ports_of(domain):
             with contextlib.suppress(OSError):
                 path.unlink()
 

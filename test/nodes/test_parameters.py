@@ -165,6 +165,28 @@ def test_an_unknown_start_value_is_refused_with_near_names(ros):
         refuse_unknown_overrides(node)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("/**: {ros__parameters: {use_sim_time: false, other: {rate: 1}, physics_rate: 500.0}}", False),
+        ("/*/**: {ros__parameters: {other: {rate: 1}}}", False),
+        ("ns: {'*': {ros__parameters: {other.rate: 1}}}", False),
+        ("ns: {settings_node: {ros__parameters: {other: {rate: 1}}}}", True),
+    ],
+)
+def test_what_a_file_says_to_many_nodes_is_passed_over_by_those_without_it(ros, tmp_path, text, is_refused):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(text)
+    arguments = ["--params-file", str(file), "-r", "__ns:=/ns"]
+    node = node_with(ros, *arguments)
+    Parameters(node, Rates)
+    if is_refused:
+        with pytest.raises(InputError, match=r"'other\.rate'"):
+            refuse_unknown_overrides(node, arguments=arguments)
+    else:
+        refuse_unknown_overrides(node, arguments=arguments)
+
+
 def test_known_start_values_are_not_refused(ros):
     node = node_with(ros, "-p", "servo.s1.stiffness:=5", "-p", "use_sim_time:=false")
     gains = Parameters(node, Gains, prefix="servo.s1")

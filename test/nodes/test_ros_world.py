@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -144,3 +146,13 @@ def test_waiting_in_vain_says_for_what_and_what_processes_wrote(ros):
     process.wait()
     with pytest.raises(pytest.fail.Exception, match=r"for the robot, in vain\.(.|\n)*cannot find the robot"):
         ros.wait(lambda: False, timeout=0.05, what="the robot")
+
+
+def test_a_domain_in_which_another_program_runs_is_left_alone(monkeypatch):
+    with own_domain() as taken:
+        pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as foreign:
+        foreign.bind(("127.0.0.1", ros_world.ports_of(taken)[10]))  # as the first participant of that domain
+        monkeypatch.setattr(ros_world, "_LATER", itertools.count(ros_world.DOMAINS.index(taken)))
+        with own_domain() as found:
+            assert found != taken

@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ada_dynamics.errors import AdaError, InputError, unknown_name
+from ada_dynamics.nodes.kit.parameter_files import told_to_many
 from ada_dynamics.settings import Setting, Value, as_mapping, checked, fields_of
 
 S = TypeVar("S")
@@ -288,12 +289,16 @@ def _descriptor(one: Setting) -> ParameterDescriptor:
     return descriptor
 
 
-def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = ()) -> None:
+def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments: Sequence[str] | None = None) -> None:
     """Refuse start values of parameters that nobody declared; to be called when all are.
+
+    What a file says to many nodes at once, in a block such as `/**`, is for those that have such a parameter: the
+    others warn, as everything in ROS at least passes over it.
 
     Args:
         node: whose parameters they are.
         later: beginnings of names that are declared only later.
+        arguments: of the process, where files of parameters are named; None: sys.argv.
 
     Raises:
         InputError: naming them, with near names.
@@ -302,8 +307,18 @@ def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = ()) -> None:
     unknown = [name for name in unknown if not name.startswith((*_DECLARED_BY_OTHERS, *later))]
     if not unknown:
         return
-    problem = unknown_name(f"parameter of {node.get_name()}", unknown[0], _declared(node))
-    others = f" Nor are there {', '.join(unknown[1:])}." if len(unknown) > 1 else ""
+    for_many = told_to_many(sys.argv[1:] if arguments is None else arguments)
+    passed_over = [name for name in unknown if name in for_many]
+    if passed_over:
+        node.get_logger().warning(
+            f"no parameters of {node.get_name()}: {', '.join(passed_over)}; passed over, since a block for many nodes "
+            "(such as /**) of a parameter file has them."
+        )
+    wrong = [name for name in unknown if name not in for_many]
+    if not wrong:
+        return
+    problem = unknown_name(f"parameter of {node.get_name()}", wrong[0], _declared(node))
+    others = f" Nor are there {', '.join(wrong[1:])}." if len(wrong) > 1 else ""
     raise InputError(f"{problem}{others}")
 
 
