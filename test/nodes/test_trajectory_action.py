@@ -223,8 +223,12 @@ def test_a_new_goal_begins_from_the_moving_plan_without_a_step_of_speed(ros):
 
 
 @with_action
-def test_goals_that_end_at_once_say_how(ros):
+def test_goals_that_end_at_once_say_how(ros, monkeypatch):
     """The end may be seen before the executor comes to the goal."""
+    from rclpy.action.server import ServerGoalHandle
+
+    from ada_controllers.node.trajectory_action import TrajectoryAction
+
     client = Client(ros)
     for k in range(25):
         handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
@@ -236,6 +240,21 @@ def test_goals_that_end_at_once_say_how(ros):
         status, result = client.outcome(handle)
         assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
         assert "after the end" in result.error_string
+    with monkeypatch.context() as during:  # as when the executor comes to the goal late
+        execute = ServerGoalHandle.execute
+
+        def late(handle, *arguments):
+            (action,) = (part for part in client.node._parts if isinstance(part, TrajectoryAction))
+            while action._goal is not None:
+                action._watch()
+            execute(handle, *arguments)
+
+        during.setattr(ServerGoalHandle, "execute", late)
+        never = [client.tolerance(name="s1", position=1e-9)]
+        status, result = client.outcome(client.send((0.25, 0.5), goal_tolerance=never))
+        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+        assert "after the end" in result.error_string
+    assert set_parameter(ros, "goal_time", 0.0).successful
     handle = client.send((BENT[0], 5.0))
     second = client.send((0.2, 1.0))
     assert client.outcome(handle)[1].error_code == client.kind.Result.INVALID_GOAL
