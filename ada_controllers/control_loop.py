@@ -136,8 +136,10 @@ class ControlLoop:
 
     @property
     def waits(self) -> str:
-        """Why the robot follows no commands, in words; empty where it does, or where nobody says that it does not."""
-        return "" if self._robot is None or self._robot.follows else self._robot.words
+        """Why it takes no references though it is active, in words: the robot follows no commands; else empty."""
+        if self._robot is not None and not self._robot.follows:
+            return self._robot.words
+        return f"{self._anew}, and nothing has begun since" if self._anew else ""
 
     @property
     def is_silent(self) -> bool:
@@ -149,14 +151,24 @@ class ControlLoop:
         robot = self._robot
         return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
 
-    def robot_is(self, robot: RobotPhase) -> None:
-        """Take note of what the robot says of itself; a loop that never hears of it takes it for active."""
-        if self._robot is not None and robot.follows and not self._robot.follows:
-            self._anew = "the robot became active"
+    def robot_is(self, robot: RobotPhase, time: float) -> None:
+        """Take note of what the robot says of itself; a loop that never hears of it takes it for active.
+
+        Args:
+            robot: its phase.
+            time: present [s].
+        """
+        is_begin = self._robot is not None and robot.follows and not self._robot.follows
         self._robot = robot
         self._was_driven = self._was_driven or robot.follows
         if self.is_silent:
             self._source = self._offered = self.command = None
+        if is_begin and self.is_active:
+            self._anew = "the robot became active"
+            try:  # at once: what is asked for from now on counts from here
+                self._begin_anew(self._recent(time))
+            except AdaError as problem:
+                self.refuse("control law", str(problem))
 
     # --- begin and end --------------------------------------------------------------------------------------------
     def activate(self, time: float) -> None:

@@ -108,7 +108,7 @@ class ControlThread:
 
     def robot_is(self, phase: RobotPhase) -> None:
         """Take note of what the robot says of itself; see `ControlLoop.robot_is`. Does not wait."""
-        self.loop.post(lambda: self.control.robot_is(phase))
+        self.loop.post(lambda: self.control.robot_is(phase, time.monotonic()))
 
     def switch(self, controller: Controller[Any], *, keep: bool) -> None:
         """Let another controller go on; see `ControlLoop.switch`."""

@@ -301,18 +301,19 @@ def test_a_controller_that_cannot_begin_after_a_gap_does_not_go_on_with_what_was
 # --- robots that something else drives --------------------------------------------------------------------------------
 def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
     loop, robot = running(Follow(MODEL))
-    loop.robot_is(RobotPhase("active"))
+    loop.robot_is(RobotPhase("active"), robot.time)
     assert loop.restarts == 0
     loop.offer(JointReference(BENT + 0.5))
     assert not np.array_equal(robot.send().position, BENT)
     there = BENT + 0.1
     for phase in ("stopping", "stopped", "inactive", "starting"):
-        loop.robot_is(RobotPhase(phase, "asked to stop"))
+        loop.robot_is(RobotPhase(phase, "asked to stop"), robot.time)
         assert loop.is_active and loop.is_silent
         assert [robot.send(there) for _ in range(50)] == [None] * 50, "no commands while it does not follow any"
         with pytest.raises(ReferenceRefused, match=f"the robot is {phase}: asked to stop"):
             loop.offer(JointReference(BENT + 0.5))
-    loop.robot_is(RobotPhase("active"))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    assert np.array_equal(loop.target.position, there), "joints that a request does not name stay here"
     told = [robot.send(there) for _ in range(300)]
     assert np.abs(np.array([command.position for command in told]) - there).max() < 1e-12
     assert loop.restarts == 1 and loop.begun_because == "the robot became active"
@@ -323,16 +324,20 @@ def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
 def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
     """What drives it may wait for somebody who commands (`autostart: commanded`)."""
     loop, robot = running(Follow(MODEL))
-    loop.robot_is(RobotPhase("inactive"))
+    loop.robot_is(RobotPhase("inactive"), robot.time)
     assert robot.send().position == pytest.approx(BENT)
     with pytest.raises(ReferenceRefused, match="the robot is inactive"):
         loop.offer(JointReference(BENT + 0.1))
     moved = BENT - 0.1  # by hand
     robot.send(moved)
-    loop.robot_is(RobotPhase("active"))
-    assert robot.send(moved).position == pytest.approx(moved)
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.offer(JointReference(moved + 0.1))  # before the next state
+    assert loop.target.position == pytest.approx(moved + 0.1)
+    for _ in range(300):
+        told = robot.send(moved)
+    assert told.position == pytest.approx(moved + 0.1), "it is not lost"
     loop.deactivate()
-    loop.robot_is(RobotPhase("stopped"))
+    loop.robot_is(RobotPhase("stopped"), robot.time)
     robot.send(moved)
     loop.activate(robot.time)
     assert robot.send(moved) is None and loop.deactivate() is None, "a stopped robot gets nothing at all"
@@ -340,11 +345,23 @@ def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
 
 def test_a_waiting_controller_whose_robot_falls_silent_ends_without_a_command():
     loop, robot = running(state_timeout=0.05)
-    loop.robot_is(RobotPhase("active"))
-    loop.robot_is(RobotPhase("closed", "the wire is dead"))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.robot_is(RobotPhase("closed", "the wire is dead"), robot.time)
     robot.send()
     assert robot.silence(0.2) == []
     assert not loop.is_active and "no good state for" in loop.reason
+
+
+def test_a_robot_that_is_active_again_before_its_states_are_waits_for_them():
+    loop, robot = running(Follow(MODEL))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.robot_is(RobotPhase("stopped"), robot.time)
+    robot.time += 0.5  # no states meanwhile
+    loop.robot_is(RobotPhase("active"), robot.time)
+    with pytest.raises(ReferenceRefused, match="the robot became active, and nothing has begun since"):
+        loop.offer(JointReference(BENT + 0.5))
+    assert robot.send(BENT + 0.1).position == pytest.approx(BENT + 0.1)
+    loop.offer(JointReference(BENT + 0.5))
 
 
 # --- states that go on ------------------------------------------------------------------------------------------------

@@ -97,7 +97,8 @@ def test_after_a_stop_the_arm_does_not_resume_its_old_target(ros, fleet):
 
 def test_a_hardware_node_that_waits_for_commands_gets_them_before_its_robot_is_active(ros, fleet):
     arm = Served(ros, fleet)
-    assert arm.control.waits == "the robot is inactive" and not arm.control.is_silent
+    arm.until(lambda: arm.control.waits == "the robot is inactive", what="the controller to know it")
+    assert not arm.control.is_silent
     arm.until(lambda: arm.driving.connection.is_commanded(), what="commands that are counted")
     assert np.abs(np.array(arm.commands[-1].position) - BENT).max() < 1e-9
 
@@ -109,7 +110,8 @@ def test_states_of_other_robots_do_not_stop_a_controller(ros):
     device = {"kind": "pa10", "phase": "stopped", "reason": "", "joints": [{"name": name} for name in ARM]}
     whole = {"phase": "inactive", "stopped": "x", "problem": "", "dry_run": False}
     heard = []
-    take, node.thread.control.robot_is = node.thread.control.robot_is, heard.append
+    take = node.thread.control.robot_is
+    node.thread.control.robot_is = lambda phase, _: heard.append(phase)
     other = {**device, "topics": {"states": "/left/joint_states"}}
     said.publish(String(data=json.dumps({**whole, "devices": {"left": other}})))
     said.publish(String(data="nonsense"))
@@ -117,7 +119,7 @@ def test_states_of_other_robots_do_not_stop_a_controller(ros):
     said.publish(String(data=json.dumps({**whole, "devices": {"left": other, "right": own}})))
     ros.wait(lambda: heard, what="the own robot's phase")
     assert [one.words for one in heard] == ["the robot is stopped: x"]
-    take(heard[0])
+    node.thread.ask(lambda: take(heard[0], time.monotonic()))
     ros.wait(lambda: node.thread.control.is_silent, what="silence")
     said.publish(String(data=json.dumps({**whole, "devices": {}})))
     ros.wait(lambda: len(heard) == 2, what="its end")

@@ -315,7 +315,7 @@ def test_why_a_trajectory_is_followed_no_longer_is_known():
     arm.cycle()
     assert arm.following.progress().lost == "there was no state for 2.5 s, max_gap is 0.2 s"
     arm.following.trajectory(moving((2.0, 8.0)))
-    arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"))
+    arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"), arm.time)
     assert arm.following.progress().lost == "the robot is stopped: the emergency stop is pressed"
 
 
