@@ -24,6 +24,7 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused, ReferenceRefused
 from ada_controllers.kit.hand_over import HandOver, start_of, within_limits
+from ada_controllers.kit.robot_phase import RobotPhase
 from ada_controllers.kit.state_watch import Measured, StateWatch, Verdict
 from ada_controllers.state import Command, JointPath, Reference
 from ada_dynamics.errors import AdaError, InputError
@@ -31,6 +32,7 @@ from ada_dynamics.settings import setting
 
 _OF_A_STALL = 0.25  # of state_timeout: as much of it counts at most
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
+REFERENCE = "reference"  # reason of refusals
 
 Source: TypeAlias = "Callable[[float], Reference | None]"
 """What to follow at a controller's time [s]; None: as before."""
@@ -57,6 +59,13 @@ class LoopSettings:
         unit="rad, m",
         lower=0.0,
     )
+    max_gap: float = setting(
+        0.2,
+        "time from one state to the next, by their stamps, after which the controller begins anew where the robot is: "
+        "robot, simulation or this process stood still; 0: any",
+        unit="s",
+        lower=0.0,
+    )
     blend: float = setting(
         0.1, "over which commands lead from those before to those of a new controller", unit="s", lower=0.0, upper=10.0
     )
@@ -72,7 +81,9 @@ class ControlLoop:
 
     What arrives is checked; what cannot be is refused, counted, and changes nothing. The last good command holds while
     good states are missing, up to `state_timeout`; then the joints get the safe command of `on_stop`, and the loop is
-    inactive. A robot that was put elsewhere, or whose clock was set back, makes the controller begin anew where it is.
+    inactive. A robot that was put elsewhere, whose clock was set back, or whose states had a gap makes the controller
+    begin anew where it is. So does one that follows commands again after it did not (`robot_is`); until then there are
+    none, and no reference is taken.
 
     Attributes:
         controller: that runs.
@@ -82,8 +93,9 @@ class ControlLoop:
         command: the last one.
         refused: what was refused since the loop was made, by reason.
         last_refusal: words on the newest.
-        begins: how often a controller began: by activation, by a switch, and anew because of a jump.
-        restarts: how often it was because of a jump.
+        begins: how often a controller began: by activation, by a switch, and anew by itself.
+        begun_because: why it did so last.
+        restarts: how often it began anew by itself: after a jump or a gap, or when its robot became active.
     """
 
     def __init__(self, controller: Controller[Any], settings: LoopSettings | None = None) -> None:
@@ -96,10 +108,14 @@ class ControlLoop:
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
         self.begins = self.restarts = 0
+        self.begun_because = ""
         self._watch = StateWatch(controller.model)
         self._hand_over = HandOver()
         self._source: Source | None = None
         self._offered: Reference | None = None
+        self._anew = ""  # why the controller has to begin anew with the next state
+        self._robot: RobotPhase | None = None
+        self._was_driven = False  # the robot has followed commands since the activation
         self._silence = 0.0  # since a good state made a command, or was the same once more [s]
         self._stepped_at = -math.inf
 
@@ -118,6 +134,42 @@ class ControlLoop:
         """Of the newest good state, since it came [s]."""
         return time - self._watch.latest_at
 
+    @property
+    def waits(self) -> str:
+        """Why it takes no references though it is active, in words: the robot follows no commands; else empty."""
+        if self._robot is not None and not self._robot.follows:
+            return self._robot.words
+        return f"{self._anew}, and nothing has begun since" if self._anew else ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there are no commands now, though it is active.
+
+        A robot that was never active since the activation, and can become so, is commanded where it is: what drives it
+        may wait for somebody who does (`autostart: commanded` of `hardware_node`).
+        """
+        robot = self._robot
+        return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
+
+    def robot_is(self, robot: RobotPhase, time: float) -> None:
+        """Take note of what the robot says of itself; a loop that never hears of it takes it for active.
+
+        Args:
+            robot: its phase.
+            time: present [s].
+        """
+        is_begin = self._robot is not None and robot.follows and not self._robot.follows
+        self._robot = robot
+        self._was_driven = self._was_driven or robot.follows
+        if self.is_silent:
+            self._source = self._offered = self.command = None
+        if is_begin and self.is_active:
+            self._anew = "the robot became active"
+            try:  # at once: what is asked for from now on counts from here
+                self._begin_anew(self._recent(time))
+            except AdaError as problem:
+                self.refuse("control law", str(problem))
+
     # --- begin and end --------------------------------------------------------------------------------------------
     def activate(self, time: float) -> None:
         """Begin where the robot is.
@@ -129,16 +181,17 @@ class ControlLoop:
             return
         measured = self._recent(time)
         self._refuse_motion(measured)
-        self._begin(self.controller, measured, None)
+        self._begin(self.controller, start_of(self.controller, None, measured), measured, "it was activated")
         self.is_active, self.reason, self._silence = True, "", 0.0
+        self._was_driven = self._robot is not None and self._robot.follows
 
     def deactivate(self, reason: str = "asked for") -> Command | None:
         """End; the last command for the joints, None where they get none."""
         if not self.is_active:
             return None
+        self.command = None if self.is_silent else self._safe_command()
         self.is_active, self.reason = False, reason
         self._source = self._offered = None
-        self.command = self._safe_command()
         return self.command
 
     def switch(self, controller: Controller[Any], time: float, *, keep: bool = False) -> None:
@@ -158,7 +211,8 @@ class ControlLoop:
             )
         if self.is_active:
             before, source = self.controller.reference, self._source
-            self._begin(controller, self._recent(time), self.command)
+            measured, why = self._recent(time), "a controller or settings took over"
+            self._begin(controller, start_of(controller, self.command, measured), measured, why)
             if keep:
                 self._keep(controller, before, source)
         self.controller = controller
@@ -170,17 +224,29 @@ class ControlLoop:
         try:
             controller.check(target)
         except ReferenceRefused as problem:
-            self.refuse("reference", str(problem))
+            self.refuse(REFERENCE, str(problem))
         else:
             self._offered = target
 
-    def _begin(self, controller: Controller[Any], measured: Measured, told: Command | None) -> None:
+    def _begin(self, controller: Controller[Any], start: Command, measured: Measured, why: str) -> None:
         """Raises InputError, and then nothing has changed."""
-        start = start_of(controller, told, measured)
         controller.reset(measured.state, measured.stamp, start)
         self._hand_over.begin(controller, start, self.settings.blend)
         self._source = self._offered = None
+        self._anew, self.begun_because = "", why
         self.begins += 1
+
+    def _begin_anew(self, measured: Measured) -> None:
+        """Where the robot is, from what it does; a robot that does not tell its efforts has those of the last command.
+
+        Raises:
+            InputError: the law cannot begin here; nothing is followed until it can.
+        """
+        start = start_of(self.controller, None, measured)
+        if self.controller.KIND == "effort" and start.effort is None:
+            start = start_of(self.controller, self.command, measured)
+        self._begin(self.controller, start, measured, self._anew)
+        self.restarts += 1
 
     def _recent(self, time: float) -> Measured:
         measured, age = self.latest, self.age(time)
@@ -226,15 +292,25 @@ class ControlLoop:
                 raise ReferenceRefused(
                     f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is."
                 )
+            if self.waits:
+                raise ReferenceRefused(f"{self.waits}; {self.controller.NAME} takes references once it is active.")
             if not callable(reference):
                 self.controller.check(reference)
+                assert self.latest is not None  # it could not have been activated
+                self.controller.check_from(reference, self.latest.stamp)
         except ReferenceRefused as problem:
-            self.refuse("reference", str(problem))
+            self.refuse(REFERENCE, str(problem))
             raise
         if callable(reference):
             self._source, self._offered = reference, None
         else:
             self._source, self._offered = None, reference
+
+    def brake(self) -> None:
+        """Follow nothing any more: a controller with a plan comes to rest, others hold the reference that they have."""
+        self._source = self._offered = None
+        if self.is_active and self.latest is not None:
+            self.controller.brake(self.latest.stamp)
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def step(self, measured: Measured | None, time: float) -> Command | None:
@@ -254,12 +330,15 @@ class ControlLoop:
         verdict = self._judge(measured, time)
         if not self.is_active:
             return None
-        if verdict is Verdict.AGAIN:
+        if verdict is Verdict.BEGINS:
+            self._anew = self._anew or self._watch.break_text
+        is_good = verdict in (Verdict.NEW, Verdict.BEGINS)
+        if verdict is Verdict.AGAIN or (is_good and self.is_silent):
             self._silence = 0.0
-        if verdict in (Verdict.NEW, Verdict.BEGINS):
+        elif is_good:
             assert measured is not None
             try:
-                self.command = self._run(measured, verdict)
+                self.command = self._run(measured)
             except AdaError as problem:
                 self.refuse("control law", str(problem))
             except Exception as problem:  # whatever a law stumbles over, the joints need a safe command now
@@ -277,16 +356,17 @@ class ControlLoop:
         if measured is None:
             return None
         watch, settings = self._watch, self.settings
-        verdict = watch.judge(self.controller, measured, time, settings.state_timeout, settings.max_position_jump)
+        verdict = watch.judge(
+            self.controller, measured, time, settings.state_timeout, settings.max_position_jump, settings.max_gap
+        )
         if verdict is Verdict.REFUSED:
             self.refuse(watch.reason, watch.text)
         return verdict
 
-    def _run(self, measured: Measured, verdict: Verdict) -> Command:
+    def _run(self, measured: Measured) -> Command:
         controller, (state, stamp, _, _) = self.controller, measured
-        if verdict is Verdict.BEGINS:
-            self.restarts += 1
-            self._begin(controller, measured, None)
+        if self._anew:
+            self._begin_anew(measured)
         reference = self._offered
         if self._source is not None:
             reference = self._source(stamp)
@@ -294,7 +374,7 @@ class ControlLoop:
         try:
             command = controller.update(state, reference, stamp)
         except ReferenceRefused as problem:  # what only the state decides, such as what is in reach
-            self.refuse("reference", str(problem))
+            self.refuse(REFERENCE, str(problem))
             self._source = None
             command = controller.update(state, None, stamp)
         return self._hand_over(command, stamp)

@@ -176,6 +176,35 @@ class Controller(ABC, Generic[S]):
         self._references(reference)
         self._check_reference(reference)
 
+    def check_from(self, reference: Reference, time: float) -> None:
+        """Refuse a checked reference that cannot be followed from where the joints are told to be at a time.
+
+        Raises:
+            ReferenceRefused: what is wrong with it.
+        """
+
+    # --- plans of its own ---------------------------------------------------------------------------------------------
+    def planned(self, time: float) -> JointReference | None:
+        """Where its own plan has the joints at a time; None for a law that plans nothing: it follows its reference."""
+        return None
+
+    @property
+    def remaining(self) -> float:
+        """Time until its own plan is over [s]."""
+        return 0.0
+
+    def brake(self, time: float) -> None:
+        """Leave the plan: bring the joints to rest within their limits, and hold them there; without a plan, nothing.
+
+        Args:
+            time: of the last command [s].
+        """
+
+    def resting(self, time: float) -> Array | None:
+        """Where `brake` would bring the joints; None without a plan."""
+        return None
+
+    # --- what is told -------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
         """Inner quantities of the last update by name, for plots; each always of the same length."""
         return {}

@@ -13,7 +13,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
-from ada_controllers.motion.profiles import PROFILES, from_rest, plan, quintic, stop
+from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
 from ada_controllers.motion.waypoints import through
 from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
 from ada_dynamics.settings import setting
@@ -49,7 +49,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     A new plan begins with the position, velocity and acceleration that are commanded at that moment, so nothing jumps.
     A plan keeps the limits exactly. Where none of its kind does, because the robot is fast and its goal is near, the
-    motion so far is ended first.
+    motion so far is ended first. `brake` leaves a plan: each joint comes to rest at its greatest deceleration.
     """
 
     NAME = "joint_trajectory"
@@ -137,6 +137,25 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
                     motion, excess = other, other_excess
         return motion
 
+    def planned(self, time: float) -> JointReference:
+        """Where the plan has the joints at a time."""
+        return JointReference(*self._motion(time - self._began))
+
+    @property
+    def remaining(self) -> float:
+        """Time until the joints are told to rest [s]."""
+        return max(self._motion.end - (self._time - self._began), 0.0)
+
+    def brake(self, time: float) -> None:
+        """Come to rest as soon as the accelerations of the joints allow; see `Controller.brake`."""
+        self._motion = brake(self._motion(time - self._began), self.bounds)
+        self._began = self._time = time
+        self.reference = JointReference(self._motion.final)
+
+    def resting(self, time: float) -> Array:
+        """Where `brake` would bring the joints."""
+        return brake(self._motion(time - self._began), self.bounds).final
+
     # --- references -------------------------------------------------------------------------------------------------
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointPath):
@@ -155,16 +174,16 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
                         "it out, or give a JointPath through it."
                     )
 
+    def check_from(self, reference: Reference, time: float) -> None:
+        """Refuse times and velocities of a path that ask for more than the joints can do from there."""
+        if isinstance(reference, JointPath) and reference.times is not None:
+            through(self._motion(time - self._began), reference, self.bounds)
+
     # --- law --------------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:
         self._time, self._measured = time, state.q[self.q_index]
         self._now = self._motion(time - self._began)
         return Command(position=self._now.position, velocity=self._now.velocity)
-
-    @property
-    def remaining(self) -> float:
-        """Time until the joints are told to rest [s]."""
-        return max(self._motion.end - (self._time - self._began), 0.0)
 
     def signals(self) -> dict[str, Array]:
         """What is left [s], the share that is done, the planned acceleration, and how far the robot is off."""

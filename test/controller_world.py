@@ -17,7 +17,7 @@ from ada_dynamics.nodes.dynamics_node import DynamicsNode
 
 BENT = [0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
-PATIENT = {"state_timeout": 20.0}  # on a busy machine states may be late; only some tests are about that
+PATIENT = {"state_timeout": 20.0, "max_gap": 20.0}  # on a busy machine states may be late; some tests are about that
 
 
 def overrides(parameters: dict[str, Any]) -> list[Parameter]:

@@ -11,12 +11,13 @@ import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.compiled import Vector, compiled_kernel
-from ada_controllers.kit.state_check import LARGEST
+from ada_controllers.kit.state_check import MOST_ACCELERATION, MOST_POSITION, MOST_VELOCITY
 from ada_controllers.state import Array, JointPath, JointReference, PoseReference, Reference
 from ada_dynamics.commanding.rules import ROUNDING, JointLimit, refused_number
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
 
+_MOST = {"position": MOST_POSITION, "velocity": MOST_VELOCITY, "acceleration": MOST_ACCELERATION}
 RIGID = 1e-6  # by which the axes of a pose may miss unit length and right angles
 
 
@@ -31,9 +32,9 @@ class ReferenceCheck:
         self._bounds = tuple(
             np.array(values, dtype=np.float64)
             for values in (
-                [max(limit.lower - ROUNDING, -LARGEST) for limit in limits],
-                [min(limit.upper + ROUNDING, LARGEST) for limit in limits],
-                [min(limit.velocity, LARGEST) for limit in limits],
+                [max(limit.lower - ROUNDING, -MOST_POSITION) for limit in limits],
+                [min(limit.upper + ROUNDING, MOST_POSITION) for limit in limits],
+                [min(limit.velocity, MOST_VELOCITY) for limit in limits],
             )
         )
         self._fits = _fits(len(limits)).python_call(self._look)
@@ -70,10 +71,10 @@ class ReferenceCheck:
             refusal = refused_number(limit, what, value, where)
             if refusal is not None:
                 raise ReferenceRefused(f"{self._law}: reference: {refusal.text}")
-            if abs(value) > LARGEST:
+            if abs(value) > _MOST[what]:
                 raise ReferenceRefused(
                     f"{self._law}: reference: joint {limit.name!r}: {what}{where} is {value:.3g}, too large to be of a "
-                    f"robot; it is in SI units, at most {LARGEST:g}."
+                    f"robot; it is in SI units, at most {_MOST[what]:g}."
                 )
 
     def _path(self, path: JointPath) -> None:
@@ -110,10 +111,10 @@ class ReferenceCheck:
     # --- poses --------------------------------------------------------------------------------------------------------
     def _pose(self, reference: PoseReference) -> None:
         pose, twist = reference
-        if not _is_array(pose) or pose.shape != (4, 4) or not _is_small(pose):
+        if not _is_array(pose) or pose.shape != (4, 4) or not _is_small(pose, MOST_POSITION):
             raise ReferenceRefused(
                 f"{self._law}: the reference's pose is {pose!r:.80}; it must be a float64 array of 4x4 finite numbers, "
-                f"at most {LARGEST:g}."
+                f"at most {MOST_POSITION:g}."
             )
         R = pose[:3, :3]
         is_rigid = float(np.abs(R.T @ R - np.eye(3)).max()) <= RIGID and float(np.linalg.det(R)) > 0.0
@@ -122,16 +123,16 @@ class ReferenceCheck:
                 f"{self._law}: the reference's pose is no turning and moving of a rigid body: its axes must have unit "
                 f"length and right angles to {RIGID:g}, right-handed, and its last row must be 0 0 0 1."
             )
-        if twist is not None and (not _is_array(twist) or twist.shape != (6,) or not _is_small(twist)):
+        if twist is not None and (not _is_array(twist) or twist.shape != (6,) or not _is_small(twist, MOST_VELOCITY)):
             raise ReferenceRefused(
                 f"{self._law}: the reference's twist is {twist!r:.80}; it must be six finite numbers [vx, vy, vz, wx, "
-                "wy, wz] [m/s, rad/s], or None."
+                f"wy, wz] [m/s, rad/s], at most {MOST_VELOCITY:g}, or None."
             )
 
 
-def _is_small(values: Array) -> bool:
-    """Whether all numbers are finite, and such that their squares are."""
-    return bool((np.abs(values) <= LARGEST).all())
+def _is_small(values: Array, most: float) -> bool:
+    """True if all numbers are finite and within a bound."""
+    return bool((np.abs(values) <= most).all())
 
 
 def _is_array(values: Any) -> bool:
@@ -148,7 +149,7 @@ def _fits(count: int) -> Kernel:
         guards = []
         for i in range(count):
             guards += [position[i] - lower[i], upper[i] - position[i], speed[i] - velocity[i], speed[i] + velocity[i]]
-            guards += [LARGEST - acceleration[i], LARGEST + acceleration[i]]
+            guards += [MOST_ACCELERATION - acceleration[i], MOST_ACCELERATION + acceleration[i]]
         return Traced({"sum": [sum(acceleration[1:], acceleration[0])]}, guards)
 
     vectors: Sequence[str] = ("position", "velocity", "acceleration", "lower", "upper", "speed")

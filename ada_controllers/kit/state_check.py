@@ -17,7 +17,10 @@ from ada_dynamics.expr import Traced
 from ada_dynamics.model.model import Model
 
 LATEST = math.inf  # [s]; a time is before it
-LARGEST = 1e9  # [rad, m, rad/s, m/s, N, N m]; length of a vector, beyond which angles have no digits left
+# What a robot can be at, and be asked for: lengths of vectors of positions, velocities and wrenches, and single numbers
+# of references. More is a mistake in units, a broken sensor or a simulation that diverges.
+MOST_POSITION, MOST_VELOCITY, MOST_ACCELERATION = 1e6, 1e4, 1e6  # [rad, m], [rad/s, m/s], [rad/s^2, m/s^2]
+MOST_WRENCH = 1e5  # [N, N m]
 
 
 class StateCheck:
@@ -36,7 +39,8 @@ class StateCheck:
 
     def _rules(self, q: Vector, v: Vector) -> Traced:
         lengths = [sum((x * x for x in values[1:]), values[0] * values[0]) for values in (q, v)]
-        guards = [LARGEST * LARGEST - length for length in lengths]
+        most = (MOST_POSITION, MOST_VELOCITY)
+        guards = [bound * bound - length for bound, length in zip(most, lengths, strict=True)]
         return Traced({"lengths": lengths}, [*guards, *position_guards(self._model.tree, q)])
 
     def _look(self, q: Any, v: Any) -> None:
@@ -48,7 +52,10 @@ class StateCheck:
                     f"{self._law}: the {what} of the state are {_kind(values)}; robot {model.name!r} has {count}, as a "
                     "float64 vector."
                 )
-        for what, values, where in (("position", q, model.q_index), ("velocity", v, model.v_index)):
+        for what, values, where, most in (
+            ("position", q, model.q_index, MOST_POSITION),
+            ("velocity", v, model.v_index, MOST_VELOCITY),
+        ):
             for name in model.joint_names:
                 part = values[where(name)]
                 if not np.isfinite(part).all():
@@ -57,10 +64,10 @@ class StateCheck:
                         "good command holds."
                     )
             size = math.hypot(*values.tolist())
-            if not size <= LARGEST:
+            if not size <= most:
                 raise StateRefused(
-                    f"{self._law}: the state is too large to be of a robot, a {what} is near to {size:.3g}; positions "
-                    f"and velocities are in SI units, below {LARGEST:g}."
+                    f"{self._law}: the state is too large to be of a robot, a {what} is near to {size:.3g}; it is in "
+                    f"SI units, below {most:g}."
                 )
         problems = model.position_problems(q) if model.has_manifold_coordinates else []
         if problems:
@@ -69,11 +76,11 @@ class StateCheck:
     def wrench(self, wrench: Any) -> None:
         """Refuse a measured wrench that is none."""
         is_plain = isinstance(wrench, np.ndarray) and wrench.dtype == np.float64 and wrench.shape == (6,)
-        if not is_plain or not math.hypot(*wrench.tolist()) <= LARGEST:
+        if not is_plain or not math.hypot(*wrench.tolist()) <= MOST_WRENCH:
             shown = wrench.tolist() if isinstance(wrench, np.ndarray) else wrench
             raise StateRefused(
                 f"{self._law}: the measured wrench is {shown!r:.80}; it must be six finite numbers [fx, fy, fz, nx, "
-                f"ny, nz] [N, N m], below {LARGEST:g}."
+                f"ny, nz] [N, N m], below {MOST_WRENCH:g}."
             )
 
     def wrong_time(self, time: float, last: float) -> StateRefused:

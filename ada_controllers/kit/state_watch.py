@@ -15,6 +15,8 @@ from ada_controllers.state import Array, State
 from ada_dynamics.commanding.lateness import CLOCKS, Lateness
 from ada_dynamics.model.model import Model
 
+_ROUNDED = 1.0 + 1e-9  # differences of stamps are rounded
+
 
 class Measured(NamedTuple):
     """A state as it came.
@@ -37,7 +39,7 @@ class Verdict(Enum):
 
     NEW = "new"
     AGAIN = "again"  # the one before, once more: the sender lives
-    BEGINS = "begins"  # the robot was put elsewhere, or its clock set back: nothing follows from what was before
+    BEGINS = "begins"  # put elsewhere, clock set back, a gap in time: nothing follows from what was before
     REFUSED = "refused"
 
 
@@ -49,13 +51,14 @@ class StateWatch:
         latest_at: when that was, on the receiver's steady clock [s].
         reason: of the last refusal, in a word or two.
         text: of the last refusal.
+        break_text: why nothing follows from what was before, where the last verdict was `BEGINS`.
     """
 
     def __init__(self, model: Model) -> None:
         """Args: the robot."""
         self.latest: Measured | None = None
         self.latest_at = -math.inf
-        self.reason = self.text = ""
+        self.reason = self.text = self.break_text = ""
         self._lateness = Lateness()
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._single = single
@@ -63,7 +66,7 @@ class StateWatch:
         self._v = np.array([model.v_index(name).start for name in single], dtype=np.intp)
 
     def judge(
-        self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float
+        self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float, gap: float
     ) -> Verdict:
         """What a state is; it is the latest one afterwards, unless it is refused.
 
@@ -73,6 +76,7 @@ class StateWatch:
             time: present, on the receiver's steady clock [s].
             timeout: greatest age [s].
             jump: greatest change of a position that its velocity does not explain [rad, m]; 0: any.
+            gap: longest time from one state to the next, by their stamps [s]; 0: any.
         """
         state, stamp, age, _ = measured
         if not math.isfinite(stamp):
@@ -105,9 +109,11 @@ class StateWatch:
                     "backward in time",
                     f"the state is {back:.6g} s older than the one before it; it came late, or two nodes send states.",
                 )
-            verdict = Verdict.BEGINS
+            verdict = self._broken(f"the clock of the states was set back by {back:.3g} s")
+        elif before is not None and gap and stamp - before.stamp > gap * _ROUNDED:
+            verdict = self._broken(f"there was no state for {stamp - before.stamp:.3g} s, max_gap is {gap:g} s")
         elif before is not None and jump and self._jumped(before, measured, jump):
-            verdict = Verdict.BEGINS
+            verdict = self._broken(f"the robot was put elsewhere, farther than max_position_jump, {jump:g} [rad, m]")
         self.latest_at = time
         if verdict is not Verdict.AGAIN:
             self.latest = measured
@@ -116,6 +122,10 @@ class StateWatch:
     def _refuse(self, reason: str, text: str) -> Verdict:
         self.reason, self.text = reason, text
         return Verdict.REFUSED
+
+    def _broken(self, text: str) -> Verdict:
+        self.break_text = text
+        return Verdict.BEGINS
 
     def _jumped(self, before: Measured, now: Measured, jump: float) -> bool:
         """Whether a joint is where no motion can have brought it."""

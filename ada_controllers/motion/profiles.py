@@ -18,6 +18,7 @@ For a joint that moves already (v_0, a_0) the first part is the cubic in velocit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,26 @@ def stop(start: Point, bounds: Bounds) -> JointMotion:
         return JointMotion.of_pieces([(t, _to_speed(start, rest, t))], final)
 
     return least_excess((in_time(float(t)) for t in base * np.geomspace(1.0, 3.0, 4)), bounds)[0]
+
+
+def brake(start: Point, bounds: Bounds) -> JointMotion:
+    """To rest at the greatest deceleration of each joint: at once, whatever the acceleration was.
+
+    No joint gets faster, and none goes farther than v²/2a. What comes from a motion within the limits therefore stays
+    within the range of its joints.
+    """
+    position, velocity, _ = start
+    needed = np.abs(velocity) / bounds.acceleration  # [s], of each joint
+    final = np.clip(
+        position + 0.5 * needed * velocity, np.minimum(bounds.lower, position), np.maximum(bounds.upper, position)
+    )
+    pieces = []
+    for begin, end in pairwise([0.0, *np.unique(needed)]):
+        is_moving = needed > begin
+        slower = -np.sign(velocity) * np.where(is_moving, bounds.acceleration, 0.0)
+        at = np.where(is_moving, position + begin * (velocity + 0.5 * begin * slower), final)
+        pieces.append((end - begin, [at, np.where(is_moving, velocity + begin * slower, 0.0), 0.5 * slower]))
+    return JointMotion.of_pieces(pieces, final)
 
 
 def _cruise(start: Point, goal: Array, t1: Array | float, rest: Array | float) -> Array:

@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from ada_controllers.control_loop import ControlLoop, LoopSettings
 from ada_controllers.controller import Controller
+from ada_controllers.kit.robot_phase import RobotPhase
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Following
 from ada_controllers.node.outputs import Outputs
@@ -104,6 +105,10 @@ class ControlThread:
             self._out.command(self.control.deactivate())
 
         self.ask(act)
+
+    def robot_is(self, phase: RobotPhase) -> None:
+        """Take note of what the robot says of itself; see `ControlLoop.robot_is`. Does not wait."""
+        self.loop.post(lambda: self.control.robot_is(phase, time.monotonic()))
 
     def switch(self, controller: Controller[Any], *, keep: bool) -> None:
         """Let another controller go on; see `ControlLoop.switch`."""

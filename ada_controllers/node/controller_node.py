@@ -20,6 +20,7 @@ from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.controller_status import ControlPeriods, control_status
+from ada_controllers.node.phase_input import PhaseInput
 from ada_controllers.node.reference_inputs import ReferenceInputs
 from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
@@ -115,6 +116,9 @@ class ControllerNode(ManagedNode):
         if new.controller != self._declared:
             self._own.close()
             self._declare(new.controller)
+            for part in self._parts:
+                if isinstance(part, TrajectoryAction):
+                    part.serve(new.controller)
             self.get_logger().info(f"controller is {new.controller}: its settings are {new.controller}.*")
 
     def _change_loop(self, _: LoopSettings, new: LoopSettings) -> None:
@@ -219,7 +223,8 @@ class ControllerNode(ManagedNode):
         health = Diagnostics(self, model.name)
         health.add("control", lambda: control_status(thread))
         health.add("periods", ControlPeriods(thread))
-        self._parts = [thread, health, ReferenceInputs(self, thread)]
+        phase = PhaseInput(self, settings.hardware, thread.inputs.topic, thread.robot_is)
+        self._parts = [thread, health, phase, ReferenceInputs(self, thread)]
         kind = action_type()
         if kind is not None:
             self._parts.append(TrajectoryAction(self, thread, settings, kind))

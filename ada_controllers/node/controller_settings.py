@@ -27,6 +27,12 @@ class ControllerSettings(RobotSettings):
         choices=(AUTO, JOINT_STATES, STATE),
         read_only=True,
     )
+    hardware: str = setting(
+        "hardware_node",
+        "node that drives the robot, if it is a real one: while it does not say that the robot is active there are no "
+        "commands, and when it is again the controller begins anew where the robot is",
+        read_only=True,
+    )
     wrench_of: str = setting(
         CONTACT,
         "what the topic wrench tells; contact: what the touched body puts on the hand; arm: what the arm puts on the "

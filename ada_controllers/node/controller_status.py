@@ -24,7 +24,8 @@ def control_status(thread: ControlThread) -> Status:
         "follows": type(control.target).__name__ if control.target is not None else "",
         "commands that were cut to limits": controller.saturations,
         "cut in the last command": ", ".join(controller.saturated),
-        "begun anew after jumps of the state": control.restarts,
+        "begun anew where the robot was": control.restarts,
+        "begun last because": control.begun_because,
     }
     if latest is not None:
         values["newest state came [s ago]"] = control.age(now)
@@ -40,6 +41,10 @@ def control_status(thread: ControlThread) -> Status:
     if not control.is_active:
         asked = control.reason in ("asked for", "not activated yet")
         return Status(Level.OK if asked else Level.ERROR, f"not active: {control.reason}", values)
+    if control.waits:
+        level = Level.WARN if control.is_silent else Level.OK
+        said = "no commands" if control.is_silent else "it is told to stay"
+        return Status(level, f"{controller.NAME} waits: {control.waits} ({said})", values)
     if controller.saturated:
         return Status(
             Level.WARN, f"{controller.NAME} is cut to the limits of {', '.join(controller.saturated)}", values

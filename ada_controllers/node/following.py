@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what topics and actions ask for to the references that a controller takes; no ROS.
 
-Joints that a request does not name stay where they are told to be.
+Joints that a request does not name stay where they are told to be. A controller that plans gets a trajectory as a path,
+and its own plan through the points is what it is measured against; for the others a trajectory is lines and curves
+between the points, of which they get a reference for each state.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_controllers.control_loop import ControlLoop
+from ada_controllers.control_loop import REFERENCE, ControlLoop
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.tolerances import Tolerance, first_beyond
 from ada_controllers.state import Array, JointPath, JointReference, PoseReference
 from ada_dynamics.commanding.rules import refused_names
-from ada_dynamics.commanding.trajectory import TrajectoryFollower
+from ada_dynamics.commanding.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
 from ada_dynamics.errors import unknown_name
 
 
@@ -45,15 +47,15 @@ class Progress(NamedTuple):
 
     Attributes:
         time: the controller's [s].
-        is_followed: whether it still is.
+        lost: why it is followed no longer, in words; empty where it is.
         is_over: whether its last point is due.
         left: how the way was left before, in words; empty where it was not.
-        desired: where the joints shall be.
+        desired: where the joints shall be: by the controller's own plan, where it has one.
         actual: where they are.
     """
 
     time: float
-    is_followed: bool
+    lost: str
     is_over: bool
     left: str
     desired: JointReference
@@ -69,6 +71,7 @@ class Following:
         self._rest: Array = np.zeros(0)  # positions of the joints that no trajectory moves
         self._path: JointPath | None = None
         self._begins = -1  # of the loop, when the trajectory was taken
+        self._refusals = 0  # of references, by then
         self._way: Sequence[Tolerance] = ()
         self._left = ""
         self.renew()
@@ -128,16 +131,37 @@ class Following:
             ReferenceRefused: it cannot be followed; all goes on as before.
         """
         control = self._control
-        latest, references = control.latest, control.controller.REFERENCES
-        if not control.is_active or latest is None:
+        references = control.controller.REFERENCES
+        if not control.is_active or control.latest is None:
             raise self._refused(f"{control.controller.NAME} is not active ({control.reason}).")
+        if control.waits:
+            raise self._refused(f"{control.waits}; {control.controller.NAME} takes references once it is active.")
         if JointReference not in references and JointPath not in references:
             raise self._refused(f"{control.controller.NAME} follows no joint positions.")
         if offered.names:
             self._check_names(offered.names)
+        if JointPath in references:
+            self._plan(offered, control.latest.stamp)
+        else:
+            self._sampled(offered, control.latest.stamp)
+        self._begins, self._refusals = control.begins, control.refused[REFERENCE]
+
+    def _plan(self, offered: OfferedTrajectory, now: float) -> None:
+        """Let the controller plan its way through the points, or brake where there are none."""
+        control = self._control
+        if not len(offered.times) and not len(offered.positions):
+            control.brake()
+            self._path = None
+            return
+        path = self._path_of(offered, now)
+        control.offer(path)
+        self._path = path
+
+    def _sampled(self, offered: OfferedTrajectory, now: float) -> None:
+        """Give the controller a reference for each state, from here on."""
         if not self.is_followed:
             self._follower.cancel()
-        present, now = self._present(), latest.stamp
+        present = self._present()
         refusal = self._follower.accept(
             offered.names,
             offered.times,
@@ -146,29 +170,17 @@ class Following:
             offered.accelerations,
             start=None if offered.start_in is None else now + offered.start_in,
             now=now,
-            present=dict(zip(control.controller.joints, present.tolist(), strict=True)),
+            present=dict(zip(self._control.controller.joints, present.tolist(), strict=True)),
         )
         if refusal is not None:
             raise self._refused(refusal.text)
         if not self.is_followed:
             self._rest = present
-        try:
-            if JointPath not in references:
-                self._path = None
-                control.offer(self._sample)
-            elif offered.times:
-                self._path = self._path_of(offered, now)
-                control.offer(self._path)
-            else:
-                self._path = None
-                control.offer(JointReference(self._sample(now).position))
-        except ReferenceRefused:
-            self._begins = -1
-            raise
-        self._begins = control.begins
+        self._path = None
+        self._control.offer(self._sample)
 
     def stop(self) -> None:
-        """Hold the joints of a trajectory where they are told to be now."""
+        """Bring the joints of a trajectory to rest: as the controller brakes, or where they are told to be now."""
         if self.is_followed:
             self.trajectory(OfferedTrajectory((), (), ()))
 
@@ -181,25 +193,44 @@ class Following:
     def is_followed(self) -> bool:
         """Whether the last trajectory is still what the controller follows."""
         control = self._control
-        is_same = self._begins == control.begins and control.is_active
+        is_same = self._begins == control.begins and control.is_active and not control.waits
         return is_same and (self._path is None or control.target is self._path)
 
     def look(self) -> None:
         """See whether the joints keep to the way; after each command, so that no stall of another thread hides it."""
         latest = self._control.latest
-        if not self._way or self._left or latest is None or not self.is_followed:
+        if not self._way or self._left or latest is None or not self.is_followed or self._is_over(latest.stamp):
             return
-        if self._follower.is_active(latest.stamp):
-            joints = self._control.controller.joints
-            self._left = first_beyond(self._way, joints, self._sample(latest.stamp), self._actual())
+        joints = self._control.controller.joints
+        self._left = first_beyond(self._way, joints, self._desired(latest.stamp), self._actual())
 
     def progress(self) -> Progress | None:
         """How the last trajectory is followed; None while there is no state."""
         latest = self._control.latest
         if latest is None:
             return None
-        is_over = not self._follower.is_active(latest.stamp)
-        return Progress(latest.stamp, self.is_followed, is_over, self._left, self._sample(latest.stamp), self._actual())
+        time = latest.stamp
+        return Progress(time, self._lost(), self._is_over(time), self._left, self._desired(time), self._actual())
+
+    def _lost(self) -> str:
+        """Why the last trajectory is followed no longer; empty where it is."""
+        control = self._control
+        if self.is_followed:
+            return ""
+        if not control.is_active or control.waits:
+            return control.waits or control.reason
+        if self._begins not in (-1, control.begins):
+            return control.begun_because
+        if control.refused[REFERENCE] > self._refusals:
+            return control.last_refusal
+        return "something else is followed"
+
+    def _is_over(self, time: float) -> bool:
+        """Whether the last point is due. A path that the controller has not begun yet is not over."""
+        controller = self._control.controller
+        if self._path is None:
+            return not self._follower.is_active(time) and not controller.remaining
+        return controller.reference is self._path and not controller.remaining
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _actual(self) -> JointReference:
@@ -207,6 +238,10 @@ class Following:
         assert latest is not None
         q, v, _ = latest.state
         return JointReference(q[controller.q_index], v[controller.v_index])
+
+    def _desired(self, time: float) -> JointReference:
+        planned = self._control.controller.planned(time)
+        return self._sample(time) if planned is None else planned
 
     def _sample(self, time: float) -> JointReference:
         point = self._follower.sample(time)
@@ -218,16 +253,28 @@ class Following:
         return JointReference(position, velocity, acceleration)
 
     def _path_of(self, offered: OfferedTrajectory, now: float) -> JointPath:
-        """The points that are not over, for all joints."""
-        times = np.array(offered.times) + (offered.start_in or 0.0)
+        """The points that are not over, for all joints; those that it does not name come to rest."""
+        limits = {limit.name: limit for limit in self._control.controller.limits}
+        try:
+            points = Trajectory.checked(
+                limits, offered.names, offered.times, offered.positions, offered.velocities, offered.accelerations
+            )
+        except TrajectoryError as problem:
+            raise self._refused(problem.refusal.text) from None
+        times = points.times + (offered.start_in or 0.0)
+        if times[-1] < 0.0:
+            raise self._refused(
+                f"the trajectory was over {-times[-1]:.9g} s ago; leave its stamp zero to start it now."
+            )
         left = times > 0.0
-        where = self._places(offered.names)
-        positions = np.tile(self._rest, (int(left.sum()), 1))
-        positions[:, where] = np.array(offered.positions)[left]
+        left[-1] = True  # a single point may be due at once
+        where = self._places(points.names)
+        positions = np.tile(self._present(), (int(left.sum()), 1))
+        positions[:, where] = points.positions[left]
         velocities = None
-        if any(len(row) for row in offered.velocities):
+        if points.velocities is not None:
             velocities = np.zeros_like(positions)
-            velocities[:, where] = np.array(offered.velocities)[left]
+            velocities[:, where] = points.velocities[left]
         return JointPath(positions, times[left], velocities)
 
     def _places(self, names: Sequence[str]) -> list[int]:
@@ -237,15 +284,14 @@ class Following:
     def _present(self) -> Array:
         """Where the joints are told to be; where they are, where nobody says so."""
         control = self._control
-        target, command, latest = control.target, control.command, control.latest
-        if self.is_followed and self._path is None and latest is not None:
+        target, latest = control.target, control.latest
+        resting = None if latest is None else control.controller.resting(latest.stamp)
+        if resting is None and self.is_followed and latest is not None:
             return self._sample(latest.stamp).position
         if isinstance(target, JointReference):
             return target.position.copy()
-        if isinstance(target, JointPath):
-            told = None if command is None else command.position
-            if told is not None:
-                return told.copy()
+        if resting is not None:
+            return resting
         if latest is None:
             raise self._refused("no state of the robot came so far.")
         return latest.state.q[control.controller.q_index]
@@ -263,5 +309,5 @@ class Following:
             raise self._refused(refusal.text)
 
     def _refused(self, text: str) -> ReferenceRefused:
-        self._control.refuse("reference", text)
+        self._control.refuse(REFERENCE, text)
         return ReferenceRefused(text)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action ~/follow_joint_trajectory, where the package control_msgs is; imports rclpy.
+"""The action follow_joint_trajectory, where the package control_msgs is; imports rclpy.
 
-It means what it means to ros2_control's joint_trajectory_controller: tolerances of the way and of the end, a goal time,
-cancelling holds the joints where they are told to be, a new goal ends the one before.
+It means what it means to ros2_control's joint_trajectory_controller: tolerances of the way and of the end, a goal time;
+cancelling brings the joints to rest, a new goal ends the one before. It is there under the name of the node and, as
+planners of motions look for it, as CONTROLLER/follow_joint_trajectory, for each controller that the node has run.
 """
 
 from __future__ import annotations
@@ -66,28 +67,43 @@ class TrajectoryAction:
         self._node, self._thread, self._kind = node, thread, kind
         self.settings = settings
         self._goal: _Goal | None = None
-        self._server = ActionServer(
-            node,
-            kind,
-            f"~/{ACTION}",
-            self._execute,
-            goal_callback=self._judge,
-            handle_accepted_callback=self._accept,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
-        )
+        self._servers: dict[str, ActionServer] = {}
+        self._serve(f"~/{ACTION}", "")
+        self.serve(thread.control.controller.NAME)
         self._timer = node.create_timer(1.0 / WATCH_RATE, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
         """Withdraw it."""
         self._end(self._kind.Result.INVALID_GOAL, "the node is no longer configured", abort=True)
         self._node.destroy_timer(self._timer)
-        self._server.destroy()
+        for server in self._servers.values():
+            server.destroy()
+
+    def serve(self, controller: str) -> None:
+        """Offer the action under the name of a controller, too, from now on. Args: its name."""
+        self._serve(f"{controller}/{ACTION}", controller)
+
+    def _serve(self, name: str, controller: str) -> None:
+        if name in self._servers:
+            return
+        self._servers[name] = ActionServer(
+            self._node,
+            self._kind,
+            name,
+            _never,
+            goal_callback=lambda goal: self._judge(goal, name, controller),
+            handle_accepted_callback=self._accept,
+            cancel_callback=lambda _: CancelResponse.ACCEPT,
+        )
 
     # --- goals ------------------------------------------------------------------------------------------------------
-    def _judge(self, goal: Any) -> GoalResponse:
+    def _judge(self, goal: Any, name: str, controller: str) -> GoalResponse:
         """Take a goal, and begin to follow it, or refuse it: the action has no room for the reason but the log."""
         try:
-            joints = self._thread.control.controller.joints
+            running = self._thread.control.controller
+            if controller not in ("", running.NAME):
+                raise ReferenceRefused(f"{controller} does not run; {running.NAME} does.")
+            joints = running.joints
             for wanted in (goal.path_tolerance, goal.goal_tolerance):
                 tolerances_of(wanted, joints, 0.0)
             if getattr(goal.multi_dof_trajectory, "points", ()):
@@ -97,33 +113,31 @@ class TrajectoryAction:
             offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
             self._thread.ask(lambda: self._thread.following.trajectory(offered))
         except AdaError as problem:
-            self._node.get_logger().warning(f"goal of ~/{ACTION} refused: {problem}")
+            self._node.get_logger().warning(f"goal of {name} refused: {problem}")
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     def _accept(self, handle: Any) -> None:
-        self._end(self._kind.Result.SUCCESSFUL, "a newer goal has taken over", abort=True)
+        self._end(self._kind.Result.INVALID_GOAL, "a newer goal has taken over", abort=True)
         goal, settings = handle.request, self.settings
         joints = self._thread.control.controller.joints
         asked = goal.goal_time_tolerance.sec + 1e-9 * goal.goal_time_tolerance.nanosec
-        self._goal = _Goal(
-            handle,
-            tolerances_of(goal.goal_tolerance, joints, settings.goal_tolerance),
-            asked or settings.goal_time or math.inf,
-        )
-        way = tolerances_of(goal.path_tolerance, joints, settings.path_tolerance)
-        self._thread.ask(lambda: self._thread.following.keep_to(way))
-        handle.execute()
+        patience = math.inf if asked < 0.0 else asked or settings.goal_time or math.inf
+        end = tolerances_of(goal.goal_tolerance, joints, settings.goal_tolerance)
+        taken = self._goal = _Goal(handle, end, patience)
 
-    async def _execute(self, handle: Any) -> Any:
-        """Wait for the end; `_watch` knows when that is."""
-        goal = self._goal
-        if goal is None or goal.handle is not handle:
-            handle.abort()
-            return self._kind.Result()
-        state, code, text = await goal.outcome
-        getattr(handle, state)()
-        return self._kind.Result(error_code=code, error_string=text)
+        async def outcome(_: Any) -> Any:
+            """Wait for the end, which `_watch` knows; of this goal: it may be over before the executor comes here."""
+            state, code, text = await taken.outcome
+            getattr(handle, state)()
+            return self._kind.Result(error_code=code, error_string=text)
+
+        handle.execute(outcome)
+        try:
+            way = tolerances_of(goal.path_tolerance, joints, settings.path_tolerance)
+            self._thread.ask(lambda: self._thread.following.keep_to(way))
+        except AdaError as problem:
+            self._end(self._kind.Result.INVALID_GOAL, str(problem), abort=True)
 
     def _end(self, code: int, text: str, *, abort: bool = False, state: str = "succeed") -> None:
         goal, self._goal = self._goal, None
@@ -144,13 +158,12 @@ class TrajectoryAction:
 
     def _look(self, goal: _Goal, progress: Progress) -> None:
         result, control = self._kind.Result, self._thread.control
-        if not progress.is_followed:
-            why = control.reason or control.last_refusal or "something else is followed"
-            self._end(result.INVALID_GOAL, f"the trajectory is no longer followed: {why}", abort=True)
+        if progress.lost:
+            self._end(result.INVALID_GOAL, f"the trajectory is no longer followed: {progress.lost}", abort=True)
             return
         if goal.handle.is_cancel_requested:
             self._hold()
-            self._end(result.SUCCESSFUL, "cancelled", state="canceled")
+            self._end(result.SUCCESSFUL, "cancelled: the joints come to rest", state="canceled")
             return
         self._tell(goal, progress)
         if progress.left:
@@ -179,6 +192,10 @@ class TrajectoryAction:
             _point(values, progress.time) for values in (desired, actual, error)
         )
         goal.handle.publish_feedback(feedback)
+
+
+def _never(_: Any) -> None:
+    """Each goal is executed by what knows of it; see `TrajectoryAction._accept`."""
 
 
 def _of(values: Array | None) -> Array:

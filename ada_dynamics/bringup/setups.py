@@ -26,7 +26,7 @@ HARDWARE, CONTROLLER, TARGET, RECORDER = "hardware_node", "controller_node", "ta
 _OUR_NODES = (PLANT, HARDWARE, CONTROLLER, TARGET, RECORDER, "view_node", "oracle_node")
 
 # A simulation that is late loses nothing, and one that is pushed hard is to come back to where it was.
-_IN_SIMULATION = {"state_timeout": Parameter(2.0), "max_position_jump": Parameter(0.0)}
+_IN_SIMULATION = {"state_timeout": Parameter(2.0), "max_gap": Parameter(0.5), "max_position_jump": Parameter(0.0)}
 # A robot tells no states while its servos come on; what it does without commands is a matter of its own watchdogs.
 _ON_DEVICES = {"state_timeout": Parameter(2.0)}
 

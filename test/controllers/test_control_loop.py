@@ -13,6 +13,7 @@ import ada_dynamics as ada
 from ada_controllers import ActivationRefused, Command, JointReference, PoseReference, ReferenceRefused, State, make
 from ada_controllers.control_loop import ControlLoop, LoopSettings
 from ada_controllers.controller import Controller
+from ada_controllers.kit.robot_phase import RobotPhase
 from ada_controllers.kit.state_watch import Measured
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
@@ -213,6 +214,157 @@ def test_a_robot_that_was_put_elsewhere_or_a_clock_set_back_makes_the_controller
     assert loop.restarts == 1
 
 
+# --- gaps -------------------------------------------------------------------------------------------------------------
+POSE = np.array([[0.0, 0.0, 1.0, 0.5], [0.0, 1.0, 0.0, 0.2], [-1.0, 0.0, 0.0, 0.6], [0.0, 0.0, 0.0, 1.0]])
+FAR = {
+    "joint_trajectory": JointReference(BENT + 0.8),
+    "pose_servo": PoseReference(POSE),
+    "computed_torque": JointReference(BENT + 0.3),
+}
+
+
+class Stepped:
+    """An arm under a controller in lock step: its servos do what they are told, or its motors give the efforts."""
+
+    def __init__(self, name):
+        self.loop = ControlLoop(make(name, MODEL), LoopSettings())
+        self.time, self.q, self.v = 0.0, BENT.copy(), REST.copy()
+        self.dynamics = ada.Dynamics(MODEL)
+        self.loop.step(self.measured(), self.time)
+        self.loop.activate(self.time)
+
+    def measured(self):
+        return Measured(State(self.q, self.v), self.time, effort=self.dynamics.inverse(self.q, REST, REST))
+
+    def cycle(self, dt=DT):
+        """A cycle; its command."""
+        self.time += dt
+        command = self.loop.step(self.measured(), self.time)
+        if command.position is not None:
+            self.q, self.v = command.position.copy(), command.velocity.copy()
+        elif command.velocity is not None:
+            self.q, self.v = self.q + DT * command.velocity, command.velocity.copy()
+        else:
+            self.v = self.v + DT * self.dynamics.forward(self.q, self.v, command.effort)
+            self.q = self.q + DT * self.v
+        return command
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_a_process_that_stood_still_hands_over_where_the_robot_is_then(name):
+    """The gap is not made up for: no joint is told to go faster than it went, or elsewhere than it is."""
+    arm = Stepped(name)
+    arm.loop.offer(FAR[name])
+    for _ in range(300):
+        arm.cycle()
+    assert np.abs(arm.v).max() > 0.05
+    arm.v = REST.copy()  # without commands the robot came to rest
+    stood = arm.q.copy()
+    first = arm.cycle(2.5)
+    assert arm.loop.restarts == 1
+    assert arm.loop.begun_because == "there was no state for 2.5 s, max_gap is 0.2 s"
+    if first.effort is not None:
+        assert first.effort == pytest.approx(arm.dynamics.inverse(stood, REST, REST), abs=1e-9), "what the motors gave"
+    told = [stood, arm.q.copy()]
+    for _ in range(500):
+        arm.cycle()
+        told.append(arm.q.copy())
+    assert np.abs(np.diff(told, axis=0)).max() < 0.01 * DT, "slower than 0.01 rad/s"
+    assert np.abs(np.array(told) - stood).max() < 1e-3, "it stays: its target is no more"
+
+
+def test_a_gap_that_is_allowed_is_no_restart():
+    arm = Stepped("joint_trajectory")
+    arm.loop.offer(FAR["joint_trajectory"])
+    for _ in range(100):
+        arm.cycle()
+    arm.cycle(0.19)
+    assert arm.loop.restarts == 0
+    arm.cycle(0.21)
+    assert arm.loop.restarts == 1
+
+
+def test_a_controller_that_cannot_begin_after_a_gap_does_not_go_on_with_what_was_before(monkeypatch):
+    def failing(*_):
+        raise InputError("cannot begin here")
+
+    loop, robot = running(Follow(MODEL))
+    loop.offer(JointReference(BENT + 0.3))
+    robot.send()
+    with monkeypatch.context() as during:
+        during.setattr(loop.controller, "_begin", failing)
+        assert robot.send(later=1.0) is None and robot.send() is None
+    assert loop.refused["control law"] == 2
+    assert robot.send().position == pytest.approx(BENT)
+
+
+# --- robots that something else drives --------------------------------------------------------------------------------
+def test_a_robot_that_was_stopped_and_started_again_stays_where_it_is():
+    loop, robot = running(Follow(MODEL))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    assert loop.restarts == 0
+    loop.offer(JointReference(BENT + 0.5))
+    assert not np.array_equal(robot.send().position, BENT)
+    there = BENT + 0.1
+    for phase in ("stopping", "stopped", "inactive", "starting"):
+        loop.robot_is(RobotPhase(phase, "asked to stop"), robot.time)
+        assert loop.is_active and loop.is_silent
+        assert [robot.send(there) for _ in range(50)] == [None] * 50, "no commands while it does not follow any"
+        with pytest.raises(ReferenceRefused, match=f"the robot is {phase}: asked to stop"):
+            loop.offer(JointReference(BENT + 0.5))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    assert np.array_equal(loop.target.position, there), "joints that a request does not name stay here"
+    told = [robot.send(there) for _ in range(300)]
+    assert np.abs(np.array([command.position for command in told]) - there).max() < 1e-12
+    assert loop.restarts == 1 and loop.begun_because == "the robot became active"
+    loop.offer(JointReference(there + 0.2))
+    assert robot.send(there) is not None
+
+
+def test_a_robot_that_was_never_active_is_told_to_stay_and_takes_no_reference():
+    """What drives it may wait for somebody who commands (`autostart: commanded`)."""
+    loop, robot = running(Follow(MODEL))
+    loop.robot_is(RobotPhase("inactive"), robot.time)
+    assert robot.send().position == pytest.approx(BENT)
+    with pytest.raises(ReferenceRefused, match="the robot is inactive"):
+        loop.offer(JointReference(BENT + 0.1))
+    moved = BENT - 0.1  # by hand
+    robot.send(moved)
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.offer(JointReference(moved + 0.1))  # before the next state
+    assert loop.target.position == pytest.approx(moved + 0.1)
+    for _ in range(300):
+        told = robot.send(moved)
+    assert told.position == pytest.approx(moved + 0.1), "it is not lost"
+    loop.deactivate()
+    loop.robot_is(RobotPhase("stopped"), robot.time)
+    robot.send(moved)
+    loop.activate(robot.time)
+    assert robot.send(moved) is None and loop.deactivate() is None, "a stopped robot gets nothing at all"
+
+
+def test_a_waiting_controller_whose_robot_falls_silent_ends_without_a_command():
+    loop, robot = running(state_timeout=0.05)
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.robot_is(RobotPhase("closed", "the wire is dead"), robot.time)
+    robot.send()
+    assert robot.silence(0.2) == []
+    assert not loop.is_active and "no good state for" in loop.reason
+
+
+def test_a_robot_that_is_active_again_before_its_states_are_waits_for_them():
+    loop, robot = running(Follow(MODEL))
+    loop.robot_is(RobotPhase("active"), robot.time)
+    loop.robot_is(RobotPhase("stopped"), robot.time)
+    robot.time += 0.5  # no states meanwhile
+    loop.robot_is(RobotPhase("active"), robot.time)
+    with pytest.raises(ReferenceRefused, match="the robot became active, and nothing has begun since"):
+        loop.offer(JointReference(BENT + 0.5))
+    assert robot.send(BENT + 0.1).position == pytest.approx(BENT + 0.1)
+    loop.offer(JointReference(BENT + 0.5))
+
+
+# --- states that go on ------------------------------------------------------------------------------------------------
 def test_a_fast_joint_is_no_jump():
     loop, robot = running()
     q, v = BENT.copy(), REST.copy()

@@ -40,7 +40,8 @@ from ada_dynamics.settings import fields_of
         ([0.0, 0.0], [0.0, -INF], "velocity of joint 'j_lower'.*-inf"),
         ([0.0], [0.0, 0.0], r"positions of the state are an array of float64 and shape \(1,\).*2"),
         ([0.0, 0.0], [[0.0, 0.0]], r"velocities of the state.*shape \(1, 2\)"),
-        ([1e10, 0.0], [0.0, 0.0], "too large"),
+        ([1.1e6, 0.0], [0.0, 0.0], "a position is near to 1.1e[+]06.*below 1e[+]06"),
+        ([0.0, 0.0], [0.0, 1.1e4], "a velocity is near to 1.1e[+]04.*below 10000"),
         ([0.0, 0.0], [1e300, 1e300], "too large"),
     ],
 )
@@ -53,6 +54,13 @@ def test_states_that_cannot_be_are_refused_and_the_controller_goes_on(q: Any, v:
         controller.reset(State(np.array(q), np.array(v)), 0.0)
     assert controller.last_command == good
     assert say(controller, 0.002, effort=[1.0, 2.0]).effort is not None
+
+
+def test_a_wrench_that_no_robot_feels_is_refused() -> None:
+    controller = echo()
+    state = State(np.zeros(2), np.zeros(2), np.array([0.0, 1.1e5, 0.0, 0.0, 0.0, 0.0]))
+    with pytest.raises(StateRefused, match="below 100000"):
+        controller.check_state(state)
 
 
 def test_lists_and_whole_numbers_are_no_states() -> None:
@@ -137,6 +145,13 @@ def vector(*values: float) -> Any:
     return np.array(values)
 
 
+def far(x: float) -> np.ndarray[Any, Any]:
+    """A pose at a distance."""
+    pose = np.eye(4)
+    pose[0, 3] = x
+    return pose
+
+
 @pytest.mark.parametrize(
     ("reference", "named"),
     [
@@ -160,7 +175,13 @@ def vector(*values: float) -> Any:
         (JointPath(np.zeros((1, 2)), None, np.full((1, 2), 5.0)), "velocity at point 1 is 5"),
         (PoseReference(np.eye(3)), "4x4 finite"),
         (PoseReference(np.full((4, 4), math.nan)), "4x4 finite"),
-        (PoseReference(np.full((4, 4), 1e300)), "at most 1e[+]09"),
+        (PoseReference(np.full((4, 4), 1e300)), "at most 1e[+]06"),
+        (
+            JointReference(vector(0.0, 0.0), None, vector(-1.1e6, 0.0)),
+            "'j_upper': acceleration is -1.1e[+]06, too large",
+        ),
+        (PoseReference(far(1.1e6)), "at most 1e[+]06"),
+        (PoseReference(np.eye(4), np.full(6, 1.1e4)), "at most 10000"),
         (PoseReference(2.0 * np.eye(4)), "rigid body"),
         (PoseReference(MIRRORED), "right-handed"),
         (PoseReference(np.eye(4), np.zeros(3)), "twist.*six finite"),

@@ -58,7 +58,7 @@ def test_a_controlled_arm_is_simulated_unless_another_backend_is_asked_for():
 
 @pytest.mark.parametrize("controller", PA10_CONTROLLERS)
 def test_the_controller_is_the_same_beside_each_backend_but_for_where_the_state_comes_from(controller):
-    of_simulation = {"state_source", "state_timeout", "max_position_jump"}
+    of_simulation = {"state_source", "state_timeout", "max_gap", "max_position_jump"}
     parameters = []
     for backend in ("sim", "emulator"):
         what = plan("pa10_control", {"backend": backend, "controller": controller}, BARE)

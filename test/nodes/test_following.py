@@ -10,6 +10,7 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
 from ada_controllers.control_loop import ControlLoop, LoopSettings
+from ada_controllers.kit.robot_phase import RobotPhase
 from ada_controllers.kit.state_watch import Measured
 from ada_controllers.node.following import Following, OfferedTrajectory
 from ada_controllers.node.joint_state_reader import JointStateReader
@@ -34,6 +35,10 @@ class Arm:
     def send(self, seconds=0.001):
         self.time += seconds
         return self.loop.step(Measured(State(BENT, REST), self.time), self.time)
+
+    def wait(self, seconds, step=0.05):
+        for _ in range(round(seconds / step)):
+            self.send(step)
 
     @property
     def target(self):
@@ -73,7 +78,7 @@ def test_a_trajectory_that_starts_later_waits():
     arm.following.trajectory(moving((0.6, 1.0), start_in=0.5))
     arm.send()
     assert arm.target.position[0] == pytest.approx(BENT[0])
-    arm.send(0.998)
+    arm.wait(0.998, 0.998 / 20)
     assert arm.target.position[0] == pytest.approx(0.1 + 0.5 * 0.499)
 
 
@@ -156,6 +161,164 @@ def test_a_controller_without_joint_positions_takes_no_trajectory():
         arm.following.trajectory(moving((0.2, 1.0)))
 
 
+# --- controllers that plan --------------------------------------------------------------------------------------------
+DT = 2e-3
+
+
+class Ideal:
+    """An arm whose joints do what they are told, under a controller that plans."""
+
+    def __init__(self, **settings):
+        self.loop = ControlLoop(make("joint_trajectory", MODEL, settings), LoopSettings(blend=0.0))
+        self.time, self.q, self.v, self.told = 0.0, BENT.copy(), REST.copy(), []
+        self.cycle()
+        self.loop.activate(self.time)
+        self.following = Following(self.loop)
+
+    def cycle(self):
+        self.time += DT
+        command = self.loop.step(Measured(State(self.q, self.v), self.time), self.time)
+        if command is not None:
+            self.q, self.v = command.position, command.velocity
+            self.told.append(command)
+            self.following.look()
+
+    def run(self, seconds):
+        """What it was told meanwhile: positions and velocities, a row for each cycle."""
+        begin = len(self.told)
+        for _ in range(round(seconds / DT)):
+            self.cycle()
+        rows = self.told[begin:]
+        return np.array([row.position for row in rows]), np.array([row.velocity for row in rows])
+
+    def until_speed(self, joint, speed):
+        while abs(self.v[joint]) < speed:
+            self.cycle()
+
+
+@pytest.mark.parametrize("how", ["cancel", "empty trajectory"])
+@pytest.mark.parametrize("points", [[(2.0, 10.0)], [(1.0, 4.0), (0.4, 7.0), (2.0, 12.0)]])
+def test_a_stop_of_a_planned_way_slows_down_all_the_time_and_holds(how, points):
+    arm = Ideal(acceleration=[2.0])
+    arm.following.trajectory(moving(*points, names=("s1", "w2")))
+    arm.until_speed(0, 0.216)
+    began, speed = arm.q.copy(), np.abs(arm.v)
+    if how == "cancel":
+        arm.following.stop()
+    else:
+        arm.following.trajectory(OfferedTrajectory((), (), ()))
+    q, v = arm.run(1.0)
+    assert (np.diff(np.abs(np.vstack([speed, v])), axis=0) <= 1e-12).all(), "it never gets faster"
+    assert (np.abs(q[-1] - began) <= speed**2 / (2.0 * 2.0) * (1.0 + 1e-5) + speed * DT).all(), "v^2/2a and a cycle"
+    assert (np.abs(np.diff(v, axis=0)) <= 2.0 * DT * (1.0 + 1e-9)).all(), "no harder than the limit"
+    assert np.abs(np.diff(q, axis=0) - 0.5 * DT * (v[1:] + v[:-1])).max() < 2.0 * DT**2, (
+        "positions and velocities agree"
+    )
+    assert not v[-1].any()
+    held, still = arm.run(0.5)
+    assert np.array_equal(held, np.tile(q[-1], (len(held), 1))) and not still.any()
+    assert arm.loop.target.position == pytest.approx(q[-1])
+
+
+def test_a_stop_near_the_end_of_a_joint_leaves_it_within_its_range():
+    arm = Ideal(acceleration=[0.5])
+    upper = arm.loop.controller.limits[1].upper
+    arm.following.trajectory(moving((upper, 3.5), names=("s2",)))
+    while arm.q[1] < upper - 0.1:
+        arm.cycle()
+    assert arm.v[1] > 0.1
+    arm.following.stop()
+    q, _ = arm.run(2.0)
+    assert q[:, 1].max() <= upper
+
+
+def test_a_tolerance_of_the_way_is_about_the_plan_that_is_followed():
+    """The plan is a curve that is up to 0.2 rad from the line between its points; the arm keeps to it perfectly."""
+    arm = Ideal()
+    arm.following.trajectory(moving((2.1, 10.0)))
+    arm.following.keep_to([Tolerance(0.1)] * 7)
+    q, _ = arm.run(10.1)
+    line = 0.1 + 2.0 * np.arange(1, len(q) + 1) * DT / 10.0
+    assert np.abs(q[:4900, 0] - line[:4900]).max() > 0.1
+    progress = arm.following.progress()
+    assert progress.left == "" and progress.lost == "" and progress.is_over
+    assert progress.desired.position[0] == pytest.approx(2.1)
+    # and a joint that something holds leaves it
+    arm.following.trajectory(moving((0.1, 5.0)))
+    arm.following.keep_to([Tolerance(0.1)] * 7)
+    while arm.following.progress().left == "" and arm.time < 20.0:
+        arm.cycle()
+        arm.q, arm.v = arm.q.copy(), arm.v.copy()
+        arm.q[0] = max(arm.q[0], 1.9)
+    planned = arm.following.progress()
+    assert "'s1' is off by 0.1" in planned.left
+    assert planned.desired.position[0] == pytest.approx(1.8, abs=5e-3)
+
+
+def test_a_path_that_the_controller_has_not_begun_is_not_over():
+    arm = Ideal()
+    arm.following.trajectory(moving((0.2, 1.0)))
+    assert not arm.following.progress().is_over and arm.following.is_followed
+    arm.run(1.01)
+    assert arm.following.progress().is_over
+
+
+def test_a_new_goal_begins_from_the_moving_plan_without_a_step():
+    arm = Ideal(acceleration=[2.0])
+    arm.following.trajectory(moving((2.0, 8.0), names=("s1", "s3")))
+    arm.until_speed(0, 0.3)
+    before = arm.v.copy()
+    arm.following.trajectory(moving((0.0, 6.0)))  # s3 is not named: it comes to rest
+    q, v = arm.run(6.1)
+    assert (np.abs(np.diff(np.vstack([before, v]), axis=0)) <= 2.0 * DT * (1.0 + 1e-9)).all()
+    assert q[-1, 0] == pytest.approx(0.0, abs=1e-9)
+    assert arm.following.progress().is_over and not v[-1].any()
+    arm.following.trajectory(moving((1.0, 4.0), names=("s3",)))
+    arm.run(1.0)
+    arm.following.stop()
+    arm.run(0.05)
+    assert arm.v[2] > 0.05, "it is braking"
+    arm.following.joints(["s1"], [0.2])
+    before = arm.v.copy()
+    _, v = arm.run(3.0)
+    assert (np.abs(np.diff(np.vstack([before, v]), axis=0)) <= 2.0 * DT * (1.0 + 1e-6)).all()
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        (moving((1.0, 0.01)), "times as long is needed"),
+        (moving((99.0, 1.0)), "outside of"),
+        (moving((0.5, 0.0)), "due at its first point at once"),
+        (moving((0.5, 1.0), start_in=-2.0), "was over 1 s ago"),
+        (moving((0.5, 1.0), names=("elbow",)), "elbow"),
+        (moving((0.5, 1.0), velocities=[[0.2]]), "must end at rest"),
+        (moving((0.5, 1.0), (0.6, 1.0)), "increase"),
+    ],
+)
+def test_a_way_that_cannot_be_planned_is_refused_when_it_is_offered(offered, words):
+    arm = Ideal()
+    before = arm.loop.target
+    with pytest.raises(ReferenceRefused, match=words):
+        arm.following.trajectory(offered)
+    assert arm.loop.refused == {"reference": 1} and arm.loop.target is before
+
+
+def test_why_a_trajectory_is_followed_no_longer_is_known():
+    arm = Ideal()
+    arm.following.trajectory(moving((2.0, 8.0)))
+    arm.run(0.1)
+    arm.following.joints(["s2"], [0.6])
+    assert arm.following.progress().lost == "something else is followed"
+    arm.following.trajectory(moving((2.0, 8.0)))
+    arm.time += 2.5
+    arm.cycle()
+    assert arm.following.progress().lost == "there was no state for 2.5 s, max_gap is 0.2 s"
+    arm.following.trajectory(moving((2.0, 8.0)))
+    arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"), arm.time)
+    assert arm.following.progress().lost == "the robot is stopped: the emergency stop is pressed"
+
+
 # --- joint states -----------------------------------------------------------------------------------------------------
 def message(names, position, velocity, effort=()):
     return SimpleNamespace(name=names, position=position, velocity=velocity, effort=effort)
@@ -208,7 +371,7 @@ def test_a_way_that_was_left_is_known_however_late_somebody_asks():
         arm.send(0.01)
         arm.following.look()
     assert "'s1' is off by 0.1" in arm.following.progress().left
-    arm.send(2.0)
+    arm.wait(2.0)
     arm.following.look()
     progress = arm.following.progress()
     assert progress.is_over and "'s1' is off by 0.1" in progress.left

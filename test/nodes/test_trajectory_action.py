@@ -55,7 +55,7 @@ def test_the_action_passes_its_tests_with_control_msgs_built_for_them(tmp_path):
     root = Path(__file__).parents[2]
     options = ("-q", "-x", "-p", "no:cacheprovider", "--rootdir", root, "-c", root / "pyproject.toml")
     said = run(python, "-m", "pytest", *options, Path(__file__), "-k", "not built_for_them", PYTHONPATH=str(root))
-    assert "6 passed" in said and "skipped" not in said, said
+    assert "10 passed" in said and "skipped" not in said, said
 
 
 # --- with the real type -----------------------------------------------------------------------------------------------
@@ -67,14 +67,20 @@ class Client:
 
     def __init__(self, ros, **parameters):
         from control_msgs.action import FollowJointTrajectory
-        from rclpy.action import ActionClient
 
         self.ros, self.kind = ros, FollowJointTrajectory
         self.plant = plant(ros)
         self.node = controller(ros, wait=True, **parameters)
         self.feedback = []
-        self.client = ActionClient(ros.tester, self.kind, "controller_node/follow_joint_trajectory")
-        ros.wait(self.client.server_is_ready, what="the action")
+        self.client = self.named("controller_node")
+
+    def named(self, name):
+        """A client of the action under a name."""
+        from rclpy.action import ActionClient
+
+        client = ActionClient(self.ros.tester, self.kind, f"{name}/follow_joint_trajectory")
+        self.ros.wait(client.server_is_ready, what="the action")
+        return client
 
     def goal(self, *points, names=("s1",), **fields):
         """Points as (position, seconds), at rest."""
@@ -103,6 +109,12 @@ class Client:
         from control_msgs.msg import JointTolerance
 
         return JointTolerance(**fields)
+
+    def cancel(self, handle):
+        """Status and result."""
+        cancelled = handle.cancel_goal_async()
+        self.ros.wait(cancelled.done, what="the answer")
+        return self.outcome(handle)
 
     @property
     def s1(self):
@@ -146,14 +158,120 @@ def test_a_cancelled_goal_stops_the_joints_where_they_are_told_to_be(ros):
     client = Client(ros)
     handle = client.send((2.0, 10.0))
     ros.wait(lambda: client.s1 > 0.2, what="some way")
-    cancelled = handle.cancel_goal_async()
-    ros.wait(cancelled.done, what="the answer")
-    status, _ = client.outcome(handle)
+    status, _ = client.cancel(handle)
     assert status == CANCELED
     there = client.node.thread.control.controller.reference.position[0]
     ros.wait(lambda: abs(client.plant.loop.latest.v[0]) < 1e-3, what="rest")
     assert client.s1 == pytest.approx(there, abs=0.01)
     assert there < 1.9
+
+
+class Told:
+    """What s1 is told by a controller of positions, a row (time, position, velocity) for each of its states."""
+
+    def __init__(self, ros):
+        from std_msgs.msg import Float64MultiArray
+
+        self.messages = ros.collect(Float64MultiArray, "controller_node/state")
+
+    @property
+    def rows(self):
+        found = []
+        for message in self.messages:
+            t, command = message.data[0], message.data[8:22]
+            found.append((t, command[0], command[7]))
+        return np.array(found)
+
+
+@with_action
+def test_cancelling_a_planned_way_brakes_at_the_limit_and_holds(ros):
+    told = Told(ros)
+    client = Client(ros, controller="joint_trajectory", state_rate=0.0, joint_trajectory__acceleration=[2.0])
+    handle = client.send((BENT[0] + 2.0, 10.0))
+    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] > 0.15, what="some speed")
+    status, result = client.cancel(handle)
+    assert status == CANCELED and "come to rest" in result.error_string
+    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] == 0.0, what="rest")
+    t, position, velocity = told.rows.T
+    top = int(np.argmax(velocity))
+    speed = velocity[top]
+    assert speed < 1.876 * 2.0 / 10.0, "no faster than the plan"
+    slower = np.diff(velocity[top:]) / np.diff(t[top:])
+    assert (slower <= 0.0).all() and slower.min() > -2.0 * (1.0 + 1e-6)
+    cycle = np.diff(t[top:]).max()
+    assert position[-1] - position[top] <= speed**2 / (2.0 * 2.0) + speed * cycle
+    count = len(position)
+    ros.wait(lambda: len(told.messages) > count + 50, what="what it holds")
+    assert np.ptp(told.rows[count - 1 :, 1]) == 0.0
+    assert client.s1 == pytest.approx(position[-1], abs=0.02)
+
+
+@with_action
+def test_a_new_goal_begins_from_the_moving_plan_without_a_step_of_speed(ros):
+    told = Told(ros)
+    client = Client(ros, controller="joint_trajectory", state_rate=0.0, joint_trajectory__acceleration=[2.0])
+    first = client.send((BENT[0] + 2.0, 8.0), path_tolerance=[client.tolerance(name="s1", position=0.2)])
+    ros.wait(lambda: len(told.messages) and told.rows[-1, 2] > 0.2, what="some speed")
+    second = client.send((BENT[0], 3.0))
+    status, result = client.outcome(first)
+    assert (status, result.error_code) == (ABORTED, client.kind.Result.INVALID_GOAL)
+    assert "newer goal" in result.error_string
+    status, result = client.outcome(second)
+    assert (status, result.error_code) == (SUCCEEDED, client.kind.Result.SUCCESSFUL)
+    t, _, velocity = told.rows.T
+    assert (np.abs(np.diff(velocity)) <= 2.0 * np.diff(t) * (1.0 + 1e-6) + 1e-12).all()
+
+
+@with_action
+def test_goals_that_end_at_once_say_how(ros, monkeypatch):
+    """The end may be seen before the executor comes to the goal."""
+    from rclpy.action.server import ServerGoalHandle
+
+    from ada_controllers.node.trajectory_action import TrajectoryAction
+
+    client = Client(ros)
+    for k in range(25):
+        handle = client.send((BENT[0], 1e-3), goal_tolerance=[client.tolerance(name="s1", position=0.1)])
+        status, result = client.outcome(handle)
+        assert (status, result.error_code) == (SUCCEEDED, client.kind.Result.SUCCESSFUL), (k, result.error_string)
+    assert set_parameter(ros, "goal_time", 1e-3).successful
+    for k in range(10):
+        handle = client.send((0.11 + 0.01 * k, 0.03), goal_tolerance=[client.tolerance(name="s1", position=1e-9)])
+        status, result = client.outcome(handle)
+        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+        assert "after the end" in result.error_string
+    with monkeypatch.context() as during:  # as when the executor comes to the goal late
+        execute = ServerGoalHandle.execute
+
+        def late(handle, *arguments):
+            (action,) = (part for part in client.node._parts if isinstance(part, TrajectoryAction))
+            while action._goal is not None:
+                action._watch()
+            execute(handle, *arguments)
+
+        during.setattr(ServerGoalHandle, "execute", late)
+        never = [client.tolerance(name="s1", position=1e-9)]
+        status, result = client.outcome(client.send((0.25, 0.5), goal_tolerance=never))
+        assert (status, result.error_code) == (ABORTED, client.kind.Result.GOAL_TOLERANCE_VIOLATED)
+        assert "after the end" in result.error_string
+    assert set_parameter(ros, "goal_time", 0.0).successful
+    handle = client.send((BENT[0], 5.0))
+    second = client.send((0.2, 1.0))
+    assert client.outcome(handle)[1].error_code == client.kind.Result.INVALID_GOAL
+    assert client.outcome(second)[0] == SUCCEEDED
+
+
+@with_action
+def test_the_action_has_the_name_of_the_controller_as_planners_expect(ros):
+    client = Client(ros)
+    client.client = client.named("computed_torque")
+    assert client.outcome(client.send((0.15, 0.3)))[0] == SUCCEEDED
+    assert set_parameter(ros, "controller", "joint_trajectory").successful
+    assert not client.send((0.2, 1.0)).accepted, "that controller does not run"
+    client.client = client.named("joint_trajectory")
+    assert client.outcome(client.send((0.2, 1.0)))[0] == SUCCEEDED
+    client.client = client.named("controller_node")
+    assert client.outcome(client.send((0.15, 1.0)))[0] == SUCCEEDED
 
 
 @with_action

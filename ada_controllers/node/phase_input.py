@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a real robot follows commands, as the hardware node that drives it says; imports rclpy.
+
+It is the robot whose states the controller takes. As long as no hardware node speaks of it the controller takes it for
+active: a simulated robot always follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ada_controllers.kit.robot_phase import RobotPhase
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit import qos
+from ada_dynamics.view.browser.hardware_state import CLOSED, HardwareState, read_hardware_state
+
+
+class PhaseInput:
+    """HARDWARE/state."""
+
+    def __init__(self, node: Node, hardware: str, states: str, take: Callable[[RobotPhase], None]) -> None:
+        """Subscribe.
+
+        Args:
+            node: whose subscription it is.
+            hardware: name of the hardware node.
+            states: whole name of the topic that the robot's states come from.
+            take: called with the robot's phase whenever it has changed.
+        """
+        self._node, self._states, self._take = node, states, take
+        self._told: RobotPhase | None = None
+        self._subscription = node.create_subscription(String, f"{hardware}/state", self._hear, qos.LATCHED)
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._node.destroy_subscription(self._subscription)
+
+    def _hear(self, message: String) -> None:
+        try:
+            phase = self._phase(read_hardware_state(message.data))
+        except InputError as problem:
+            self._node.get_logger().warning(f"{self._subscription.topic_name}: {problem}", throttle_duration_sec=5.0)
+            return
+        if phase is not None and phase != self._told:
+            self._told = phase
+            self._take(phase)
+
+    def _phase(self, said: HardwareState) -> RobotPhase | None:
+        for device in said.devices.values():
+            if device.is_robot and device.topics.get("states") == self._states:
+                return RobotPhase(device.phase, said.stopped or device.reason)
+        if self._told is None:
+            return None  # it drives others
+        return RobotPhase(CLOSED, said.problem)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller whose robot stops: no commands until the robot is active again, and then from where it is."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from controller_world import BENT, controller, diagnosed, plant
+from diagnostic_msgs.msg import DiagnosticArray
+from hardware_world import ARM, ONE, Fleet, call, hardware, transition
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ada_dynamics.nodes.kit import qos
+from ada_hardware.safety.phases import Phase
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.fixture
+def fleet(monkeypatch):
+    fleet = Fleet(monkeypatch)
+    yield fleet
+    fleet.open_all()
+
+
+class Served:
+    """An arm on a hardware node that goes where it is told, and a controller of positions."""
+
+    def __init__(self, ros, fleet):
+        self.ros, self.at = ros, np.array(BENT)
+        self.commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
+        self.reports = ros.collect(DiagnosticArray, "/diagnostics")
+        self.driving = hardware(ros, **ONE, until="inactive", autostart="inactive")
+        self.robot = fleet.robot
+        self.node = controller(ros, controller="joint_trajectory", blend=0.0)
+        self.until(lambda: self.node.phase == "active", what="an active controller")
+        self.control = self.node.thread.control
+        self.references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+
+    def tick(self):
+        if self.robot.demand is not None and self.robot.phase is Phase.ACTIVE:
+            self.at = self.robot.demand.values.copy()
+        self.robot.measure(self.at)
+
+    def until(self, condition, what="a condition"):
+        def act():
+            self.tick()
+            return condition()
+
+        return self.ros.wait(act, what=what)
+
+    def some_states(self, count=60):
+        """Let states come and be looked at."""
+        begin = self.control.latest.stamp
+        for _ in range(count):
+            stamp = self.control.latest.stamp
+            self.until(lambda s=stamp: self.control.latest.stamp > s, what="a state")
+        assert self.control.latest.stamp > begin
+
+
+def test_after_a_stop_the_arm_does_not_resume_its_old_target(ros, fleet):
+    arm = Served(ros, fleet)
+    assert transition(ros, "activate")
+    arm.until(lambda: not arm.control.waits, what="the controller to know it")
+    arm.references.publish(JointState(name=["s1"], position=[1.5]))
+    arm.until(lambda: arm.at[0] > 0.3, what="some way")
+    assert call(ros, "stop").success
+    arm.until(lambda: arm.control.is_silent, what="the controller to know of the stop")
+    stopped = arm.at.copy()
+    arm.some_states(2)  # one command may be under way
+    count = len(arm.commands)
+    arm.some_states()
+    assert len(arm.commands) == count, "no commands while it is stopped"
+    words = "the robot is stopped: the service ~/stop was called"
+    arm.until(lambda: words in diagnosed(arm.reports, "control").get("message", ""), what="the report")
+    arm.references.publish(JointState(name=["s1"], position=[1.5]))
+    arm.until(lambda: "takes references once it is active" in arm.control.last_refusal, what="the refusal")
+    assert call(ros, "reset").success
+    arm.some_states()
+    assert len(arm.commands) == count, "nor while it is inactive again"
+    assert transition(ros, "activate")
+    arm.until(lambda: len(arm.commands) > count + 100, what="commands")
+    told = np.array([message.position for message in arm.commands[count:]])
+    assert np.abs(told - stopped).max() < 1e-6, "it stays where it was stopped"
+    assert arm.node.phase == "active" and arm.control.restarts >= 1
+    arm.references.publish(JointState(name=["s1"], position=[float(stopped[0]) + 0.1]))
+    arm.until(lambda: abs(arm.at[0] - stopped[0] - 0.1) < 1e-6, what="the way that is asked for now")
+
+
+def test_a_hardware_node_that_waits_for_commands_gets_them_before_its_robot_is_active(ros, fleet):
+    arm = Served(ros, fleet)
+    arm.until(lambda: arm.control.waits == "the robot is inactive", what="the controller to know it")
+    assert not arm.control.is_silent
+    arm.until(lambda: arm.driving.connection.is_commanded(), what="commands that are counted")
+    assert np.abs(np.array(arm.commands[-1].position) - BENT).max() < 1e-9
+
+
+def test_states_of_other_robots_do_not_stop_a_controller(ros):
+    plant(ros)
+    node = controller(ros, wait=True)
+    said = ros.matched(ros.publisher(String, "hardware_node/state", qos.LATCHED))
+    device = {"kind": "pa10", "phase": "stopped", "reason": "", "joints": [{"name": name} for name in ARM]}
+    whole = {"phase": "inactive", "stopped": "x", "problem": "", "dry_run": False}
+    heard = []
+    take = node.thread.control.robot_is
+    node.thread.control.robot_is = lambda phase, _: heard.append(phase)
+    other = {**device, "topics": {"states": "/left/joint_states"}}
+    said.publish(String(data=json.dumps({**whole, "devices": {"left": other}})))
+    said.publish(String(data="nonsense"))
+    own = {**device, "topics": {"states": node.thread.inputs.topic}}
+    said.publish(String(data=json.dumps({**whole, "devices": {"left": other, "right": own}})))
+    ros.wait(lambda: heard, what="the own robot's phase")
+    assert [one.words for one in heard] == ["the robot is stopped: x"]
+    node.thread.ask(lambda: take(heard[0], time.monotonic()))
+    ros.wait(lambda: node.thread.control.is_silent, what="silence")
+    said.publish(String(data=json.dumps({**whole, "devices": {}})))
+    ros.wait(lambda: len(heard) == 2, what="its end")
+    assert heard[1].phase == "closed"
+
+
+NODE = (sys.executable, "-m", "ada_controllers.node.controller_node", "--ros-args")
+SETTINGS = ("robot:=pa10", "controller:=joint_trajectory", "state_timeout:=10.0")
+
+
+def test_a_frozen_process_that_goes_on_does_not_make_up_for_what_it_missed(ros):
+    """SIGSTOP for 2.5 s in the middle of a way; other kinds of commands: test/controllers/test_control_loop.py."""
+    simulated = plant(ros)
+    commands = ros.collect(JointState, "joint_commands", qos.COMMANDS)
+    process = ros.start(*NODE, *(word for setting in SETTINGS for word in ("-p", setting)))
+    ros.wait(lambda: commands, what="commands")
+    references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+    references.publish(JointState(name=["s1"], position=[2.5]))
+    ros.wait(lambda: simulated.loop.latest.v[0] > 0.2, what="some speed")
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        ros.wait(lambda: time.monotonic() - begin > 2.5, what="2.5 s")
+        stood, count = simulated.loop.latest.q.copy(), len(commands)
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+    ros.wait(lambda: len(commands) > count + 200, what="commands again")
+    told = np.array([message.position for message in commands[count:]])
+    assert np.abs(told - stood).max() < 0.05, "it is where it was when the process froze, and stays"
+    assert np.abs(simulated.loop.latest.q - stood).max() < 0.05
