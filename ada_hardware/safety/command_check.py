@@ -69,18 +69,22 @@ class CommandCheck:
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
 
-    def judge(self, command: Command, now: float, demanded: Array) -> Refusal | None:
+    def judge(self, command: Command, now: float, demanded: Array, measured: Array | None = None) -> Refusal | None:
         """Judge a command, and count it.
 
         Args:
             command: as it came.
             now: on the clock of its stamp [s].
             demanded: where the joints are told to be, or are, at this moment; what position commands may jump from.
+            measured: where they are; None: where they are told to be.
 
         Returns:
             None for one that may be followed; else why not.
         """
-        refusal = self.refused_numbers(command) or self._bad_age(command.stamp, now) or self._jump(command, demanded)
+        where = (demanded,) if measured is None else (demanded, measured)
+        refusal = (
+            self.refused_numbers(command, *where) or self._bad_age(command.stamp, now) or self._jump(command, demanded)
+        )
         if refusal is None:
             self.accepted += 1
         else:
@@ -92,45 +96,23 @@ class CommandCheck:
         self.refused[refusal.reason] += times
         self.last_refusal = refusal.text
 
-    def refused_numbers(self, command: Command) -> Refusal | None:
-        """What is wrong with a command wherever the robot is: length, mode, numbers; nothing is counted."""
-        rules, values = self._rules, command.values
-        if values.shape != (len(rules.names),):
-            return Refusal(
-                Reason.LENGTH.value,
-                f"the command has {values.size} numbers for {len(rules.names)} joints; give one for each: "
-                f"{', '.join(rules.names)}.",
-            )
-        if not np.isfinite(values).all():
-            i = int(np.flatnonzero(~np.isfinite(values))[0])
-            return Refusal(
-                Reason.NOT_FINITE.value,
-                f"joint {rules.names[i]!r}: the command is {values[i]}; it must be finite. A controller that computes "
-                f"such a number has failed: look there.",
-            )
+    def refused_numbers(self, command: Command, *where: Array) -> Refusal | None:
+        """What is wrong with length, mode or numbers of a command; nothing is counted.
+
+        Args:
+            command: as it came.
+            where: places where the joints stand, as `JointBounds.span` takes them; none: wherever the robot may be.
+        """
         if command.mode not in self._modes:
             known = ", ".join(sorted(mode.value for mode in self._modes))
             return Refusal(
                 NO_MODE,
                 f"the robot cannot be commanded by {getattr(command.mode, 'value', command.mode)}; it can by {known}.",
             )
-        lower, upper = self._bounds(command.mode)
-        inside = (values >= lower) & (values <= upper)
-        if inside.all():
-            return None
-        i = int(np.flatnonzero(~inside)[0])
-        return Refusal(
-            Reason.OVER_LIMIT.value,
-            f"joint {rules.names[i]!r}: {command.mode.value} {values[i]:.9g} is outside of [{lower[i]:.9g}, "
-            f"{upper[i]:.9g}]; command a value inside. These are the device's limits and those of the safety settings.",
-        )
-
-    def _bounds(self, mode: Mode) -> tuple[Array, Array]:
         rules = self._rules
-        if mode is Mode.POSITION:
-            return rules.lower - ROUNDING, rules.upper + ROUNDING
-        greatest = rules.velocity if mode is Mode.VELOCITY else rules.effort
-        return -greatest, greatest
+        places = where or (rules.lower - rules.margin, rules.upper + rules.margin)
+        found = rules.bounds.refusal(command.mode, command.values, *places)
+        return None if found is None else Refusal(found.reason.value, found.text)
 
     def _bad_age(self, stamp: float, now: float) -> Refusal | None:
         age = now - stamp

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is told in each cycle: rest after the start, then commands, and ramps to rest where those end."""
+"""What a robot is told in each cycle: rest after the start, then commands, and ramps to rest where those end.
+
+Efforts hold nothing by themselves, and no efforts let an arm fall. Where there is a reason to slow down in EFFORT, the
+efforts told last are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
+is gone, efforts go on from those that the motors give, no faster than their rate allows. `gives_up` says when neither
+helps any more.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,8 @@ from ada_hardware.safety.settings import SafetySettings
 Array = NDArray[np.float64]
 
 HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes in which a robot can be brought to rest, the better one first
+HELD = 5  # cycles in which the last efforts are held, before a robot is brought to rest in another mode
+_FRESH = 2.5  # periods that a measurement may be old of which a ramp to rest begins
 
 
 class Demands:
@@ -42,6 +50,7 @@ class Demands:
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
         self._command: Command | None = None
+        self._held, self._fell_back_at = 0, math.nan
         self._measured = Measured(len(rules.names))
         self._resting_mode = next(mode for mode in (*HOLDING, Mode.EFFORT) if mode in self._modes)
         self.mode, self.is_first = self._resting_mode, True
@@ -56,7 +65,9 @@ class Demands:
         """
         self._measured = measured
         self._shaper.rest_at(measured.position)
+        self._shaper.exert_from(self._none)
         self._command, self.mode, self.is_first = None, self._resting_mode, True
+        self._held, self._fell_back_at = 0, math.nan
 
     @property
     def where(self) -> Array:
@@ -76,7 +87,15 @@ class Demands:
     @property
     def can_ramp(self) -> bool:
         """Whether the robot can be brought to rest by demands: by efforts alone it cannot."""
-        return self.mode is not Mode.EFFORT or any(mode in self._modes for mode in HOLDING)
+        return any(mode in self._modes for mode in HOLDING)
+
+    def gives_up(self, now: float) -> str:
+        """Why a robot that still has a reason to slow down is left to its brakes; "" where it is not."""
+        if not self.can_ramp and self._held >= HELD:
+            return f"its efforts were held for {HELD} cycles, and there is no other mode to hold it by"
+        if now - self._fell_back_at > self.longest_ramp and self.is_at_rest:
+            return f"no efforts could be followed for {now - self._fell_back_at:.2g} s"
+        return ""
 
     # --- commands -------------------------------------------------------------------------------------------------
     def take(self, command: Command, interval: float) -> None:
@@ -87,22 +106,39 @@ class Demands:
             interval: since the one before [s].
         """
         self._command = command
-        if command.mode is not self.mode:
-            self._change_mode(command.mode)
+        if command.mode is not Mode.EFFORT:  # efforts begin with a demand, once nothing is a reason to slow down
+            self._fell_back_at = math.nan
+            if command.mode is not self.mode:
+                self._change_mode(command.mode)
         if command.mode is Mode.POSITION:
             self._shaper.aim(command.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
         """Follow no command any more: hold the position commanded last, or come to rest and stay there."""
-        self._command = None
-        if self.mode is Mode.EFFORT and self.can_ramp:
-            self._change_mode(next(mode for mode in reversed(HOLDING) if mode in self._modes))
+        self._command, self._fell_back_at = None, math.nan
 
     def _change_mode(self, mode: Mode) -> None:
         """Go on in another mode, without a jump."""
-        velocity = self._measured.speed if self.mode is Mode.EFFORT else self._shaper.velocity
-        self._shaper.move_at(self.where, velocity)
+        if mode is Mode.EFFORT:
+            self._shaper.exert_from(self._measured.effort)
+        else:
+            velocity = self._measured.speed if self.mode is Mode.EFFORT else self._shaper.velocity
+            self._shaper.move_at(self.where, velocity)
         self.mode = mode
+
+    def _choose_mode(self, now: float, command: Command | None) -> None:
+        """Enter and leave EFFORT."""
+        if self.mode is not Mode.EFFORT:
+            if command is not None and command.mode is Mode.EFFORT:
+                self._change_mode(Mode.EFFORT)
+                self._held, self._fell_back_at = 0, math.nan
+            return
+        if command is not None or not self.can_ramp:
+            return
+        is_known = now - self._measured.at <= _FRESH * self._period
+        if self._held >= HELD or (self._command is None and is_known):
+            self._change_mode(next(mode for mode in reversed(HOLDING) if mode in self._modes))
+            self._fell_back_at = math.nan if self._command is None else now
 
     # --- demands --------------------------------------------------------------------------------------------------
     def first(self) -> Demand:
@@ -126,11 +162,13 @@ class Demands:
             slow_down: on the way to rest, whatever is commanded.
         """
         command = None if slow_down else self._command
+        self._choose_mode(now, command)
         shaper, position = self._shaper, self._measured.position
         if self.mode is Mode.POSITION:
             return Demand(self.mode, shaper.slow_down() if slow_down else shaper.follow())
         if self.mode is Mode.EFFORT:
-            return Demand(self.mode, command.values if command else self._none)
+            self._held = 0 if command else self._held + 1
+            return Demand(self.mode, shaper.exert(command.values if command else shaper.effort))
         if command is None:
             return Demand(self.mode, shaper.brake(position))
         speed = self._measured.velocity

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,11 +11,16 @@ from numpy.typing import NDArray
 
 from ada_dynamics.commanding.rules import JointLimit, checked_joints
 from ada_dynamics.errors import InputError
+from ada_hardware.safety.joint_bounds import JointBounds
 from ada_hardware.safety.settings import SafetySettings
 
 Array = NDArray[np.float64]
 
 RAMP_TIME = 0.1  # [s] from a joint's velocity limit to rest, where no deceleration is set
+# [s] from no effort to a joint's limit, where no rate is set: the arm's speeds have the same. Arms that are made to be
+# driven by torques allow more (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s); nobody says so of
+# the PA-10 or the HEXA, and a step that a faulty program makes is to be seen before it is there
+EFFORT_TIME = 0.1
 FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error where none is set
 
 
@@ -23,11 +29,14 @@ class JointRules:
 
     Attributes:
         limits: positions, velocities (scaled) and efforts per joint, for people and other programs.
+        bounds: the same, as what judges numbers.
+        margin: how far beyond a position limit a joint may be [rad, m].
         names: of the joints.
         lower: least positions [rad, m].
         upper: greatest positions.
         velocity: greatest speeds [rad/s, m/s].
         effort: greatest efforts [N m, N].
+        effort_rate: greatest change of efforts [N m/s, N/s].
         acceleration: of demands [rad/s^2, m/s^2].
         deceleration: of ramps to rest.
         step: farthest that a commanded position may be from the demanded one [rad, m].
@@ -52,6 +61,8 @@ class JointRules:
         velocity = self._narrowed(settings.velocity, "velocity", [j.velocity for j in device])
         self.velocity = velocity * settings.velocity_scale
         self.effort = self._narrowed(settings.effort, "effort", [j.effort for j in device])
+        rates = self._narrowed(settings.max_effort_rate, "max_effort_rate", [math.inf] * len(device))
+        self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
         for name, lower, upper in zip(self.names, self.lower, self.upper, strict=True):
             if not lower < upper:
                 raise InputError(
@@ -77,6 +88,7 @@ class JointRules:
             )
             for i, joint in enumerate(device)
         )
+        self.bounds, self.margin = JointBounds(self.limits), settings.position_margin
 
     def _narrowed(self, wanted: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
         can = np.array(device, dtype=np.float64)
@@ -85,7 +97,7 @@ class JointRules:
         if len(wanted) != len(device):
             raise InputError(
                 f"{setting} has {len(wanted)} numbers for the {len(device)} joints {', '.join(self.names)}; give one "
-                f"for each, in this order, or none to keep the device's: {_list(device)}."
+                f"for each, in this order, or none to keep the default: {_list(device)}."
             )
         for name, ask, has in zip(self.names, wanted, device, strict=True):
             if ask < has if is_least else ask > has:

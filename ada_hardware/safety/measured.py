@@ -22,6 +22,7 @@ class Measured:
         position: all finite once there was one such answer [rad, m].
         velocity: as told; NaN where the device does not say.
         speed: likewise, with differences of positions where it does not say.
+        effort: as told; NaN where the device does not say.
         at: time of that answer, by the cycle's clock [s]; -inf before the first.
     """
 
@@ -31,7 +32,7 @@ class Measured:
         Args:
             joints: how many there are.
         """
-        self.position = self.velocity = np.full(joints, math.nan)
+        self.position = self.velocity = self.effort = np.full(joints, math.nan)
         self.speed = np.zeros(joints)
         self.at = -math.inf
 
@@ -54,5 +55,6 @@ class Measured:
                 share = min(1.0, passed / SMOOTHED)
                 estimated = before + share * ((feedback.position - self.position) / passed - before)
             self.speed = np.where(told, feedback.velocity, estimated)
-        self.position, self.velocity, self.at = feedback.position, feedback.velocity, now
+        self.position, self.velocity, self.effort = feedback.position, feedback.velocity, feedback.effort
+        self.at = now
         return True

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ada_hardware.driver import Demand, Feedback, RobotDriver
+from ada_hardware.driver import Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_hardware.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
 from ada_hardware.safety.demands import Demands
@@ -39,6 +39,7 @@ STILL_AFTER = 0.3  # [s] after which a robot whose demand stands still counts as
 RAMP_AT_MOST = 1.0  # [s] beyond its own length that a ramp may take
 TRIES = 5  # exchanges in which a fresh answer must come where one is needed
 LATEST_POSE = 0.1  # [s], or three periods: how old the pose may be that a robot is activated in
+SLOWEST = 5  # periods that the longest allowed gap between cycles has at least
 UNDRIVEN = 2  # answers in a row that say so: then the motors do not follow
 _log = logging.getLogger("ada_hardware")
 
@@ -93,7 +94,9 @@ class SafeCycle:
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings)
         self.check = CommandCheck(self.rules, driver.modes, settings.command_timeout)
-        self.pace = Pace(driver.period, driver.device_timeout)
+        self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
+        self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
+        driver.keep(self.rules.velocity, self.rules.acceleration, self.rules.deceleration)
         self._watch = StateWatch(self.rules, settings, driver.period)
         self._demands = Demands(self.rules, settings, driver.modes, driver.period)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
@@ -254,22 +257,23 @@ class SafeCycle:
         return self.feedback
 
     def _keep_pace(self, now: float) -> None:
-        gap, longest = self.pace.count(now, self.phase.is_driven), self._driver.device_timeout
-        if gap > longest and self.phase.is_driven:
-            self._fault(
-                now,
-                f"this cycle came {1e3 * gap:.3g} ms after the one before; the device brakes by itself after "
-                f"{1e3 * longest:g} ms of silence. The machine is overloaded, or stood still",
-                at_once=True,
-            )
+        gap = self.pace.count(now, self.phase.is_driven)
+        if not self.phase.is_driven:
+            return
+        late = f"this cycle came {1e3 * gap:.3g} ms after the one before;"
+        why = "The machine is overloaded, or stood still"
+        longest = self._driver.device_timeout
+        if gap > longest:
+            text = f"{late} the device brakes by itself after {1e3 * longest:g} ms of silence. {why}"
+            self._fault(now, text, at_once=True)
+        elif gap > self._longest_gap:
+            self._fault(now, f"{late} at most {1e3 * self._longest_gap:g} ms are allowed (longest_gap). {why}")
 
     def _take(self, command: Command, now: float) -> None:
         if self.phase is not Phase.ACTIVE:
             text = f"the robot is {self.phase.value}: {self.reason}. Activate it first."
             self.check.count(Refusal(NOT_ACTIVE, text))
-        elif self.check.judge(command, now, self._demands.where) is None:
-            if command.mode is not self._demands.mode:
-                self._watch.begin()
+        elif self.check.judge(command, now, self._demands.where, self._measured.position) is None:
             made_at = min(command.stamp, now)
             self._demands.take(command, made_at - self.commanded_at)
             self.commanded_at = made_at
@@ -298,18 +302,33 @@ class SafeCycle:
         """Tell the device what it is to do, and take what it tells."""
         if self.phase is Phase.STOPPING and self._ramp_is_over(now):
             self._end_ramp(now)
+        demands, slow_down = self._demands, self._must_slow_down(now)
         if self.phase not in (Phase.ACTIVE, Phase.STOPPING):
             self._idle(now)
             return
-        demands = self._demands
-        # a machine that is late and a robot that cannot be seen are reasons to slow down until both are well again
-        is_blind = 2 * self._missed_in_row > self.settings.max_missed
-        slow_down = self.phase is Phase.STOPPING or self.pace.brake > 0 or is_blind
         demand = demands.first() if demands.is_first else demands.next(now, slow_down)
+        if self.demand is None or demand.mode is not self.demand.mode:
+            self._watch.begin()
+        self._watch.expect(now, demand)
         self.demand = demand
         self._accept(now, lambda: self._driver.cycle(demand))
         if demands.is_first and self._is_seen:
             demands.answered()
+
+    def _must_slow_down(self, now: float) -> bool:
+        """A machine that is late and a robot that cannot be seen are reasons to, until both are well again."""
+        if self.phase is not Phase.ACTIVE:
+            return True
+        # efforts are made of what was measured: without that they are worth nothing sooner than other demands
+        share = 4 if self._demands.mode is Mode.EFFORT else 2
+        is_blind = share * self._missed_in_row > self.settings.max_missed
+        if not (is_blind or self.pace.brake):
+            return False
+        gave_up = self._demands.gives_up(now)
+        if gave_up:
+            cause = "answers are missing" if is_blind else "cycles are late"
+            self._fault(now, f"{gave_up}: {cause}. Look at wire and machine")
+        return True
 
     def _idle(self, now: float) -> None:
         self.demand = None

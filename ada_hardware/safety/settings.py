@@ -47,6 +47,9 @@ class SafetySettings:
         unit="rad/s^2, m/s^2",
         lower=0.0,
     )
+    max_effort_rate: tuple[float, ...] = setting(
+        (), "greatest change of efforts; empty: the joint's effort limit within 0.1 s", unit="N m/s, N/s", lower=1e-6
+    )
     max_step: float = setting(
         0.0,
         "farthest that a commanded position may be from the demanded one; 0: the way at the joint's velocity limit in "
@@ -82,6 +85,14 @@ class SafetySettings:
         "answers of the device that may be missing in a row; one more, and the robot is stopped",
         lower=1,
         upper=1000,
+    )
+    longest_gap: float = setting(
+        0.1,
+        "longest time between two cycles while the motors follow demands, or five periods where those are longer; "
+        "after a longer one the robot is brought to rest and stopped, however long its device waits by itself",
+        unit="s",
+        lower=5e-3,
+        upper=1.0,
     )
     position_lower: tuple[float, ...] = setting((), "least positions", unit="rad, m")
     position_upper: tuple[float, ...] = setting((), "greatest positions", unit="rad, m")

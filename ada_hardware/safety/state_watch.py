@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.driver import Feedback, Mode
-from ada_hardware.safety.demand_shaper import Braking
+from ada_hardware.driver import Demand, Feedback, Mode
+from ada_hardware.safety.joint_bounds import Braking
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.settings import SafetySettings
 
 Array = NDArray[np.float64]
 
-FORGET = 1.0  # [s] in which a difference between demanded and measured velocities is forgotten: scales are not exact
+# scales of speeds are not exact: of each way that is demanded by velocities this share may be missing for ever, and
+# beside it the way at this share of a joint's velocity limit; what is behind by more is held, however slow it should be
+SLACK, CREEP = 0.25, 0.005
 
 
 class StateWatch:
@@ -39,11 +43,24 @@ class StateWatch:
         # a joint that may not move at all still shows the noise of its sensor
         self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill
         self._braking = Braking(rules.deceleration, period)
-        self._expected: Array | None = None
+        self._creep = CREEP * rules.velocity
+        self.begin()
 
     def begin(self) -> None:
         """Forget what was expected: the mode changes, or a motion begins."""
-        self._expected = None
+        self._expected: Array | None = None
+        self._forgiven = self._demanded = self._before = np.zeros(len(self.names))
+        self._since = math.nan
+
+    def expect(self, now: float, demand: Demand) -> None:
+        """Take note of a demand that is given out, whether or not an answer comes."""
+        if demand.mode is not Mode.VELOCITY:
+            return
+        if self._expected is not None:
+            passed = now - self._since
+            self._expected = self._expected + self._demanded * passed
+            self._forgiven = self._forgiven + (SLACK * np.abs(self._demanded) + self._creep) * passed
+        self._demanded, self._since = demand.values, now
 
     def trouble(self, mode: Mode, demanded: Array, feedback: Feedback) -> str:
         """What is wrong after an exchange; "" where nothing is.
@@ -105,9 +122,10 @@ class StateWatch:
             expected = demanded
         else:
             expected = self._expected if self._expected is not None else position
-            expected = np.where(np.isfinite(expected), expected, position)
-            expected = expected + demanded * self._period
-            self._expected = expected + (position - expected) * (self._period / FORGET)
+            behind = expected - position
+            behind = np.sign(behind) * np.maximum(np.abs(behind) - self._forgiven, 0.0)
+            expected = np.where(np.isfinite(behind), position + behind, position)
+            self._expected, self._forgiven = expected, np.zeros(len(position))
         away = np.abs(position - expected) > self._rules.following
         if not away.any():
             return ""
@@ -122,9 +140,13 @@ class StateWatch:
         """In EFFORT nothing brakes before a limit: the robot is stopped as long as it still can be."""
         rules, position = self._rules, feedback.position
         velocity = np.nan_to_num(feedback.velocity, nan=0.0)
+        gained = np.maximum(np.abs(velocity) - np.abs(self._before), 0.0)
+        self._before = velocity
+        # a ramp begins in the next cycle; were it not needed now, it would begin one later still, faster by `gained`
+        fastest = np.abs(velocity) + gained
         ahead = np.where(velocity > 0.0, rules.upper - position, position - rules.lower)
-        room = ahead - np.abs(velocity) * (self._settings.drive_lag + self._period)
-        late = np.abs(velocity) > np.maximum(self._braking.speed(room), self._settings.standstill)
+        room = ahead - fastest * (self._settings.drive_lag + 2.0 * self._period) - gained * self._period
+        late = (fastest > self._braking.speed(room)) & (np.abs(velocity) > self._settings.standstill)
         late &= np.isfinite(position)
         if not late.any():
             return ""

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.safety.demand_shaper import Braking, DemandShaper
+from ada_hardware.safety.demand_shaper import DemandShaper
+from ada_hardware.safety.joint_bounds import Braking
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.settings import SafetySettings
 
