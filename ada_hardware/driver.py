@@ -158,13 +158,14 @@ class RobotDriver(ABC, Generic[S]):
         """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
         return math.inf
 
-    def keep(self, velocity: Array, acceleration: Array, deceleration: Array) -> None:
+    def keep(self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float) -> None:
         """Keep the user's bounds too, per joint, where the driver itself makes speeds of positions; else nothing.
 
         Args:
             velocity: greatest speeds [rad/s, m/s].
             acceleration: greatest [rad/s^2, m/s^2].
             deceleration: greatest, on the way to rest.
+            drive_lag: how long drives are behind the speeds that they are told [s].
         """
 
     # --- what it does ---------------------------------------------------------------------------------------------

@@ -3,20 +3,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_hardware.driver import Mode
 from ada_hardware.emulation.emulator import Violation
-from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, TORQUE_LIMIT, UPPER
+from ada_hardware.hexa.limits import LIMITS, PERIOD, RATE_LIMIT
 from ada_hardware.hexa.packets import Command, Request, State
+from ada_hardware.safety.joint_bounds import JointBounds
 
 Array = NDArray[np.float64]
 
 GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
 _ROUNDING = 1e-9  # [rad]
+_BOUNDS = JointBounds(LIMITS)
 
 
 class CommandJudge:
@@ -50,23 +50,19 @@ class CommandJudge:
             present: targets before it [rad].
             cycles: since the last command, with those that were lost.
         """
-        values, what = np.array(command.values), command.request.name
-        if not all(map(math.isfinite, command.values)):
-            return self._add(now, f"{what} with {command.values}: not finite")
-        for i in range(LEGS):
-            if command.request is Request.EFFORT:
-                if abs(values[i]) > TORQUE_LIMIT:
-                    return self._add(now, f"{what}: {values[i]:.6g} N m for leg {i + 1}, limit {TORQUE_LIMIT:g}")
-                continue
-            lower, upper = min(LOWER, present[i]) - _ROUNDING, max(UPPER, present[i]) + _ROUNDING  # it may come back
-            if not lower <= values[i] <= upper:
-                return self._add(now, f"{what}: {values[i]:.6g} rad for leg {i + 1}, range {LOWER:g} to {UPPER:g}")
-            step, most = abs(values[i] - present[i]), RATE_LIMIT * PERIOD * cycles + _ROUNDING
-            if step > most:
-                return self._add(
-                    now, f"{what}: a step of {step:.6g} rad for leg {i + 1} in {cycles} cycles, at most {most:.6g}"
-                )
-        return True
+        values, what, is_effort = np.array(command.values), command.request.name, command.request is Request.EFFORT
+        refusal = _BOUNDS.refusal(Mode.EFFORT if is_effort else Mode.POSITION, values, present)  # it may come back
+        if refusal is not None:
+            return self._add(now, f"{what}, {refusal.reason.value}: {refusal.text}")
+        if is_effort:
+            return True
+        steps, most = np.abs(values - present), RATE_LIMIT * PERIOD * cycles + _ROUNDING
+        if (steps <= most).all():
+            return True
+        i = int(np.argmax(steps))
+        return self._add(
+            now, f"{what}: a step of {steps[i]:.6g} rad for leg {i + 1} in {cycles} cycles, at most {most:.6g}"
+        )
 
     def _add(self, now: float, text: str) -> bool:
         self.violations.append(Violation(now, text))

@@ -14,11 +14,12 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit, refused_number
+from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.opening import open_device_packets
@@ -26,18 +27,19 @@ from ada_hardware.pa10.arm import arm
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
 from ada_hardware.pa10.cyclic import IN_SPEED, IN_TORQUE
 from ada_hardware.pa10.packets import PacketType
-from ada_hardware.pa10.position_loop import PositionLoop
+from ada_hardware.pa10.position_loop import WITHIN, PositionLoop
 from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
+from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
 from ada_hardware.transport.wires import PacketPort
 
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone
 _BRAKED_CYCLES = 3  # C with brakes on, before servos come on
 _LOST = 5  # idle cycles without an answer, after which the arm may have been switched off
 _SLOW = 0.01  # [rad/s] at which brakes may close
-_LONGEST_STOP, _FEWEST_CYCLES = 0.1, 10  # [s] and cycles until they close in any case
+_LONGEST_STOP, _FEWEST_CYCLES = WITHIN + 0.1, 10  # [s] and cycles until they close in any case
 _FREE = 0  # mode of axes in teach mode: neither brake nor servo. An assumption: SDU's driver sends 2 there
 
 
@@ -67,18 +69,19 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._given, self._clock = wire, clock
         self._session: Session | None = None
         self._translation = Translation(settings, self._arm)
+        self._bounds = JointBounds(self._arm.limits)
         self._positions = PositionLoop(
-            self._arm.limits,
+            self._bounds,
             settings.period,
             settings.position_gain,
             settings.feedforward,
             settings.position_acceleration,
         )
-        self._highest = {
-            Mode.VELOCITY: np.array([limit.velocity for limit in self._arm.limits]),
-            Mode.EFFORT: np.array([limit.effort for limit in self._arm.limits]),
-        }
+        hardest = self._bounds.velocity / WITHIN
+        self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # of stops
         self._speeds = np.zeros(len(self._arm.limits))  # told last [rad/s]
+        self._place = self._speeds  # commanded last, or where the joints were [rad]
+        self._told_at = -np.inf  # when the last demand was sent [s]
         self._mode: Mode | None = None  # of the last demand since the start
         self._is_started = False
         self._silent = 0  # idle cycles in a row without an answer
@@ -104,6 +107,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     @property
     def device_timeout(self) -> float:  # noqa: D102
         return self.settings.device_timeout
+
+    def keep(  # noqa: D102
+        self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float
+    ) -> None:
+        self._positions.keep(velocity, acceleration, deceleration, drive_lag)
 
     # --- begin ----------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -184,12 +192,16 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             raise Refused("pa10: it takes commands once it is started.")
         mode, torques, speeds = self._translated(demand)
         payload = self._translation.command(mode, torques, speeds)
-        self._speeds = speeds
+        self._speeds, self._told_at = speeds, self._clock()
         return self._feedback(session.tell(payload, is_driven=True), is_driven=True)
 
     def _tell_standstill(self) -> Telling | None:
-        self._speeds = np.zeros_like(self._speeds)
-        return self._session_in_use().tell(self._translation.all_axes(IN_SPEED), is_driven=True)
+        return self._tell_speeds(np.zeros_like(self._speeds))
+
+    def _tell_speeds(self, speeds: Array) -> Telling | None:
+        self._speeds = speeds
+        payload = self._translation.command(IN_SPEED, np.zeros_like(speeds), speeds)
+        return self._session_in_use().tell(payload, is_driven=True)
 
     def _translated(self, demand: Demand) -> tuple[int, Array, Array]:
         """Mode bits, torques and speeds.
@@ -199,27 +211,20 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         values = np.asarray(demand.values, dtype=np.float64)
         still = np.zeros(len(self._arm.joints))
-        self._check(demand.mode, values)
+        measured = values if self._last is None else self._last.position
+        place = self._place if demand.mode is self._mode else measured
+        refusal = self._bounds.refusal(demand.mode, values, measured, place)
+        if refusal is not None:
+            raise Refused(f"pa10: {refusal.text}")
         if demand.mode is not self._mode:
             self._positions.begin()
             self._mode = demand.mode
+        self._place = values if demand.mode is Mode.POSITION else measured
         if demand.mode is Mode.EFFORT:
             return IN_TORQUE, values, still
         if demand.mode is Mode.VELOCITY:
             return IN_SPEED, still, values
-        measured = values if self._last is None else self._last.position
         return IN_SPEED, still, self._positions(values, measured, self._speeds)
-
-    def _check(self, mode: Mode, values: Array) -> None:
-        if values.shape != (len(self._arm.joints),):
-            raise Refused(f"pa10: {values.size} numbers; give {len(self._arm.joints)}, for {', '.join(self.joints)}.")
-        highest = self._highest.get(mode)
-        if highest is not None and (np.abs(values) <= highest).all():  # false for what is not a number
-            return
-        for limit, value in zip(self._arm.limits, values.tolist(), strict=True):
-            refusal = refused_number(limit, mode.value, value)
-            if refusal is not None:
-                raise Refused(f"pa10: {refusal.text}")
 
     # --- stop -----------------------------------------------------------------------------------------------------
     def stop(self) -> None:  # noqa: D102
@@ -236,14 +241,24 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session.end()
 
     def _come_to_rest(self, session: Session) -> None:
-        """Speed 0 until the joints are slow, so that brakes hold and need not brake."""
-        end = self._clock() + _LONGEST_STOP
+        """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake."""
+        begin = self._clock()
+        last = self._last
+        follows = last is not None and last.is_driven and not last.alarms
+        if not follows or last is None or begin - self._told_at > self.device_timeout:
+            speeds = np.zeros_like(self._speeds)  # it has stopped by itself: a speed would be a command to move
+        else:
+            moves_by_itself = self._mode is Mode.EFFORT
+            speeds = last.velocity if moves_by_itself else self._speeds
         for cycle in itertools.count(1):
-            told = session.in_a_cycle(self._tell_standstill)
-            if told is not None and told.rests(_SLOW):
+            speeds = self._ramp.slower(speeds)
+            told = session.in_a_cycle(partial(self._tell_speeds, speeds))
+            if told is not None and (told.alarms or not told.is_powered):
+                speeds = np.zeros_like(speeds)
+            if told is not None and told.rests(_SLOW) and not speeds.any():
                 break
-            if cycle >= _FEWEST_CYCLES and self._clock() >= end:  # where time passed only here, the arm had none
-                break
+            if cycle >= _FEWEST_CYCLES and self._clock() >= begin + _LONGEST_STOP:
+                break  # where time passed only here, the arm had none
 
     def reset(self) -> None:  # noqa: D102
         session = self._session_in_use()

@@ -5,7 +5,7 @@ Documented (docs/pa10_hardware.md) are the packets, that S is needed after power
 the status words say, that a time-out stops all axes, and what units speeds and angles have. Assumed, for want of a
 source, are: that C is answered without S, saying that nothing can be controlled; that an alarm of one axis leaves the
 others going unless they were told to stop together; that S lets axes without an alarm be controlled again; that an axis
-at its limit goes no farther, and 1 deg behind has an alarm; that brakes close at once.
+goes no farther than a little beyond its limit (`limit_overrun`), and 1 deg behind has an alarm; that brakes close at once.
 """
 
 from __future__ import annotations
@@ -176,8 +176,13 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             if abs(q[i] - bound) > _BEYOND and self._axis_alarms[i] == 0:
                 self.judge.note(self._now, f"{self._names[i]} was driven beyond its limit")
                 self._raise(i, POSITION_LIMIT)
-            elif self.arm.ways[i] == AT_SPEED and self.arm.speeds[i] * (q[i] - bound) > 0.0:
+            elif self.arm.ways[i] == AT_SPEED and self._is_outward(self.arm.speeds)[i]:
                 self.arm.speeds[i] = 0.0
+
+    def _is_outward(self, speeds: NDArray[np.float64]) -> Mask:
+        """Axes that are to move farther out than the controller lets them."""
+        q, overrun = self.arm.q, self.settings.limit_overrun
+        return ((q >= self._upper + overrun) & (speeds > 0)) | ((q <= self._lower - overrun) & (speeds < 0))
 
     # --- alarms ---------------------------------------------------------------------------------------------------
     def _raise(self, slot: int, code: int) -> None:
@@ -305,7 +310,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         ready = self._has_axis & (self.arm.ways != BRAKED) & (self.mode == CONTROL)
         knows = self._now - self._alarm_told_at > self.settings.alarm_grace
         fast = np.abs(self.arm.v) > _FASTEST_BRAKE
-        situation = Situation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows)
+        speeds = (self.arm.v / SPEED_COUNT).tolist()
+        situation = Situation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows, speeds)
         self.judge.command(command, situation, self._now)
         if self.mode == CONTROL:
             self._follow(command)
@@ -334,9 +340,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self.arm.brake(~self._follows)
         self._release(self._follows & (self._servo_since + self.settings.servo_on_time <= self._now))
         moving = self.arm.ways != BRAKED
-        q = self.arm.q
-        is_outward = ((q >= self._upper) & (speeds > 0)) | ((q <= self._lower) & (speeds < 0))
-        self.arm.speeds = np.where(moving & ~is_outward, speeds * SPEED_COUNT, 0.0)
+        self.arm.speeds = np.where(moving & ~self._is_outward(speeds), speeds * SPEED_COUNT, 0.0)
         self.arm.torques = np.where(moving, torques * self._torque_count, 0.0)
 
     # --- answers --------------------------------------------------------------------------------------------------

@@ -29,6 +29,13 @@ class Pa10EmulatorSettings:
         0.005, "of the speed drives, which are of first order; 0: none", unit="s", lower=0.0, upper=1.0
     )
     friction: float = setting(0.0, "viscous friction of each axis, by its rotor's inertia", unit="1/s", lower=0.0)
+    limit_overrun: float = setting(
+        1e-3,
+        "how far beyond its limit an axis is before the controller stops it there",
+        unit="rad",
+        lower=0.0,
+        upper=0.01,
+    )
     rated_torque: tuple[float, ...] = setting(
         RATED_TORQUE, "of the seven motors", unit="N m", lower=1e-3, upper=100.0, read_only=True
     )

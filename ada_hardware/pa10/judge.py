@@ -39,6 +39,7 @@ class Situation(NamedTuple):
         is_fast: axes that are too fast for their brakes.
         has_alarm: whether there is an alarm, because of which nothing moves.
         knows_alarm: whether it was told to the host so long ago that it must know.
+        speeds: with which the axes move [counts].
     """
 
     is_in_control: bool
@@ -46,6 +47,7 @@ class Situation(NamedTuple):
     is_fast: Sequence[bool]
     has_alarm: bool
     knows_alarm: bool
+    speeds: Sequence[float] = (0.0,) * AXES
 
 
 class Judge:
@@ -67,11 +69,12 @@ class Judge:
         self.bounds, self.found = tuple(bounds), found
         self._period = period
         self._speeds = [0] * AXES  # demanded last [counts]
+        self._in_torque = [False] * AXES  # likewise
         self._then = 0.0
 
     def forget(self) -> None:
         """Axes stand, and nothing is demanded."""
-        self._speeds = [0] * AXES
+        self._speeds, self._in_torque = [0] * AXES, [False] * AXES
 
     def note(self, now: float, text: str) -> None:
         """Write something down."""
@@ -88,14 +91,18 @@ class Judge:
         """
         elapsed, self._then = max(now - self._then, self._period), now
         for slot, axis in enumerate(command.axes):
-            if any(axis) or self._speeds[slot]:
+            if any(axis) or self._speeds[slot] or self._in_torque[slot]:
                 self._axis(slot, axis, situation, elapsed, now)
 
     def _axis(self, slot: int, axis: AxisCommand, situation: Situation, elapsed: float, now: float) -> None:
         bounds, (mode, torque, speed) = self.bounds[slot], axis
         name = bounds.name or f"slot {slot + 1}"
         in_torque = mode & IN_TORQUE == IN_TORQUE
-        before, self._speeds[slot] = self._speeds[slot], speed if mode & SERVO and not in_torque else 0
+        before, was_in_torque = self._speeds[slot], self._in_torque[slot]
+        self._speeds[slot] = speed if mode & SERVO and not in_torque else 0
+        self._in_torque[slot] = in_torque and situation.is_ready[slot]
+        if was_in_torque:  # torques were demanded, and made it move: a speed begins there
+            before = round(situation.speeds[slot])
         if not bounds.name:
             self.note(now, f"{name} has no axis, but is told {tuple(axis)}")
             return

@@ -127,7 +127,7 @@ def judged(world, request, values, number=None, session=7):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([UPPER + 0.01] + [0.6664] * 5, "range -0.35 to 1.75"),
+        ([UPPER + 0.01] + [0.6664] * 5, "outside of [-0.35, 1.75]"),
         ([0.8] + [0.6664] * 5, "a step of 0.13"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_step_may_be_longer_by_the_commands_that_were_lost():
 def test_torques_beyond_the_motors_are_violations():
     world = World().started()
     judged(world, Request.EFFORT, [20.5] + [0.0] * 5)
-    assert "limit 20" in world.table.violations[0].text
+    assert "outside of [-20, 20]" in world.table.violations[0].text
 
 
 def test_numbers_that_are_not_finite_are_violations_even_in_a_whole_packet():
