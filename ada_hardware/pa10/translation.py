@@ -30,6 +30,7 @@ _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
 _UNPOWERED = _LOCKED | int(AxisStatus.POWER_OFF)
 _WINDOW = 4  # cycles over which a speed is worked out that the arm does not tell
+_OLDEST = 0.02  # [s] that an angle may be old for it: over a longer gap only a mean is known
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,13 @@ class Translation:
         return Telling(time, position, velocity, effort, words, response.controller, found, values)
 
     def _speed_of(self, position: Array, time: float) -> Array:
-        """From the angles of the last cycles: an old 7C does not tell speeds."""
+        """From the angles of the last cycles: an old 7C does not tell speeds. NaN after a gap."""
         while self._past and time <= self._past[-1][0]:
             self._past.pop()
+        if self._past and time - self._past[-1][0] > _OLDEST:
+            self._past.clear()
+            self._past.append((time, position))
+            return np.full(len(position), np.nan)
         self._past.append((time, position))
         then, there = self._past[0]
         return (position - there) / (time - then) if time > then else np.zeros_like(position)

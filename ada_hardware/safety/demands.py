@@ -135,7 +135,8 @@ class Demands:
             return
         if command is not None or not self.can_ramp:
             return
-        is_known = now - self._measured.at <= _FRESH * self._period
+        measured = self._measured
+        is_known = now - measured.at <= _FRESH * self._period and bool(np.isfinite(measured.velocity).all())
         if self._held >= HELD or (self._command is None and is_known):
             self._change_mode(next(mode for mode in reversed(HOLDING) if mode in self._modes))
             self._fell_back_at = math.nan if self._command is None else now

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PA-10 under a safe cycle in lock step, and its wire: what is on it is read by struct alone, from the documented layout.
+
+Nothing here uses the driver's codec, its limits or its scales (docs/pa10_hardware.md: packets, counts, torques).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ada_hardware.driver import Mode
+from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
+from ada_hardware.pa10.driver import Pa10Driver
+from ada_hardware.pa10.emulator import Pa10Emulator
+from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
+
+T = 0.002  # [s]
+HEAD = 6  # bytes: sender, receiver, pointer, filler, sequence, type
+SPEED = np.array([1.0, 1.0, 2.0, 2.0, 2.0, 2.0 * np.pi, 2.0 * np.pi])  # [rad/s]
+TORQUE = np.array([232.0, 232.0, 100.0, 100.0, 14.5, 14.5, 14.5])  # [N m]
+LIMIT = np.radians([177.0, 94.0, 174.0, 137.0, 255.0, 165.0, 255.0])
+ANGLE_COUNT = 2.0 * np.pi / (16384 * 50)  # [rad]
+SPEED_COUNT = 2e-4  # [rad/s]
+TORQUE_COUNT = {"ce": TORQUE / 4096.0, "7c": np.full(7, 0.05)}  # [N m] of the joint
+COMMAND = {"ce": struct.Struct(">" + "Hhh" * 7 + "H"), "7c": struct.Struct("<" + "Bhh" * 7)}
+ANSWER = {"ce": struct.Struct(">" + "Hihh" * 7 + "H"), "7c": struct.Struct("<" + "Hih" * 7 + "H")}
+BRAKE, SERVO, IN_TORQUE = 0x01, 0x02, 0x06
+
+
+class Told(NamedTuple):
+    """A command C: when, with what mode of all axes, and what each is told; what the arm said last before it."""
+
+    time: float
+    mode: int
+    torque: np.ndarray  # [N m]
+    speed: np.ndarray  # [rad/s]
+    effort: np.ndarray  # [N m] in the last answer
+
+
+class Tap:
+    """Between driver and wire: keeps all commands C."""
+
+    def __init__(self, wire: InProcessPackets, variant: str, clock: FakeClock) -> None:
+        self._wire, self._variant, self._clock = wire, variant, clock
+        self._effort = np.zeros(7)
+        self.told: list[Told] = []
+
+    def send(self, packet: bytes) -> None:
+        if packet[5:6] == b"C":
+            words = COMMAND[self._variant].unpack(packet[HEAD:])
+            modes = {mode & 0x07 for mode in words[0:21:3]}
+            assert len(modes) == 1, f"axes are told different modes: {words}"
+            torque = np.array(words[1:21:3]) * TORQUE_COUNT[self._variant]
+            speed = np.array(words[2:21:3]) * SPEED_COUNT
+            self.told.append(Told(self._clock.now(), modes.pop(), torque, speed, self._effort))
+        self._wire.send(packet)
+
+    def receive(self, timeout: float) -> bytes | None:
+        packet = self._wire.receive(timeout)
+        if packet is not None and packet[5:6] == b"C":
+            width = 4 if self._variant == "ce" else 3
+            words = ANSWER[self._variant].unpack(packet[HEAD:])
+            self._effort = np.array(words[width - 1 : 7 * width : width]) * TORQUE_COUNT[self._variant]
+        return packet
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
+
+
+class Stream:
+    """A safe cycle, the driver, the wire with its tap, and the arm, on a clock that nobody waits for."""
+
+    def __init__(
+        self,
+        safety: SafetySettings | None = None,
+        variant: str = "ce",
+        device_timeout: float = 0.01,
+        **emulator: Any,
+    ) -> None:
+        self.clock = FakeClock(10.0)
+        self.arm = Pa10Emulator(Pa10EmulatorSettings(variant=variant, **emulator))
+        self.wire = InProcessPackets(self.arm, clock=self.clock.now, sleep=self.clock.sleep, seed=5)
+        self.tap = Tap(self.wire, variant, self.clock)
+        settings = Pa10Settings(variant=variant, device_timeout=device_timeout)
+        self.driver = Pa10Driver(settings, wire=self.tap, clock=self.clock.now)  # type: ignore[arg-type]
+        self.cycle = SafeCycle(self.driver, safety or SafetySettings())
+        self.cycle.open(self.clock.now())
+        self.due = self.clock.now()
+
+    def activate(self) -> Stream:
+        self.steps(5)
+        self.cycle.activate(self.clock.now())
+        self.due = self.clock.now()
+        return self
+
+    def step(self, mode: Mode | None = None, values: Any = None) -> None:
+        now = self.clock.now()
+        if callable(values):
+            values = values()
+        commands = [] if mode is None else [Command(mode, np.broadcast_to(np.asarray(values, float), 7).copy(), now)]
+        self.cycle.step(now, commands)
+        self.due = max(self.due + T, self.clock.now())
+        self.clock.sleep(self.due - self.clock.now())
+
+    def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> list[Told]:
+        """So many cycles; what was told in them."""
+        begin = len(self.tap.told)
+        for _ in range(count):
+            self.step(mode, values)
+        return self.tap.told[begin:]
+
+    def sleep(self, seconds: float) -> None:
+        """Nobody runs for so long."""
+        self.clock.sleep(seconds)
+        self.due = self.clock.now()
+
+    def until_rest(self) -> list[Told]:
+        begin = len(self.tap.told)
+        for _ in range(1000):
+            if not self.cycle.phase.is_driven:
+                return self.tap.told[begin:]
+            self.step()
+        raise AssertionError(f"still {self.cycle.phase}")
+
+    @property
+    def is_active(self) -> bool:
+        return self.cycle.phase is Phase.ACTIVE
+
+    @property
+    def violations(self) -> list[str]:
+        return [one.text for one in self.arm.violations]
+
+
+def broken_rules(told: list[Told], torque_rate: Any = None, rate: Any = None, speed: Any = None) -> list[str]:
+    """What in a stream of commands is no command for an arm whose brakes are open.
+
+    Args:
+        told: in order.
+        torque_rate: greatest change of torques [N m/s]; the motors' greatest within 0.1 s where nothing is given.
+        rate: greatest change of speeds [rad/s²]; likewise.
+        speed: greatest [rad/s].
+    """
+    torque_rate = TORQUE / 0.1 if torque_rate is None else np.broadcast_to(torque_rate, 7)
+    rate = SPEED / 0.1 if rate is None else np.broadcast_to(rate, 7)
+    speed = SPEED if speed is None else np.broadcast_to(speed, 7)
+    count = np.full(7, 0.06)  # [N m]: the largest count of torque, rounding of two
+    found = []
+    for i, one in enumerate(told):
+        before = told[i - 1] if i else None
+        if one.mode == IN_TORQUE:
+            # a first torque is what the motors gave, by the arm's own words; each next one is near the one before
+            base = before.torque if before is not None and before.mode == IN_TORQUE else one.effort
+            if (np.abs(one.torque - base) > torque_rate * T * 1.001 + count).any():
+                found.append(f"{i}: torques go from {base} to {one.torque}")
+        if one.mode == SERVO:
+            if (np.abs(one.speed) > speed + SPEED_COUNT).any():
+                found.append(f"{i}: speeds {one.speed}")
+            if before is not None and before.mode == SERVO:
+                change = np.abs(one.speed - before.speed)
+                if (change > rate * T * 1.001 + SPEED_COUNT).any():
+                    found.append(f"{i}: speeds go from {before.speed} to {one.speed}")
+        if one.mode == BRAKE and before is not None and before.mode == SERVO and (np.abs(before.speed) > 0.01).any():
+            found.append(f"{i}: brakes close at {before.speed}")
+    return found
