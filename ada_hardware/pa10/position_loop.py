@@ -9,6 +9,8 @@ from ada_hardware.driver import Array
 from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
 
 WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
+_SHARE = 0.8  # of the acceleration, on the way to a command
+_LEAST = 1e-6  # [rad/s²] of a joint that may not move at all
 _SLOWEST_COMMANDS = 0.1  # [s] between two commands whose difference still tells a speed
 
 
@@ -36,7 +38,7 @@ class PositionLoop:
         count = len(bounds.names)
         self._acceleration = np.full(count, acceleration) if acceleration else bounds.velocity / WITHIN
         self._speeds = SpeedBounds(bounds, self._acceleration, self._acceleration, period)
-        self._fastest, self._lag = bounds.velocity, 2.0 * period
+        self._fastest, self._lag, self._gentlest = bounds.velocity, 2.0 * period, self._acceleration
         self._command: Array | None = None
         self._speed_of_commands = np.zeros(count)
         self._since, self._between = 0, 0  # cycles
@@ -45,9 +47,9 @@ class PositionLoop:
         """Keep the user's bounds too; see `RobotDriver.keep`."""
         own, self._lag = self._acceleration, drive_lag + self._period
         self._fastest = np.minimum(velocity, self._bounds.velocity)
-        self._speeds = SpeedBounds(
-            self._bounds, np.minimum(acceleration, own), np.minimum(deceleration, own), self._period
-        )
+        acceleration, deceleration = np.minimum(acceleration, own), np.minimum(deceleration, own)
+        self._gentlest = np.maximum(np.minimum(acceleration, deceleration), _LEAST)
+        self._speeds = SpeedBounds(self._bounds, acceleration, deceleration, self._period)
 
     def begin(self) -> None:
         """Forget the commands before."""
@@ -64,10 +66,27 @@ class PositionLoop:
             told: speeds that were told last [rad/s].
         """
         self._follow(command)
-        away = command - measured
-        onward = np.sign(away) * np.minimum(self._gain * np.abs(away), self._speeds.arriving(np.abs(away)))
-        wanted = np.clip(self._feedforward * self._speed_of_commands + onward, -self._fastest, self._fastest)
-        return self._speeds.next(told, wanted, measured + told * self._lag)
+        wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, told)
+        return self._speeds.next(told, np.clip(wanted, -self._fastest, self._fastest), measured + told * self._lag)
+
+    def _towards(self, away: Array, commands: Array, told: Array) -> Array:
+        """Speed of the commands, and more by what is left of the way; no more than both can come to rest from together.
+
+        Near its command a joint comes by the gain; farther away by what can be braked from, with `_SHARE` of the
+        acceleration: the rest is for what drives are behind. Where both meet, the gain needs as much.
+
+        Args:
+            away: from the commands to the joints [rad].
+            commands: their speed [rad/s].
+            told: speeds that were told last [rad/s].
+        """
+        side = np.where(away < 0.0, -1.0, 1.0)
+        left = np.maximum(np.abs(away) - np.maximum(side * (told - commands), 0.0) * self._lag, 0.0)
+        near = _SHARE * self._gentlest / self._gain**2
+        more = np.where(left > near, self._speeds.arriving(_SHARE * (left - 0.5 * near)), self._gain * left)
+        ahead = np.maximum(side * commands, 0.0)
+        way = ahead * (0.5 * ahead / self._gentlest + 0.5 * self._period)  # of the commands, were they to stop now
+        return np.asarray(side * np.minimum(side * commands + more, self._speeds.arriving(_SHARE * left + way)))
 
     def _follow(self, command: Array) -> None:
         self._since += 1
