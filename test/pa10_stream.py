@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PA-10 under a safe cycle in lock step, and its wire: what is on it is read by struct alone, from the documented layout.
+"""A PA-10 under a safe cycle in lock step, and its wire: what is on it is read by struct alone, as it is documented.
 
 Nothing here uses the driver's codec, its limits or its scales (docs/pa10_hardware.md: packets, counts, torques).
 """

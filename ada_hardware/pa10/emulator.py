@@ -5,7 +5,8 @@ Documented (docs/pa10_hardware.md) are the packets, that S is needed after power
 the status words say, that a time-out stops all axes, and what units speeds and angles have. Assumed, for want of a
 source, are: that C is answered without S, saying that nothing can be controlled; that an alarm of one axis leaves the
 others going unless they were told to stop together; that S lets axes without an alarm be controlled again; that an axis
-goes no farther than a little beyond its limit (`limit_overrun`), and 1 deg behind has an alarm; that brakes close at once.
+goes no farther than a little beyond its limit (`limit_overrun`), and 1 deg behind has an alarm; that brakes close
+at once.
 """
 
 from __future__ import annotations

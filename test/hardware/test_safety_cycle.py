@@ -2,6 +2,7 @@
 """The state machine of a robot: phases, watchdogs, faults; in lock step with an arm that judges what it is told."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -627,3 +628,69 @@ def test_limits_wider_than_the_device_are_refused_before_anything_is_opened():
     with pytest.raises(InputError, match="wider than the device's own limit"):
         SafeCycle(arm, SafetySettings(velocity=(1.0, 2.0, 1.0)))
     assert arm.told == []
+
+
+# --- efforts without a reason to trust them ---------------------------------------------------------------------------
+def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then():
+    world = LockStep(HOLD, modes=("effort",)).active()
+    world.seconds(0.1, Mode.EFFORT, 1.0)
+    count = len(world.arm.demands)
+    while world.cycle.phase is Phase.ACTIVE:
+        world.step(Mode.EFFORT, 2.0, after=0.008)
+    assert [demand.values[0] for demand in world.arm.demands[count:]] == [1.0] * 5
+    assert world.cycle.phase is Phase.STOPPED
+    assert "no other mode to hold it by: cycles are late" in world.cycle.latched
+    assert world.arm.told.count("stop") == 1
+
+
+def test_efforts_after_activation_begin_with_those_that_the_motors_give():
+    world = LockStep(HOLD).active()
+    answer = world.arm._answer
+    world.arm._answer = lambda: replace(answer(), effort=np.array([30.0, -20.0, math.nan]))
+    world.steps(3)
+    world.step(Mode.EFFORT, 0.0)
+    np.testing.assert_allclose(world.arm.demands[-1].values, [30.0 - 1.0, -20.0 + 1.0, 0.0])  # 50 N m in 0.1 s
+
+
+@pytest.mark.parametrize("period", [0.002, 0.03])
+@pytest.mark.parametrize("effort", [1.0, 5.0, 20.0, 50.0])
+@pytest.mark.parametrize("then", ["stop", "silence", "position"])
+def test_no_position_beyond_a_limit_is_demanded_after_efforts_however_long_the_period(period, effort, then):
+    """Robots without velocities: 0.037 rad too far with 30 ms. The arm judges each demand."""
+    safety = SafetySettings(hold_without_commands=True, max_following_error=1.0)
+    world = LockStep(safety, modes=("position", "effort"), period=period, device_timeout=0.0).active()
+    world.arm.settings = replace(world.arm.settings, acceleration=math.inf)  # limits come first
+    world.step()
+    while world.cycle.phase is Phase.ACTIVE and world.arm.position[0] < 1.8:
+        world.step(Mode.EFFORT, effort if world.arm.speed[0] < 0.8 else 0.0)
+    if then == "stop":
+        world.cycle.stop(world.now, "test")
+    for _ in range(200):
+        world.step(*((Mode.POSITION, world.arm.position) if then == "position" else ()))
+    assert not [text for text in world.arm.violations if text.startswith("position")]
+    assert world.positions.max() <= 2.0 + 1e-9
+    assert np.diff(world.positions[:, 0]).min() >= -1e-9
+
+
+# --- the host's own bound on gaps -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("timeout", "gap"), [(0.4, 0.11), (0.4, 0.3), (0.0, 0.3)])
+def test_a_gap_longer_than_the_host_allows_brings_the_robot_to_rest_however_long_its_device_waits(timeout, gap):
+    world = LockStep(HOLD, device_timeout=timeout).active()
+    world.seconds(0.2, Mode.VELOCITY, 0.5)
+    count = len(world.speeds)
+    world.step(Mode.VELOCITY, 0.5, after=gap)
+    assert world.cycle.phase is Phase.STOPPING
+    assert "at most 100 ms are allowed (longest_gap)" in world.cycle.reason
+    world.until_rest()
+    assert world.cycle.phase is Phase.STOPPED
+    np.testing.assert_allclose(world.speeds[count : count + 24, 0], 0.5 - A * T * np.arange(1, 25), atol=1e-9)
+    assert not world.arm.violations
+
+
+def test_a_slow_robot_may_have_five_periods_between_two_cycles():
+    world = LockStep(HOLD, period=0.05, device_timeout=0.0).active()
+    world.step()
+    world.step(after=0.24)
+    assert world.cycle.phase is Phase.ACTIVE
+    world.step(after=0.26)
+    assert world.cycle.phase is not Phase.ACTIVE

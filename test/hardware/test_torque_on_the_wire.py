@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reaches a PA-10 in torque mode while cycles are late, answers are missing, or commands jump: bytes are judged."""
+"""What reaches a PA-10 in torque mode while cycles are late, answers missing, or commands jump: bytes are judged."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from pa10_stream import BRAKE, IN_TORQUE, SERVO, SPEED, T, TORQUE, Stream, broken_rules
+from pa10_stream import BRAKE, IN_TORQUE, SERVO, SPEED, TORQUE, Stream, T, broken_rules
 
 import ada_dynamics as ada
 from ada_hardware.driver import Mode
@@ -43,7 +45,7 @@ def modes(told):
 
 
 def same_torques(told):
-    return sum(np.array_equal(a.torque, b.torque) for a, b in zip(told, told[1:], strict=False))
+    return sum(np.array_equal(a.torque, b.torque) for a, b in itertools.pairwise(told))
 
 
 @pytest.mark.parametrize("late", [0.006, 0.0075])
@@ -184,7 +186,7 @@ def test_the_first_torque_of_an_activation_is_what_the_motors_gave_before_it():
 
 
 def test_a_stop_from_torques_is_a_ramp_of_speeds_from_the_speed_that_was(dynamics):
-    world, hold = carried(dynamics, moving=0.3)
+    world, _ = carried(dynamics, moving=0.3)
     begin = len(world.tap.told)
     speed = world.arm.arm.v.copy()
     assert abs(speed[0]) > 0.25
