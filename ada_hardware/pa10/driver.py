@@ -86,6 +86,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._is_started = False
         self._silent = 0  # idle cycles in a row without an answer
         self._last: Feedback | None = None
+        self._newest: Telling | None = None  # what that was made of
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
@@ -242,19 +243,15 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     def _come_to_rest(self, session: Session) -> None:
         """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake."""
-        begin = self._clock()
-        last = self._last
-        follows = last is not None and last.is_driven and not last.alarms
-        if not follows or last is None or begin - self._told_at > self.device_timeout:
-            speeds = np.zeros_like(self._speeds)  # it has stopped by itself: a speed would be a command to move
-        else:
-            moves_by_itself = self._mode is Mode.EFFORT
-            speeds = last.velocity if moves_by_itself else self._speeds
+        begin, told = self._clock(), self._newest
+        speeds = np.zeros_like(self._speeds)
+        if told is not None and begin - self._told_at <= self.device_timeout:
+            speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else self._speeds
         for cycle in itertools.count(1):
             speeds = self._ramp.slower(speeds)
+            if told is not None:  # to axes that have stopped by themselves a speed would be a command to move
+                speeds = np.where(told.follows, speeds, 0.0)
             told = session.in_a_cycle(partial(self._tell_speeds, speeds))
-            if told is not None and (told.alarms or not told.is_powered):
-                speeds = np.zeros_like(speeds)
             if told is not None and told.rests(_SLOW) and not speeds.any():
                 break
             if cycle >= _FEWEST_CYCLES and self._clock() >= begin + _LONGEST_STOP:
@@ -348,6 +345,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     def _feedback(self, told: Telling | None, *, is_driven: bool) -> Feedback:
         if told is not None:
+            self._newest = told
             self._last = told.feedback(is_driven=is_driven and told.is_powered)
             return self._last
         if self._last is None:

@@ -118,7 +118,8 @@ class Judge:
         if mode & BRAKE:
             self.note(now, f"{name} is to move with its brake on")
         elif situation.has_alarm:
-            if situation.knows_alarm:
+            # axes without an alarm may come to rest along a ramp
+            if situation.knows_alarm and (in_torque or not situation.is_ready[slot] or abs(speed) >= abs(before)):
                 self.note(now, f"{name} is to move while there is an alarm")
         elif not situation.is_in_control:
             self.note(now, f"{name} is to move, but the control was not started (S)")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_hardware.driver import Alarm, Array, Feedback
 from ada_hardware.pa10.alarms import AxisStatus, alarms, switches
@@ -61,6 +62,11 @@ class Telling:
     def is_powered(self) -> bool:
         """Whether all servos are on, and follow."""
         return not any(word & _UNPOWERED for word in self.axes)
+
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Axes whose servos are on, and follow."""
+        return np.array([not word & _UNPOWERED for word in self.axes])
 
     def rests(self, slow: float) -> bool:
         """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
