@@ -15,12 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.commanding.rules import JointLimit
+
+if TYPE_CHECKING:
+    from ada_hardware.safety.tool_rules import Tool
 
 Array = NDArray[np.float64]
 S = TypeVar("S")
@@ -157,6 +160,17 @@ class RobotDriver(ABC, Generic[S]):
     def device_timeout(self) -> float:
         """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
         return math.inf
+
+    def tool(self, offset: Sequence[float]) -> Tool | None:
+        """The point that the robot carries, for limits of its speed and place; None: it is not known.
+
+        Args:
+            offset: of the point, in the frame of the last link [m].
+
+        Raises:
+            InputError: no three finite numbers.
+        """
+        return None
 
     def keep(self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float) -> None:
         """Keep the user's bounds too, per joint, where the driver itself makes speeds of positions; else nothing.

@@ -97,7 +97,7 @@ class Robot:
 
     def _prepare(self, device: str, driver: RobotDriver[Any], safety: SafetySettings, place: Place) -> None:
         self._device, self._driver, self._safety, self._place = device, driver, safety, place
-        self._rules = JointRules(driver.limits, safety)
+        self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self._check = CommandCheck(self._rules, driver.modes, safety.command_timeout)
         self._joints, self._modes, self._period = tuple(driver.joints), driver.modes, driver.period
         self._requests = threading.RLock()  # open and close; all else goes on beside them

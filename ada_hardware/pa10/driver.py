@@ -20,10 +20,11 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.commanding.rules import JointLimit
+from ada_dynamics.model.load import load
 from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.opening import open_device_packets
-from ada_hardware.pa10.arm import arm
+from ada_hardware.pa10.arm import arm, model_name
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
 from ada_hardware.pa10.cyclic import IN_SPEED, IN_TORQUE
 from ada_hardware.pa10.packets import PacketType
@@ -33,8 +34,10 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_hardware.safety.link_point import LinkPoint
 from ada_hardware.transport.wires import PacketPort
 
+_LAST_LINK = "flange"  # that carries tools
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone
 _BRAKED_CYCLES = 3  # C with brakes on, before servos come on
 _LOST = 5  # idle cycles without an answer, after which the arm may have been switched off
@@ -96,6 +99,9 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     @property
     def limits(self) -> Sequence[JointLimit]:  # noqa: D102
         return self._arm.limits
+
+    def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
+        return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
 
     @property
     def modes(self) -> frozenset[Mode]:  # noqa: D102

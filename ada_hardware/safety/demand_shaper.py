@@ -84,6 +84,7 @@ class DemandShaper:
         period = self._period
         behind = self._reference - rate * period - self.position
         wanted = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
+        wanted = self._rules.tool.slowed(self.position, wanted)
         velocity = self._speeds.next(self.velocity, wanted, self.position)
         there = self.position + velocity * period
         # what rounding leaves open is closed: a demand that arrives is the target itself, bit for bit
@@ -114,7 +115,8 @@ class DemandShaper:
             moved: way that each joint goes on by itself before a demand takes effect: lag of the drives and age of
                 the measurement times speed, with its sign.
         """
-        self.velocity = self._speeds.next(self.velocity, wanted, position + moved)
+        there = position + moved
+        self.velocity = self._speeds.next(self.velocity, self._rules.tool.slowed(there, wanted), there)
         self.position = position
         self._hold_reference()
         return self.velocity

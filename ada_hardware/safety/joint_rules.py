@@ -13,6 +13,7 @@ from ada_dynamics.commanding.rules import JointLimit, checked_joints
 from ada_dynamics.errors import InputError
 from ada_hardware.safety.joint_bounds import JointBounds
 from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.safety.tool_rules import Tool, ToolRules
 
 Array = NDArray[np.float64]
 
@@ -43,18 +44,20 @@ class JointRules:
         following: farthest that the measured position may be from the demanded one.
     """
 
-    def __init__(self, device: Sequence[JointLimit], settings: SafetySettings) -> None:
+    def __init__(self, device: Sequence[JointLimit], settings: SafetySettings, tool: Tool | None = None) -> None:
         """Narrow the device's limits.
 
         Args:
             device: what the device can do.
             settings: what the user asks for.
+            tool: the point that the robot carries; None: it is not known.
 
         Raises:
             InputError: lists of another length than there are joints, limits wider than the device's, or such that
                 nothing is left.
         """
         checked_joints(device)
+        self.tool = ToolRules(tool, settings)
         self.names = tuple(joint.name for joint in device)
         self.lower = self._narrowed(settings.position_lower, "position_lower", [j.lower for j in device], is_least=True)
         self.upper = self._narrowed(settings.position_upper, "position_upper", [j.upper for j in device])

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_hardware.safety.tool_rules import ToolState
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics import Dynamics
 
 Array = NDArray[np.float64]
 
@@ -20,7 +24,7 @@ class LinkPoint:
     """A point fixed to a link: p = p_link + R r, and its Jacobian J_v - (R r) x J_w."""
 
     def __init__(self, model: Model, link: str, offset: Sequence[float], columns: Sequence[int]) -> None:
-        """Compile what is asked in each cycle.
+        """Take note of the point; it is compiled when it is asked for first.
 
         Args:
             model: robot description; joints that the device has not stay at 0.
@@ -34,9 +38,14 @@ class LinkPoint:
         self._offset = np.array(offset, dtype=np.float64)
         if self._offset.shape != (3,) or not np.isfinite(self._offset).all():
             raise InputError(f"tool_offset is {list(offset)}; give x, y, z in the frame of {link!r} [m].")
-        self._dynamics, self._link, self._columns = Dynamics(model), link, list(columns)
+        self._model, self._link, self._columns = model, link, list(columns)
         self._q = np.zeros(model.nq)
-        self(np.zeros(len(self._columns)))  # compiled here, not in the first cycle
+
+    @cached_property
+    def _dynamics(self) -> Dynamics:
+        from ada_dynamics.dynamics import Dynamics  # loads the compiler, which programs that only command need not
+
+        return Dynamics(self._model)
 
     def __call__(self, position: Array) -> ToolState:
         """Where it is for these joint positions [rad, m]."""

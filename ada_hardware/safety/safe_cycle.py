@@ -92,7 +92,8 @@ class SafeCycle:
         """
         self.settings = settings = settings or SafetySettings()
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
-        self.rules = JointRules(driver.limits, settings)
+        self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
+        self.rules.tool.prepare(len(self.rules.names))
         self.check = CommandCheck(self.rules, driver.modes, settings.command_timeout)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))

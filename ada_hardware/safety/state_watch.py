@@ -73,6 +73,7 @@ class StateWatch:
         return (
             self._out_of_limits(feedback.position)
             or self._too_fast(feedback.velocity)
+            or self._rules.tool.broken(feedback.position, feedback.velocity)
             or self._not_following(mode, demanded, feedback.position)
             or (self._cannot_stop(feedback) if mode is Mode.EFFORT else "")
         )

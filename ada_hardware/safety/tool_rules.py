@@ -83,6 +83,11 @@ class ToolRules:
         self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
         self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
 
+    def prepare(self, joints: int) -> None:
+        """Compile what is asked in each cycle. Args: how many joints the robot has."""
+        if self._tool is not None:
+            self._tool(np.zeros(joints))
+
     @property
     def is_limiting(self) -> bool:
         """Whether there is anything to keep."""

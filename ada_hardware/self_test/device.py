@@ -115,7 +115,8 @@ def _check(what: Target) -> None:
     use = checked(what.kind.driver_class().SETTINGS, what.driver)
     checked(what.kind.emulator_class().SETTINGS, what.emulator, prefix=EMULATOR_PREFIX)
     if what.is_robot:
-        JointRules(what.kind.driver_class()(use).limits, what.safety())
+        driver, safety = what.kind.driver_class()(use), what.safety()
+        JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
     else:
         _ = what.sensing()
 

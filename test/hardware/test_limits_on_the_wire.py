@@ -14,7 +14,7 @@ from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.phases import Phase
 from ada_hardware.safety.settings import SafetySettings
 
-FIVE = SafetySettings(max_acceleration=5.0, max_deceleration=5.0, velocity_scale=0.5)
+FIVE = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, velocity_scale=0.5)
 BEYOND = (ANGLE_COUNT, 1.1e-3, 1.5e-2)  # one count; some mrad; just within the alarm of 1 deg
 
 
@@ -128,7 +128,9 @@ def test_positions_keep_the_users_speed_and_acceleration_on_the_wire_after_an_ax
 
 
 def test_an_axis_that_was_held_comes_to_its_command_without_overshoot_however_gently_it_may_brake():
-    world = Stream(SafetySettings(max_acceleration=1.0, max_deceleration=1.0, max_following_error=0.3)).activate()
+    world = Stream(
+        SafetySettings(tool_speed=0.0, max_acceleration=1.0, max_deceleration=1.0, max_following_error=0.3)
+    ).activate()
     start = world.cycle.feedback.position.copy()
     away = np.array([0.0, 0.05, 0, 0, 0, 0, 0])
     world.arm.arm.q = world.arm.arm.q - away * 4  # 0.2 rad
@@ -144,7 +146,7 @@ def test_an_axis_that_was_held_comes_to_its_command_without_overshoot_however_ge
 @pytest.mark.parametrize(("acceleration", "deceleration"), [(2.0, 20.0), (20.0, 2.0), (5.0, 5.0)])
 @pytest.mark.parametrize("mode", [Mode.VELOCITY, Mode.POSITION])
 def test_a_reversal_gains_speed_no_faster_than_a_start(acceleration, deceleration, mode):
-    safety = SafetySettings(max_acceleration=acceleration, max_deceleration=deceleration)
+    safety = SafetySettings(tool_speed=0.0, max_acceleration=acceleration, max_deceleration=deceleration)
     world = Stream(safety, start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)).activate()
     place = world.cycle.feedback.position.copy()
 
@@ -186,7 +188,7 @@ def test_a_held_axis_is_noticed_at_every_speed_in_velocity_mode(share):
 
 def test_drives_that_are_a_fifth_off_and_a_wire_that_loses_half_do_not_count_as_held():
     world = Stream(
-        SafetySettings(host_timeout=1.0), start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0), watchdog=0.1
+        SafetySettings(tool_speed=0.0, host_timeout=1.0), start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0), watchdog=0.1
     ).activate()
     world.wire.fault("drop", 0.25)
     for k in range(600):
@@ -234,7 +236,9 @@ def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
     world = Stream(start=(0.0,) * 7).activate()
     world.step()
     motors = 50.0 * np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29])  # to the last digit
-    check = CommandCheck(JointRules(world.driver.limits, SafetySettings(max_step=10.0)), frozenset(Mode), 0.1)
+    check = CommandCheck(
+        JointRules(world.driver.limits, SafetySettings(tool_speed=0.0, max_step=10.0)), frozenset(Mode), 0.1
+    )
     for mode, most in ((Mode.POSITION, LIMIT), (Mode.VELOCITY, SPEED), (Mode.EFFORT, motors)):
         for share in (-1.0, 1.0, 1.0 + 1e-7, -1.0 - 1e-7, 1.0 - 1e-7, np.nan, np.inf):
             for axis in range(7):

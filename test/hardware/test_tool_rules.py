@@ -128,3 +128,19 @@ def test_point_and_jacobian_of_the_arm_agree_with_pinocchio() -> None:
         state = point(q)
         assert state.point == pytest.approx(place.translation + arm, abs=1e-12)
         assert state.jacobian @ v == pytest.approx(moves.linear + np.cross(moves.angular, arm), abs=1e-12)
+
+
+# --- on the wire -------------------------------------------------------------------------------------------------------
+READY = np.array([0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0])
+
+
+def flange_speeds(stream: Stream) -> np.ndarray:
+    """Speeds of the flange by what the packets tell the arm and where it is then, judged by pinocchio [m/s]."""
+    pin = pytest.importorskip("pinocchio")
+    model = pin.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
+    data, frame = model.createData(), model.getFrameId("flange")
+    found = []
+    for one in stream.sent:
+        pin.forwardKinematics(model, data, one.pose, one.speeds)
+        found.append(np.linalg.norm(pin.getFrameVelocity(model, data, frame, pin.LOCAL_WORLD_ALIGNED).linear))
+    return np.array(found)
