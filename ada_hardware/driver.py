@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ada_dynamics.commanding.rules import JointLimit
 
 if TYPE_CHECKING:
+    from ada_hardware.safety.joint_rules import JointRules
     from ada_hardware.safety.tool_rules import Tool
 
 Array = NDArray[np.float64]
@@ -172,13 +173,11 @@ class RobotDriver(ABC, Generic[S]):
         """
         return None
 
-    def keep(self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float) -> None:
-        """Keep the user's bounds too, per joint, where the driver itself makes speeds of positions; else nothing.
+    def keep(self, rules: JointRules, drive_lag: float) -> None:
+        """Keep the user's bounds too, where the driver itself makes speeds of positions; else nothing.
 
         Args:
-            velocity: greatest speeds [rad/s, m/s].
-            acceleration: greatest [rad/s^2, m/s^2].
-            deceleration: greatest, on the way to rest.
+            rules: speeds, accelerations and limits of the tool.
             drive_lag: how long drives are behind the speeds that they are told [s].
         """
 

@@ -34,6 +34,7 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.link_point import LinkPoint
 from ada_hardware.transport.wires import PacketPort
 
@@ -115,10 +116,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def device_timeout(self) -> float:  # noqa: D102
         return self.settings.device_timeout
 
-    def keep(  # noqa: D102
-        self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float
-    ) -> None:
-        self._positions.keep(velocity, acceleration, deceleration, drive_lag)
+    def keep(self, rules: JointRules, drive_lag: float) -> None:  # noqa: D102
+        self._positions.keep(rules, drive_lag)
 
     # --- begin ----------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102

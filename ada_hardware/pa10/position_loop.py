@@ -7,6 +7,7 @@ import numpy as np
 
 from ada_hardware.driver import Array
 from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_hardware.safety.joint_rules import JointRules
 
 WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
 _SHARE = 0.8  # of the acceleration, on the way to a command
@@ -43,13 +44,13 @@ class PositionLoop:
         self._speed_of_commands = np.zeros(count)
         self._since, self._between = 0, 0  # cycles
 
-    def keep(self, velocity: Array, acceleration: Array, deceleration: Array, drive_lag: float) -> None:
+    def keep(self, rules: JointRules, drive_lag: float) -> None:
         """Keep the user's bounds too; see `RobotDriver.keep`."""
         own, self._lag = self._acceleration, drive_lag + self._period
-        self._fastest = np.minimum(velocity, self._bounds.velocity)
-        acceleration, deceleration = np.minimum(acceleration, own), np.minimum(deceleration, own)
+        self._fastest = np.minimum(rules.velocity, self._bounds.velocity)
+        acceleration, deceleration = np.minimum(rules.acceleration, own), np.minimum(rules.deceleration, own)
         self._gentlest = np.maximum(np.minimum(acceleration, deceleration), _LEAST)
-        self._speeds = SpeedBounds(self._bounds, acceleration, deceleration, self._period)
+        self._speeds = SpeedBounds(self._bounds, acceleration, deceleration, self._period, rules.tool)
 
     def begin(self) -> None:
         """Forget the commands before."""

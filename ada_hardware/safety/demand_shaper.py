@@ -30,7 +30,7 @@ class DemandShaper:
             period: of the cycle [s].
         """
         self._rules, self._period = rules, period
-        self._speeds = SpeedBounds(rules.bounds, rules.acceleration, rules.deceleration, period)
+        self._speeds = SpeedBounds(rules.bounds, rules.acceleration, rules.deceleration, period, rules.tool)
         self._none = self.effort = np.zeros(len(rules.names))
         self.position = self.velocity = self._reference = self._target = self._rate = self._none
         self._left = 0  # cycles until the reference is at the target
@@ -84,7 +84,6 @@ class DemandShaper:
         period = self._period
         behind = self._reference - rate * period - self.position
         wanted = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
-        wanted = self._rules.tool.slowed(self.position, wanted)
         velocity = self._speeds.next(self.velocity, wanted, self.position)
         there = self.position + velocity * period
         # what rounding leaves open is closed: a demand that arrives is the target itself, bit for bit
@@ -115,8 +114,7 @@ class DemandShaper:
             moved: way that each joint goes on by itself before a demand takes effect: lag of the drives and age of
                 the measurement times speed, with its sign.
         """
-        there = position + moved
-        self.velocity = self._speeds.next(self.velocity, self._rules.tool.slowed(there, wanted), there)
+        self.velocity = self._speeds.next(self.velocity, wanted, position + moved)
         self.position = position
         self._hold_reference()
         return self.velocity

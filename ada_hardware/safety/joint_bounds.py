@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.commanding.rules import ROUNDING, JointLimit, Reason, Refusal
 from ada_hardware.driver import Mode
+from ada_hardware.safety.tool_rules import ToolRules
 
 Array = NDArray[np.float64]
 
@@ -134,7 +135,14 @@ class Braking:
 class SpeedBounds:
     """How fast joints may be told to move in the next cycle, by how fast they were told to in this one."""
 
-    def __init__(self, bounds: JointBounds, acceleration: Array, deceleration: Array, period: float) -> None:
+    def __init__(
+        self,
+        bounds: JointBounds,
+        acceleration: Array,
+        deceleration: Array,
+        period: float,
+        tool: ToolRules | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -142,8 +150,10 @@ class SpeedBounds:
             acceleration: greatest [rad/s^2, m/s^2].
             deceleration: greatest, on the way to rest.
             period: of the cycle [s].
+            tool: limits of the point that the robot carries; None: it has none.
         """
         self._bounds, self._period = bounds, period
+        self._tool = tool if tool is not None and tool.is_limiting else None
         self._braking = Braking(deceleration, period)
         self._arriving = Braking(np.minimum(acceleration, deceleration), period)
         self._gain, self._loss = np.minimum(acceleration * period, _FAR), deceleration * period
@@ -161,12 +171,15 @@ class SpeedBounds:
             wanted: speeds.
             position: where the joints will be when these speeds take effect.
         """
-        bounds = self._bounds
+        bounds, tool = self._bounds, self._tool
+        if tool is not None:
+            wanted = tool.slowed(position, wanted)
         room = np.array((bounds.upper - position, position - bounds.lower))
         up, down = np.minimum(bounds.velocity, self._braking.speed(room))
         velocity = np.minimum(np.maximum(wanted, -down), up)
         least, greatest = self._least(before), -self._least(-before)
-        return np.asarray(np.minimum(np.maximum(velocity, least), greatest))
+        velocity = np.minimum(np.maximum(velocity, least), greatest)
+        return velocity if tool is None else tool.within(position, self.slower(before), velocity)
 
     def _least(self, before: Array) -> Array:
         """Who turns round spends a part of the cycle on the way to rest, and gains speed in what is left of it."""

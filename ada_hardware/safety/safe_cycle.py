@@ -98,7 +98,7 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
-        driver.keep(rules.velocity, rules.acceleration, rules.deceleration, settings.drive_lag)
+        driver.keep(rules, settings.drive_lag)
         self._watch = StateWatch(self.rules, settings, driver.period)
         self._demands = Demands(self.rules, settings, driver.modes, driver.period)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 APPROACH = 0.3  # [s]: T above; a point 10 mm before a plane comes nearer at 33 mm/s at most
 _NUMBERS = 4  # of a plane
-_KEPT = 0.97  # share of the speed that is used: joints that speed up and slow down bend the path by a little
+_KEPT = 0.97  # share of the speed that is used: drives are behind, and each joint brakes at its own rate
 _SPEED_MARGIN = 0.25  # share by which the measured speed may exceed the limit
 _PLANE_MARGIN = 0.02  # [m] by which the measured point may be beyond a plane
 
@@ -113,6 +113,29 @@ class ToolRules:
                 factor = min(factor, max(offset - float(normal @ state.point), 0.0) / (APPROACH * comes))
         return velocity if factor == 1.0 else velocity * factor
 
+    def within(self, position: Array, slowest: Array, velocity: Array) -> Array:
+        """The motion nearest to a wanted one, of those between it and the way to rest, that keeps the limits.
+
+        Joints that speed up and slow down by their own limits bend the path: what was slowed as a whole may be too
+        fast on the way there. With v = s + x (w - s) the greatest x in [0, 1] is the one that keeps |J v| and n'J v.
+
+        Args:
+            position: of the joints [rad, m].
+            slowest: s, velocities of the way to rest, which are returned where not even they keep the limits.
+            velocity: w, wanted [rad/s, m/s].
+        """
+        if self._tool is None or not np.isfinite(position).all():
+            return velocity if self._tool is None else slowest
+        state = self._tool(position)
+        rest, more = state.jacobian @ slowest, state.jacobian @ (velocity - slowest)
+        share = _share(float(more @ more), float(rest @ more), float(rest @ rest) - (_KEPT * self.speed) ** 2)
+        for normal, offset in zip(self.normals, self.offsets, strict=True):
+            most = max(offset - float(normal @ state.point), 0.0) / APPROACH
+            comes, faster = float(normal @ rest), float(normal @ more)
+            if comes + faster > most:
+                share = min(share, max((most - comes) / faster, 0.0) if faster > 0.0 else 0.0)
+        return velocity if share == 1.0 else slowest + share * (velocity - slowest)
+
     def broken(self, position: Array, velocity: Array) -> str:
         """Which limit the measured motion does not keep, in words; "": none, or nothing is known."""
         if self._tool is None or not (np.isfinite(position).all() and np.isfinite(velocity).all()):
@@ -127,3 +150,12 @@ class ToolRules:
             if beyond > _PLANE_MARGIN and float(normal @ moves) > 0.0:
                 return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes, and moves on"
         return ""
+
+
+def _share(a: float, b: float, c: float) -> float:
+    """The greatest x in [0, 1] with a x² + 2 b x + c <= 0; 0 where there is none."""
+    if a + 2.0 * b + c <= 0.0:
+        return 1.0
+    if c >= 0.0 or a <= 0.0:
+        return 0.0
+    return min((math.sqrt(b * b - a * c) - b) / a, 1.0)

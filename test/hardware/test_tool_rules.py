@@ -3,10 +3,12 @@
 
 import numpy as np
 import pytest
+from pa10_stream import SPEED, Stream, T
 
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
+from ada_hardware.driver import Mode
 from ada_hardware.safety.link_point import LinkPoint
 from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.safety.tool_rules import ToolRules, ToolState
@@ -130,17 +132,77 @@ def test_point_and_jacobian_of_the_arm_agree_with_pinocchio() -> None:
         assert state.jacobian @ v == pytest.approx(moves.linear + np.cross(moves.angular, arm), abs=1e-12)
 
 
-# --- on the wire -------------------------------------------------------------------------------------------------------
-READY = np.array([0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0])
+# --- on the wire ------------------------------------------------------------------------------------------------------
+READY = (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)
+BOUND = 0.25  # [m/s]
 
 
-def flange_speeds(stream: Stream) -> np.ndarray:
-    """Speeds of the flange by what the packets tell the arm and where it is then, judged by pinocchio [m/s]."""
-    pin = pytest.importorskip("pinocchio")
-    model = pin.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
-    data, frame = model.createData(), model.getFrameId("flange")
-    found = []
-    for one in stream.sent:
-        pin.forwardKinematics(model, data, one.pose, one.speeds)
-        found.append(np.linalg.norm(pin.getFrameVelocity(model, data, frame, pin.LOCAL_WORLD_ALIGNED).linear))
-    return np.array(found)
+class Flange:
+    """Where the flange is, judged by pinocchio."""
+
+    def __init__(self) -> None:
+        self.pin = pytest.importorskip("pinocchio")
+        self.model = self.pin.buildModelFromUrdf(str(resources.find("urdf", "pa10.urdf")))
+        self.data, self.frame = self.model.createData(), self.model.getFrameId("flange")
+
+    def __call__(self, q) -> np.ndarray:
+        self.pin.forwardKinematics(self.model, self.data, q)
+        self.pin.updateFramePlacements(self.model, self.data)
+        return self.data.oMf[self.frame].translation.copy()
+
+
+def driven(stream: Stream, cycles: int, mode: Mode, values) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the arm's flange, and its speeds: how far these are apart."""
+    flange, places = Flange(), []
+    for i in range(cycles):
+        stream.step(mode, values(i))
+        places.append(flange(stream.arm.arm.q))
+    assert stream.is_active, stream.cycle.reason
+    return np.array(places), np.linalg.norm(np.diff(places, axis=0), axis=1) / T
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_command_of_speeds_makes_the_flange_faster_than_the_limit(seed) -> None:
+    random = np.random.default_rng(seed)
+    wanted = [SPEED * random.uniform(-1.0, 1.0, 7) for _ in range(8)]
+    stream = Stream(SafetySettings(), start=READY).activate()
+    _, speeds = driven(stream, 800, Mode.VELOCITY, lambda i: wanted[i // 100])
+    assert speeds.max() <= BOUND * 1.001
+    assert speeds.max() > 0.8 * BOUND  # it is no slower than it must be
+
+
+def test_a_position_far_away_is_approached_at_the_limit_of_the_flange() -> None:
+    stream = Stream(SafetySettings(max_step=3.0), start=READY).activate()
+    goal = np.array(READY) + np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    _, speeds = driven(stream, 2000, Mode.POSITION, lambda i: goal)
+    assert speeds.max() <= BOUND * 1.001
+    assert stream.arm.arm.q == pytest.approx(goal, abs=1e-3)
+
+
+def test_a_plane_is_never_passed_and_motion_along_it_goes_on() -> None:
+    begin = Flange()(np.array(READY))
+    wall = float(begin[0]) + 0.02
+    stream = Stream(SafetySettings(tool_planes=(1.0, 0.0, 0.0, wall)), start=READY).activate()
+    places, _ = driven(stream, 1500, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, -0.3, 0.0, 0.0, 0.0]))
+    assert places[:, 0].max() <= wall + 1e-4
+    assert places[-1, 0] > wall - 2e-3
+    back, _ = driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0]))
+    assert back[-1, 0] < wall - 0.02
+
+
+def test_a_flange_that_efforts_make_too_fast_is_stopped() -> None:
+    stream = Stream(SafetySettings(), start=READY).activate()
+    stream.steps(400, Mode.EFFORT, lambda: np.array([40.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert not stream.is_active
+    assert "tool" in stream.cycle.latched or "tool" in stream.cycle.reason
+
+
+def test_the_offset_of_a_tool_counts() -> None:
+    far = SafetySettings(tool_offset=(0.0, 0.0, 1.0))
+    speeds = {}
+    for name, safety in {"flange": SafetySettings(), "far": far}.items():
+        stream = Stream(safety, start=READY).activate()
+        driven(stream, 300, Mode.VELOCITY, lambda i: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.8, 0.0]))
+        speeds[name] = stream.tap.told[-1].speed[5]
+    assert speeds["flange"] == pytest.approx(0.8, abs=1e-3)
+    assert speeds["far"] < 0.25
