@@ -75,7 +75,7 @@ class Feedback:
         is_driven: whether the motors follow commands: servos on, brakes off.
         alarms: what the device says is wrong; empty: nothing.
         values: other figures by name with unit, such as "battery [V]".
-        hindrances: what keeps it from being started, such as a switch or missing power; no alarm while it is not driven.
+        hindrances: what keeps it from being started, such as a switch; no alarms while it is not driven.
     """
 
     time: float

@@ -54,6 +54,11 @@ class Link:
         self.foreign, self.took = "", 0.0
 
     @property
+    def has_asked(self) -> bool:
+        """Whether anything was sent."""
+        return bool(self._asked)
+
+    @property
     def odd_answers(self) -> int:
         """Answers C that were whole, but of another size than this variant's."""
         return self._parser.odd_sizes

@@ -163,8 +163,10 @@ class Session:
         return self.is_in_control
 
     def end(self) -> bool:
-        """E: whether it was answered. Nothing is raised."""
+        """E: whether it was answered. Nothing is raised, and nothing sent by a program that has said nothing yet."""
         answer = None
+        if not self._link.has_asked:
+            return False
         with suppress(TransportError):
             answer = self._link.exchange(PacketType.END, b"", self._settings.command_timeout, _LAST_TRIES)
         self.is_in_control = self.is_teaching = False
