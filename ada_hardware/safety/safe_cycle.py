@@ -257,6 +257,10 @@ class SafeCycle:
 
     def _keep_pace(self, now: float) -> None:
         gap, longest = self.pace.count(now, self.phase.is_driven), self._driver.device_timeout
+        if self.pace.suspended and self.phase.is_driven:
+            why = f"this machine was suspended for {self.pace.suspended:.3g} s; commands from before are of no use"
+            self._fault(now, why, at_once=True)
+            return
         if gap > longest and self.phase.is_driven:
             self._fault(
                 now,
