@@ -27,19 +27,6 @@ class Meaning(NamedTuple):
         return Alarm(code, f"{self.text}; {self.remedy}", joint, self.is_stop)
 
 
-def alarm_of(table: Mapping[int, Meaning], code: int, joint: str, unknown: str) -> Alarm:
-    """An alarm by its number; who does not know what it is does not go on.
-
-    Args:
-        table: of the device.
-        code: its number.
-        joint: whose it is; "" for the device as a whole.
-        unknown: what to do about a number that is not in the table.
-    """
-    meaning = table.get(code) or Meaning(f"alarm {code:03X} is not documented", unknown, True)
-    return meaning.alarm(code, joint)
-
-
 def page_table(table: Mapping[int, Meaning], head: str, digits: int) -> str:
     """The table in Markdown.
 

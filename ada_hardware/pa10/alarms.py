@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ada_hardware.alarm_table import Meaning, alarm_of
+from ada_hardware.alarm_table import Meaning
 from ada_hardware.driver import Alarm
 
 ALARM_FIELD = 0x0FF0
@@ -218,7 +218,11 @@ def is_only_silence(axes: Sequence[int], controller: int) -> bool:
 
 def _alarm(status: int, known: Mapping[int, Meaning], joint: str) -> Alarm | None:
     code = status & ALARM_FIELD
-    return alarm_of(known, code, joint, _BOARD) if code else None
+    if not code:
+        return None
+    # who does not know what it is does not go on
+    meaning = known.get(code) or Meaning(f"alarm {code:03X} is not documented", _BOARD, True)
+    return meaning.alarm(code, joint)
 
 
 def _told_once(found: list[Alarm], axes: int) -> list[Alarm]:
