@@ -13,9 +13,11 @@ from ada_hardware.pa10 import alarms as pa10
 FOLDER = Path(__file__).parent
 _WORDS = {int(bit): one.meaning for bit, one in pa10.SWITCHES.items() if one.meaning is not None}
 TABLES = {
+    "bringup_pa10.md": {
+        "pa10 axis": page_table(pa10.AXIS_ALARMS, "code", 3),
+        "pa10 controller": page_table(pa10.CONTROLLER_ALARMS, "code", 3),
+    },
     "pa10_hardware.md": {
-        "pa10 axis": page_table(pa10.AXIS_ALARMS, "of an axis", 3),
-        "pa10 controller": page_table(pa10.CONTROLLER_ALARMS, "of the controller", 3),
         "pa10 words": page_table(_WORDS, "bit of the controller", 4),
         "pa10 undriven": page_table(pa10.UNDRIVEN, "bit of an axis", 4),
     },

@@ -21,6 +21,6 @@ def test_the_tables_of_alarms_are_up_to_date_and_each_stands_once():
 def test_what_the_page_says_of_an_alarm_is_what_a_driver_says():
     from ada_hardware.pa10.alarms import axis_alarm
 
-    text = (REPOSITORY / "docs/pa10_hardware.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs/bringup_pa10.md").read_text(encoding="utf-8")
     what, remedy = axis_alarm(0x060, "e1").text.split("; ", 1)
     assert f"| 060 | {what} | {remedy} |" in text
