@@ -116,7 +116,7 @@ def _command(pid: int) -> str:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         return ""
-    text = " ".join([Path(words[0]).name, *words[1:]]).strip()
+    text = " ".join(" ".join([Path(words[0]).name, *words[1:]]).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
