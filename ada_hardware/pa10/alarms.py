@@ -35,6 +35,9 @@ class AxisStatus(IntFlag):
     POWER_OFF = 0x8000  # servo power
 
 
+UNPOWERED = int(AxisStatus.NOT_CONTROLLABLE | AxisStatus.POWER_OFF)
+
+
 class ControllerStatus(IntFlag):
     """Bits of the controller's status beside its alarm."""
 
@@ -162,7 +165,7 @@ SWITCHES: Mapping[int, Switch] = MappingProxyType(
         ControllerStatus.TEACHING_ON: Switch(
             "teaching switch on", False, Meaning("teaching switch is on", "switch it off, then reset", True)
         ),
-        ControllerStatus.LIMIT_SWITCH_OPEN: Switch("limit switch free", True),
+        ControllerStatus.LIMIT_SWITCH_OPEN: Switch("limit switch free", True, _LIMIT),
         ControllerStatus.NOT_CONTROLLABLE: Switch("", False, Meaning("the controller takes no control", _ENDED, True)),
     }
 )

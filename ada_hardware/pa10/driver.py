@@ -353,8 +353,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if self._last is None:
             unknown = np.full(len(self._arm.joints), np.nan)
             return Feedback(self._clock(), unknown, unknown, unknown, is_fresh=False, alarms=foreign)
-        last = self._last
-        return replace(last, is_fresh=False, is_driven=is_driven and last.is_driven, alarms=last.alarms or foreign)
+        last = self._last = replace(self._last, alarms=self._last.alarms or foreign)
+        return replace(last, is_fresh=False, is_driven=is_driven and last.is_driven)
 
 
 def _in_words(alarms: Sequence[Alarm]) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ada_hardware.driver import LinkCounts
+from ada_hardware.pa10.alarms import UNPOWERED
+from ada_hardware.pa10.cyclic import decode_response
 from ada_hardware.pa10.packets import (
     CONTROLLER,
     HEAD,
@@ -25,6 +27,7 @@ from ada_hardware.transport.wires import PacketPort
 
 _MOST_WAITING = 256  # packets that are looked at in one go: a flood must not hold up the cycle
 _LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours
+_LATEST_CYCLE = 0.05  # [s] likewise of C
 _TO_CONTROLLER = bytes((HOST, CONTROLLER))
 _OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end somebody's control
 
@@ -33,6 +36,7 @@ class Link:
     """Numbers packets, and finds the answer that has the number and type of the question (docs/pa10_hardware.md).
 
     Attributes:
+        drives: whether the newest command told servos to be on.
         foreign: what showed that another host speaks to the controller, in words; "" while nothing did.
         took: from the newest question that was answered to its answer [s].
     """
@@ -51,6 +55,7 @@ class Link:
         self._sequence = LAST_SEQUENCE
         self._asked: dict[int, tuple[float, bytes]] = {}  # when and what, the newest of each number
         self._heard = 0  # packets of this protocol, from whomever
+        self._variant, self.drives = variant, False
         self.foreign, self.took = "", 0.0
 
     @property
@@ -179,11 +184,16 @@ class Link:
 
     def _take_other(self, answer: Packet) -> None:
         """An answer that is not the one waited for: late, or to somebody else's question."""
-        if answer.type not in _OF_CONTROL:
-            return
         asked_at, own = self._asked.get(answer.sequence, (0.0, b""))
-        if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or self._clock() - asked_at > _LATEST:
+        is_own = own[HEAD + 1 : HEAD + 2] == bytes((answer.type,))
+        if answer.type in _OF_CONTROL and not (is_own and self._clock() - asked_at <= _LATEST):
             self._note(f"the controller answered {chr(answer.type)} number {answer.sequence}, which is not of this one")
+        # all numbers of C are one's own within a fifth of a second; those of the newest cycles may be late or double
+        elif answer.type is PacketType.CYCLE and self.drives and self._clock() - asked_at > _LATEST_CYCLE:
+            if any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes):
+                self._note(
+                    f"the controller answered C number {answer.sequence} with brakes on, which are not of this one"
+                )
 
     def _note(self, what: str) -> None:
         self.foreign = self.foreign or what

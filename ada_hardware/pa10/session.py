@@ -190,6 +190,7 @@ class Session:
             payload: of the command.
             is_driven: whether servos are told to be on in it.
         """
+        self._link.drives = is_driven
         if is_driven:
             self.is_braked, self.has_driven = False, True
         answer = self._link.exchange(PacketType.CYCLE, payload, self._settings.reply_timeout)

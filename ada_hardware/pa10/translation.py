@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from ada_hardware.driver import Alarm, Array, Feedback
-from ada_hardware.pa10.alarms import AxisStatus, alarms, hindrances, switches, undriven
+from ada_hardware.pa10.alarms import UNPOWERED, AxisStatus, alarms, hindrances, switches, undriven
 from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
@@ -28,7 +28,6 @@ from ada_hardware.pa10.variants import AXES, GEAR, variant
 
 _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
-_UNPOWERED = _LOCKED | int(AxisStatus.POWER_OFF)
 _WINDOW = 4  # cycles over which a speed is worked out that the arm does not tell
 
 
@@ -63,11 +62,11 @@ class Telling:
     @property
     def is_powered(self) -> bool:
         """Whether all servos are on, and follow."""
-        return not any(word & _UNPOWERED for word in self.axes)
+        return not any(word & UNPOWERED for word in self.axes)
 
     def rests(self, slow: float) -> bool:
         """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
-        return all(word & _UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
+        return all(word & UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
 
     @property
     def is_not_controllable(self) -> bool:

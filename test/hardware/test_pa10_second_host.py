@@ -84,6 +84,17 @@ def test_our_own_e_that_comes_a_second_time_stops_the_cycle_like_a_foreign_one()
     assert not [frame for frame in bus.of("ours") if frame.time > then + 0.003 and frame.moves]
 
 
+def test_brakes_that_another_host_closes_for_one_cycle_stop_the_arm_for_good() -> None:
+    bus = Bus(overhears=False)
+    ours = Program(bus).moving()
+    far = (int.from_bytes(bus.of("ours")[-1].data[4:5], "big") + 64) % 128  # a number that is not of the newest cycles
+    bus.host("other").send(braked(far))
+    then = bus.now
+    ours.steps(200, 0.36)
+    assert ours.cycle.phase is Phase.STOPPED and "with brakes on" in ours.cycle.latched
+    assert not [frame for frame in bus.of("ours") if frame.time > then + 0.003 and frame.moves]
+
+
 def test_nothing_is_sent_where_another_program_is_heard_before_the_first_byte() -> None:
     bus = Bus()
     other = bus.host("other")

@@ -4,7 +4,20 @@
 from __future__ import annotations
 
 import pytest
-from pa10_bus import COMMAND, HELD, LOCKED, POWER, RELEASED, SERVO, TAKES_NO_CONTROL, TEACHING, UNPOWERED, Bus, Program
+from pa10_bus import (
+    COMMAND,
+    HELD,
+    LIMIT_FREE,
+    LOCKED,
+    POWER,
+    RELEASED,
+    SERVO,
+    TAKES_NO_CONTROL,
+    TEACHING,
+    UNPOWERED,
+    Bus,
+    Program,
+)
 
 from ada_hardware.errors import DeviceAlarm
 from ada_hardware.pa10.settings import Pa10Settings
@@ -16,6 +29,7 @@ WORDS = {
     "teaching": (TEACHING, "teaching switch is on"),
     "power": (POWER, "100 V for the motors are off"),
     "dead-man": (HELD, "dead-man switch is released"),
+    "limit": (LIMIT_FREE, "limit switch is touched"),
     "control": (TAKES_NO_CONTROL, "takes no control"),
 }
 EACH = pytest.mark.parametrize("name", WORDS)
