@@ -185,15 +185,16 @@ class Link:
     def _take_other(self, answer: Packet) -> None:
         """An answer that is not the one waited for: late, or to somebody else's question."""
         asked_at, own = self._asked.get(answer.sequence, (0.0, b""))
-        is_own = own[HEAD + 1 : HEAD + 2] == bytes((answer.type,))
-        if answer.type in _OF_CONTROL and not (is_own and self._clock() - asked_at <= _LATEST):
-            self._note(f"the controller answered {chr(answer.type)} number {answer.sequence}, which is not of this one")
+        age, number = self._clock() - asked_at, f"{chr(answer.type)} number {answer.sequence}"
+        if answer.type in _OF_CONTROL:
+            if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or age > _LATEST:
+                self._note(f"the controller answered {number}, which is not of this one")
+            return
         # all numbers of C are one's own within a fifth of a second; those of the newest cycles may be late or double
-        elif answer.type is PacketType.CYCLE and self.drives and self._clock() - asked_at > _LATEST_CYCLE:
-            if any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes):
-                self._note(
-                    f"the controller answered C number {answer.sequence} with brakes on, which are not of this one"
-                )
+        if answer.type is PacketType.CYCLE and self.drives and age > _LATEST_CYCLE:
+            axes = decode_response(answer.payload, self._variant).axes
+            if any(axis.status & UNPOWERED for axis in axes):
+                self._note(f"the controller answered {number} with brakes on, which is not of this one")
 
     def _note(self, what: str) -> None:
         self.foreign = self.foreign or what
