@@ -63,7 +63,7 @@ class Pa10Settings:
     obey_switches: bool = setting(
         True,
         "what the controller says about emergency stop, motor power, limit, teaching and dead-man switch stops the arm "
-        "and keeps it from being activated; false: it is shown alone, for a 7c whose words turn out to mean something else",
+        "and keeps it from being activated; false: it is shown alone, for a 7c whose words mean something else",
         read_only=True,
     )
 

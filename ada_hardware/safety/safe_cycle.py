@@ -259,6 +259,7 @@ class SafeCycle:
         gap, longest = self.pace.count(now, self.phase.is_driven), self._driver.device_timeout
         if self.pace.suspended and self.phase.is_driven:
             why = f"this machine was suspended for {self.pace.suspended:.3g} s; commands from before are of no use"
+            self._idle(now)  # brakes first: a ramp from where it was would be a command to move
             self._fault(now, why, at_once=True)
             return
         if gap > longest and self.phase.is_driven:
