@@ -7,6 +7,7 @@ drive the arm again. So whatever shows on the wire that somebody else speaks her
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from ada_hardware.driver import LinkCounts
@@ -27,7 +28,8 @@ from ada_hardware.transport.wires import PacketPort
 
 _MOST_WAITING = 256  # packets that are looked at in one go: a flood must not hold up the cycle
 _LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours
-_LATEST_CYCLE = 0.05  # [s] likewise of C
+_DOUBLE = 0.02  # [s] after a C in which its answer may come twice
+_CLOSE = 0.1  # [s] between two of them that show a host, and no accident
 _TO_CONTROLLER = bytes((HOST, CONTROLLER))
 _OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end somebody's control
 
@@ -38,6 +40,7 @@ class Link:
     Attributes:
         drives: whether the newest command told servos to be on.
         foreign: what showed that another host speaks to the controller, in words; "" while nothing did.
+        is_taken: whether that was a packet that begins, ends or drives: the arm is not this program's any more.
         took: from the newest question that was answered to its answer [s].
     """
 
@@ -54,9 +57,11 @@ class Link:
         self._parser, self._hosts = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
         self._sequence = LAST_SEQUENCE
         self._asked: dict[int, tuple[float, bytes]] = {}  # when and what, the newest of each number
+        self._answered: set[int] = set()  # numbers of which the newest question was
         self._heard = 0  # packets of this protocol, from whomever
         self._variant, self.drives = variant, False
-        self.foreign, self.took = "", 0.0
+        self._stray_at = -math.inf  # when an answer C came that was none to this program
+        self.foreign, self.is_taken, self.took = "", False, 0.0
 
     @property
     def has_asked(self) -> bool:
@@ -76,8 +81,12 @@ class Link:
         """
         before = self._heard
         self.rest(duration)
-        self.foreign = ""  # one answer alone may be a late one, to whoever had the wire before
+        self.forget_foreign()  # one answer alone may be a late one, to whoever had the wire before
         return self._heard - before
+
+    def forget_foreign(self) -> None:
+        """Take the arm for this program's own."""
+        self.foreign, self.is_taken = "", False
 
     @property
     def wire(self) -> PacketPort:
@@ -111,6 +120,7 @@ class Link:
             if answer is not None:
                 return answer
             self._counts.missed += 1
+            self._stray_at = -math.inf  # with answers missing, one of another number is a fault of the wire
             came = f", but: {self._counts.last_problem}" if self._counts.refused > refused else ""
             self._counts.last_problem = f"no answer to {chr(kind)} within {1e3 * timeout:g} ms{came}"
             if i + 1 < tries:
@@ -135,6 +145,7 @@ class Link:
         data = encode_packet(packet)
         asked_at = self._clock()
         self._asked[self._sequence] = asked_at, data
+        self._answered.discard(self._sequence)
         self._wire.send(data)
         self._counts.sent += 1
         deadline = asked_at + timeout
@@ -145,6 +156,7 @@ class Link:
             for answer in self._parsed(came):
                 if (answer.type, answer.sequence) == (kind, self._sequence):
                     self._counts.received += 1
+                    self._answered.add(self._sequence)
                     self.took = self._clock() - asked_at
                     return answer
                 self._take_other(answer)
@@ -180,7 +192,7 @@ class Link:
             _, own = self._asked.get(packet.sequence, (0.0, b""))
             if data[HEAD:] != own[HEAD:]:  # the system may change what stands in the head
                 self._heard += 1
-                self._note(f"it sent {chr(packet.type)} number {packet.sequence}")
+                self._note(packet.type, f"it sent {chr(packet.type)} number {packet.sequence}")
 
     def _take_other(self, answer: Packet) -> None:
         """An answer that is not the one waited for: late, or to somebody else's question."""
@@ -188,14 +200,16 @@ class Link:
         age, number = self._clock() - asked_at, f"{chr(answer.type)} number {answer.sequence}"
         if answer.type in _OF_CONTROL:
             if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or age > _LATEST:
-                self._note(f"the controller answered {number}, which is not of this one")
+                self._note(answer.type, f"the controller answered {number}, which is not of this one")
             return
-        # all numbers of C are one's own within a fifth of a second; those of the newest cycles may be late or double
-        if answer.type is PacketType.CYCLE and self.drives and age > _LATEST_CYCLE:
+        # all numbers are one's own within a fifth of a second: one that was answered long ago is somebody else's
+        if answer.type is PacketType.CYCLE and self.drives and age > _DOUBLE and answer.sequence in self._answered:
+            is_second, self._stray_at = self._clock() - self._stray_at < _CLOSE, self._clock()
             axes = decode_response(answer.payload, self._variant).axes
-            if any(axis.status & UNPOWERED for axis in axes):
-                self._note(f"the controller answered {number} with brakes on, which is not of this one")
+            if is_second or any(axis.status & UNPOWERED for axis in axes):
+                self._note(answer.type, f"the controller answered {number}, which is not of this one")
 
-    def _note(self, what: str) -> None:
+    def _note(self, kind: PacketType, what: str) -> None:
         self.foreign = self.foreign or what
+        self.is_taken |= kind in (*_OF_CONTROL, PacketType.CYCLE)
         self._counts.last_problem = f"another program speaks to the controller: {what}"

@@ -146,7 +146,7 @@ class Session:
 
     def forget_foreign(self) -> None:
         """A person looked at it, and goes on."""
-        self._link.foreign = ""
+        self._link.forget_foreign()
 
     def _give_up(self) -> None:
         why = self._interrupted()
@@ -184,7 +184,7 @@ class Session:
 
     # --- C --------------------------------------------------------------------------------------------------------
     def tell(self, payload: bytes, *, is_driven: bool = False) -> Telling | None:
-        """C, and what the arm tells; None where it told nothing, or what cannot be.
+        """C, and what the arm tells; None where it told nothing, or what cannot be, or where others took the arm.
 
         Args:
             payload: of the command.
@@ -192,6 +192,10 @@ class Session:
         """
         self._link.drives = is_driven
         if is_driven:
+            self._link.rest(0.0)  # what came since the last cycle
+            if self._link.is_taken:  # its brakes are closed, or somebody else opens them: nothing that drives goes out
+                self.is_braked = True
+                return None
             self.is_braked, self.has_driven = False, True
         answer = self._link.exchange(PacketType.CYCLE, payload, self._settings.reply_timeout)
         if answer is None:
