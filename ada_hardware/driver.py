@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
@@ -79,6 +79,7 @@ class Feedback:
         is_driven: whether the motors follow commands: servos on, brakes off.
         alarms: what the device says is wrong; empty: nothing.
         values: other figures by name with unit, such as "battery [V]".
+        hindrances: what keeps it from being started, such as a switch; no alarms while it is not driven.
     """
 
     time: float
@@ -89,6 +90,7 @@ class Feedback:
     is_driven: bool = False
     alarms: tuple[Alarm, ...] = ()
     values: Mapping[str, float] = field(default_factory=dict)
+    hindrances: tuple[Alarm, ...] = ()
 
 
 @dataclass
@@ -118,6 +120,7 @@ class RobotDriver(ABC, Generic[S]):
     Attributes:
         settings: in use.
         counts: of the wire.
+        interrupted: why `start` is to be given up, as soon as it can; "" while it is not. Set by who calls it.
     """
 
     NAME: ClassVar[str]
@@ -135,6 +138,7 @@ class RobotDriver(ABC, Generic[S]):
         """
         self.settings = settings
         self.counts = LinkCounts()
+        self.interrupted: Callable[[], str] = lambda: ""
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property

@@ -259,8 +259,9 @@ class CycleServer:
 
     def _report(self) -> None:
         cycle, now, loop = self.cycle, self._clock(), self._loop
-        if loop is not None and now - self._periods_at >= PERIODS_EVERY:
-            self._periods, self._periods_at = loop.statistics.summary(), now
+        if loop is not None and (self._periods is None or now - self._periods_at >= PERIODS_EVERY):
+            found = loop.statistics.summary()
+            self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: not known yet
         self._reported_at = now
         report = Report(
             phase=cycle.phase,

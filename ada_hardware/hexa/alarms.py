@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntFlag
+from types import MappingProxyType
 
+from ada_hardware.alarm_table import Meaning
 from ada_hardware.driver import Alarm
 from ada_hardware.hexa.packets import Status
 
@@ -28,35 +31,57 @@ class AxisAlarm(IntFlag):
     FOLLOWING = 0x0010
 
 
-TABLE_TEXTS = {
-    TableAlarm.EMERGENCY_STOP: "the emergency stop is pressed: see that nobody is in reach, release it, then reset",
-    TableAlarm.HOST_SILENT: "no command came in time while the servos were on: look at the host and the network, reset",
-    TableAlarm.OUT_OF_REACH: "commanded angles have no pose of the plate, or a singular one: check the path, reset",
-    TableAlarm.BAD_COMMAND: "a command was not finite or beyond the motors' limits: check the host's limits, reset",
-}
-AXIS_TEXTS = {
-    AxisAlarm.ANGLE_LIMIT: "crank beyond its range: move it back by hand with the brake released, then reset",
-    AxisAlarm.OVER_SPEED: "crank faster than allowed: command smaller steps, then reset",
-    AxisAlarm.OVER_CURRENT: "motor driver over current: look for a jam or a short circuit, then reset",
-    AxisAlarm.RESOLVER: "resolver signal lost: check its cable, then reset",
-    AxisAlarm.FOLLOWING: "crank does not follow its servo: look for an obstacle or too fast a command, then reset",
-}
+TABLE_ALARMS: Mapping[int, Meaning] = MappingProxyType(
+    {
+        TableAlarm.EMERGENCY_STOP: Meaning(
+            "the emergency stop is pressed", "see that nobody is in reach, release it, then reset", True
+        ),
+        TableAlarm.HOST_SILENT: Meaning(
+            "no command came in time while the servos were on", "look at the host and the network, then reset"
+        ),
+        TableAlarm.OUT_OF_REACH: Meaning(
+            "commanded angles have no pose of the plate, or a singular one", "check the path, then reset"
+        ),
+        TableAlarm.BAD_COMMAND: Meaning(
+            "a command was not finite or beyond the motors' limits", "check the host's limits, then reset"
+        ),
+    }
+)
+AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
+    {
+        AxisAlarm.ANGLE_LIMIT: Meaning(
+            "crank is beyond its range", "move it back by hand with the brake released, then reset"
+        ),
+        AxisAlarm.OVER_SPEED: Meaning("crank is faster than allowed", "command smaller steps, then reset"),
+        AxisAlarm.OVER_CURRENT: Meaning(
+            "motor driver is over its current", "look for a jam or a short circuit, then reset"
+        ),
+        AxisAlarm.RESOLVER: Meaning("resolver signal lost", "check its cable, then reset"),
+        AxisAlarm.FOLLOWING: Meaning(
+            "crank does not follow its servo", "look for an obstacle or too fast a command, then reset"
+        ),
+    }
+)
 
 
 def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
     """All alarms of a status; a bit without a meaning here is told by its number."""
-    found = [
-        Alarm(bit, _text(TABLE_TEXTS.get(TableAlarm(bit)), bit), is_stop=bit == TableAlarm.EMERGENCY_STOP)
-        for bit in _bits(status.alarms)
-    ]
+    found = [_meaning(TABLE_ALARMS, bit).alarm(bit) for bit in _bits(status.alarms)]
     for joint, word in zip(joints, status.axis_alarms, strict=True):
-        found += [Alarm(bit, _text(AXIS_TEXTS.get(AxisAlarm(bit)), bit), joint) for bit in _bits(word)]
+        found += [_meaning(AXIS_ALARMS, bit).alarm(bit, joint) for bit in _bits(word)]
     return tuple(found)
+
+
+def second_host(session: int) -> Alarm:
+    """That another host took the table while this one drove it."""
+    text = f"another host (session {session:08x}) ended the control of this one"
+    return Meaning(text, "end it, then reset; nothing moves before", True).alarm(0)
+
+
+def _meaning(known: Mapping[int, Meaning], bit: int) -> Meaning:
+    newer = "the table speaks a newer version; look at its own log"
+    return known.get(bit) or Meaning(f"unknown alarm bit {bit:#06x}", newer)
 
 
 def _bits(word: int) -> list[int]:
     return [1 << i for i in range(16) if word >> i & 1]
-
-
-def _text(known: str | None, bit: int) -> str:
-    return known or f"unknown alarm bit {bit:#06x}: the table speaks a newer version; look at its own log"

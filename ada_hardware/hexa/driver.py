@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.driver import Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_hardware.hexa.alarms import alarms_of
+from ada_hardware.hexa.alarms import alarms_of, second_host
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
 from ada_hardware.hexa.packets import (
@@ -68,6 +68,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self._last: Feedback | None = None
         self._is_open = False
         self._may_be_driven = False
+        self._is_ours = False  # whether the newest status said that this host drives
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
@@ -216,13 +217,16 @@ class HexaDriver(RobotDriver[HexaSettings]):
         return status
 
     def _take(self, status: Status) -> None:
+        is_own = status.session == self._session
+        foreign = (second_host(status.session),) if self._may_be_driven and self._is_ours and not is_own else ()
+        self._is_ours = is_own and status.state in _DRIVEN
         self._last = Feedback(
             time=self._clock(),
             position=np.array(status.angles),
             velocity=np.array(status.rates),
             effort=np.array(status.torques),
-            is_driven=status.state in _DRIVEN and status.session == self._session,
-            alarms=alarms_of(status, JOINTS),
+            is_driven=self._is_ours,
+            alarms=alarms_of(status, JOINTS) + foreign,
             values={"table time [s]": status.time},
         )
 

@@ -203,7 +203,7 @@ class DynamicsClient:
         self.pair = pair
         self.program = DynamicsProgram(pair, loop, pictures_every=PICTURES_EVERY if graphics_url else 0)
         self._port = open_packets(table_url)
-        self._graphics: PacketPort | None = open_packets(graphics_url) if graphics_url else None
+        self._graphics: PacketPort | None = open_packets(graphics_url, exclusive=False) if graphics_url else None
         self._touches, self._longest = touches, longest
         self._busy = Stopwatch()
         self._results: list[dict[str, float | bool]] = []

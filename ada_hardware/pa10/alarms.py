@@ -4,6 +4,9 @@
 Bits 4 to 11 are the number of an alarm, not a mask: 0x0F0 is one alarm (over-velocity), not four
 (docs/pa10_hardware.md, variant ce). The sources for the old 7C do not say what its words mean; they are taken to
 mean the same.
+
+The other bits are obeyed, too: a switch, missing power or a control that was ended keep the arm from being started, and
+stop it while it is driven.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ada_hardware.alarm_table import Meaning
 from ada_hardware.driver import Alarm
 
 ALARM_FIELD = 0x0FF0
@@ -31,6 +35,9 @@ class AxisStatus(IntFlag):
     POWER_OFF = 0x8000  # servo power
 
 
+UNPOWERED = int(AxisStatus.NOT_CONTROLLABLE | AxisStatus.POWER_OFF)
+
+
 class ControllerStatus(IntFlag):
     """Bits of the controller's status beside its alarm."""
 
@@ -41,20 +48,6 @@ class ControllerStatus(IntFlag):
     TEACHING_ON = 0x1000
     LIMIT_SWITCH_OPEN = 0x2000  # not touched, as it must be
     NOT_CONTROLLABLE = 0x4000
-
-
-class Meaning(NamedTuple):
-    """Of an alarm.
-
-    Attributes:
-        text: what is wrong.
-        remedy: what to do.
-        is_stop: a person must act before a reset can help.
-    """
-
-    text: str
-    remedy: str
-    is_stop: bool = False
 
 
 _CABLES = "switch the controller off, check plugs and cables of the arm, switch it on; if it stays, call service"
@@ -137,28 +130,86 @@ def alarms(axes: tuple[int, ...], controller: int, joints: tuple[str, ...]) -> t
         joints: names of the axes.
     """
     of_axes = [axis_alarm(word, joint) for word, joint in zip(axes, joints, strict=True)]
-    found = [alarm for alarm in of_axes if alarm is not None]
-    if len(found) == len(axes) and len({alarm.code for alarm in found}) == 1:
-        found = [found[0]._replace(joint="")]
+    found = _told_once([alarm for alarm in of_axes if alarm is not None], len(axes))
     own = controller_alarm(controller)
     if own is not None and all(own.text != alarm.text or alarm.joint for alarm in found):
         found.insert(0, own)
     return tuple(found)
 
 
+class Switch(NamedTuple):
+    """A bit of the controller's status.
+
+    Attributes:
+        name: among the values that are shown, 1 where the bit is set; "": not shown.
+        is_well: what the bit must be.
+        meaning: of its being otherwise; None: it is shown, and keeps nothing from moving.
+    """
+
+    name: str
+    is_well: bool
+    meaning: Meaning | None = None
+
+
+_ENDED = "end other programs that speak to this controller, look at its panel, then reset"
+SWITCHES: Mapping[int, Switch] = MappingProxyType(
+    {
+        ControllerStatus.DEAD_MAN_ON: Switch("dead-man switch held", True, _DEAD_MAN),
+        ControllerStatus.POWER_TEMPERATURE: Switch("power supply too warm", False),
+        ControllerStatus.POWER_ON: Switch(
+            "motor power on",
+            True,
+            Meaning("100 V for the motors are off", "switch the motor power on, then reset", True),
+        ),
+        ControllerStatus.EMERGENCY_STOP_OPEN: Switch("emergency stop released", True, _SWITCH),
+        ControllerStatus.TEACHING_ON: Switch(
+            "teaching switch on", False, Meaning("teaching switch is on", "switch it off, then reset", True)
+        ),
+        ControllerStatus.LIMIT_SWITCH_OPEN: Switch("limit switch free", True, _LIMIT),
+        ControllerStatus.NOT_CONTROLLABLE: Switch("", False, Meaning("the controller takes no control", _ENDED, True)),
+    }
+)
+UNDRIVEN: Mapping[int, Meaning] = MappingProxyType(
+    {
+        AxisStatus.NOT_CONTROLLABLE: Meaning("the control was ended from elsewhere", _ENDED, True),
+        AxisStatus.POWER_OFF: Meaning("a servo is off that was told to be on", _ENDED, True),
+    }
+)
+"""What axes that are driven must not say."""
+
+
 @lru_cache(maxsize=512)
 def switches(controller: int) -> Mapping[str, float]:
     """What the controller says about its switches and power, 1 for yes, by name."""
-    return MappingProxyType(
-        {
-            "dead-man switch held": float(bool(controller & ControllerStatus.DEAD_MAN_ON)),
-            "emergency stop released": float(bool(controller & ControllerStatus.EMERGENCY_STOP_OPEN)),
-            "limit switch free": float(bool(controller & ControllerStatus.LIMIT_SWITCH_OPEN)),
-            "motor power on": float(bool(controller & ControllerStatus.POWER_ON)),
-            "power supply too warm": float(bool(controller & ControllerStatus.POWER_TEMPERATURE)),
-            "teaching switch on": float(bool(controller & ControllerStatus.TEACHING_ON)),
-        }
+    return MappingProxyType({one.name: float(bool(controller & bit)) for bit, one in SWITCHES.items() if one.name})
+
+
+@lru_cache(maxsize=512)
+def hindrances(controller: int, needs_dead_man: bool) -> tuple[Alarm, ...]:
+    """What the controller says because of which the arm must not be driven, beside its alarms.
+
+    Args:
+        controller: status word of the controller.
+        needs_dead_man: whether the dead-man switch is one of them.
+    """
+    return tuple(
+        one.meaning.alarm(int(bit))
+        for bit, one in SWITCHES.items()
+        if one.meaning is not None
+        and bool(controller & bit) is not one.is_well
+        and (needs_dead_man or bit is not ControllerStatus.DEAD_MAN_ON)
     )
+
+
+@lru_cache(maxsize=512)
+def undriven(axes: tuple[int, ...], joints: tuple[str, ...]) -> tuple[Alarm, ...]:
+    """What axes say that were told to follow, and do not; what all of them say is told once."""
+    found = [
+        next(meaning.alarm(int(bit), joint) for bit, meaning in UNDRIVEN.items() if word & bit)
+        for word, joint in zip(axes, joints, strict=True)
+        if any(word & bit for bit in UNDRIVEN)
+    ]
+    return tuple(_told_once(found, len(axes)))
 
 
 def is_only_silence(axes: Sequence[int], controller: int) -> bool:
@@ -172,7 +223,12 @@ def _alarm(status: int, known: Mapping[int, Meaning], joint: str) -> Alarm | Non
     code = status & ALARM_FIELD
     if not code:
         return None
-    meaning = known.get(code)
-    if meaning is None:
-        return Alarm(code, f"alarm {code:03X} is not documented; {_BOARD}", joint, True)
-    return Alarm(code, f"{meaning.text}; {meaning.remedy}", joint, meaning.is_stop)
+    # who does not know what it is does not go on
+    meaning = known.get(code) or Meaning(f"alarm {code:03X} is not documented", _BOARD, True)
+    return meaning.alarm(code, joint)
+
+
+def _told_once(found: list[Alarm], axes: int) -> list[Alarm]:
+    if len(found) == axes and len({alarm.code for alarm in found}) == 1:
+        return [found[0]._replace(joint="")]
+    return found

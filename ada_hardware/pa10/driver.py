@@ -14,6 +14,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -87,7 +88,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._place = self._speeds  # commanded last, or where the joints were [rad]
         self._told_at = -np.inf  # when the last demand was sent [s]
         self._mode: Mode | None = None  # of the last demand since the start
-        self._is_started = False
+        self._is_started = self._is_starting = False
         self._silent = 0  # idle cycles in a row without an answer
         self._last: Feedback | None = None
         self._newest: Telling | None = None  # what that was made of
@@ -129,7 +130,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             like = {"variant": settings.variant, "axes": settings.axes, "rated_torque": list(settings.rated_torque)}
             wire = open_device_packets(self.NAME, settings.url, emulator_settings=like)
         wire.discard_input()
-        self._session = Session(wire, self.settings, self._arm, self._translation, self.counts, self._clock)
+        self._session = Session(
+            wire, self.settings, self._arm, self._translation, self.counts, self._clock,
+            lambda: self.interrupted() if self._is_starting else "",
+        )  # fmt: skip
         self._is_started, self._last, self._silent = False, None, 0
         self._translation.forget()
         try:
@@ -155,11 +159,14 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session = self._session_in_use()
         if session.is_teaching:
             raise Refused("pa10: brakes are released by hand (teach mode); end that first.")
+        self._is_starting = True
         try:
             told = self._servos_on(session)
         except BaseException:
+            self._is_starting = False
             self.stop()
             raise
+        self._is_starting = False
         self._feedback(told, is_driven=True)
         self._is_started = True
 
@@ -169,10 +176,13 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         Raises:
             DeviceAlarm: they do not come on, and it says why.
             NoAnswer: they do not, and it does not.
+            Refused: they are not wanted any more.
         """
         told = session.require_braked()
         if told.alarms:
             raise DeviceAlarm(f"pa10: it cannot start, {_in_words(told.alarms)}. Reset it when the cause is gone.")
+        if told.hindrances:
+            raise DeviceAlarm(f"pa10: it cannot start, {_in_words(told.hindrances)}.")
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
         for _ in range(_BRAKED_CYCLES):
@@ -182,8 +192,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         end = self._clock() + self.settings.start_timeout
         while True:
             ready = session.in_a_cycle(self._tell_standstill)
-            if ready is not None and ready.alarms:
-                raise DeviceAlarm(f"pa10: servos do not come on, {_in_words(ready.alarms)}.")
+            session.require_alone()
+            keeps = () if ready is None else ready.alarms or ready.hindrances
+            if keeps:
+                raise DeviceAlarm(f"pa10: servos do not come on, {_in_words(keeps)}.")
             if ready is not None and ready.is_powered:
                 return ready
             if self._clock() > end:
@@ -269,6 +281,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if not session.clear_alarms():
             raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
         session.has_driven = False
+        session.forget_foreign()
         self._translation.forget()
         told = session.require_braked()
         self._feedback(told, is_driven=False)
@@ -349,18 +362,17 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             raise Refused(f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first.")
 
     def _feedback(self, told: Telling | None, *, is_driven: bool) -> Feedback:
+        foreign = self._session_in_use().foreign_alarms
         if told is not None:
             self._newest = told
-            self._last = told.feedback(is_driven=is_driven and told.is_powered)
+            wrong = foreign + (told.stops if is_driven else told.alarms)
+            self._last = told.feedback(wrong, is_driven=is_driven and told.is_powered)
             return self._last
         if self._last is None:
             unknown = np.full(len(self._arm.joints), np.nan)
-            return Feedback(self._clock(), unknown, unknown, unknown, is_fresh=False)
-        last = self._last
-        return Feedback(
-            last.time, last.position, last.velocity, last.effort, False, is_driven and last.is_driven, last.alarms,
-            last.values,
-        )  # fmt: skip
+            return Feedback(self._clock(), unknown, unknown, unknown, is_fresh=False, alarms=foreign)
+        last = self._last = replace(self._last, alarms=self._last.alarms or foreign)
+        return replace(last, is_fresh=False, is_driven=is_driven and last.is_driven)
 
 
 def _in_words(alarms: Sequence[Alarm]) -> str:

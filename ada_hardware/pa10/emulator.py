@@ -70,6 +70,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         "controller_alarm": "code of an alarm of the controller itself, such as 0x060",
         "power_temperature": "1: the power supply is too warm, a warning",
         "teaching_switch": "1: the teaching switch is on",
+        "motor_power": "1: 100 V for the motors are off: brakes close, servos do not come on",
+        "no_control": "1: the controller takes no control: as after E, and S changes nothing",
         "off": "1: switched off; 0: on again, as after power-on",
         "mute": "1: works, but answers nothing",
         "slow": "answers are later by so much [s]",
@@ -227,6 +229,10 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             self._stop_axes(np.ones(AXES, dtype=bool))
         elif name == "off":
             self._switch_on()
+        elif name == "motor_power" and value:
+            self._brake_all()
+        elif name == "no_control" and value:
+            self._end()
         self._raise_switches()
 
     # --- packets --------------------------------------------------------------------------------------------------
@@ -271,6 +277,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
             self.judge.note(self._now, "S while servos are on")
         self._brake_all()
+        if self._faults["no_control"]:
+            return
         self.mode = CONTROL
         self._is_locked = np.array([bool(code) for code in self._axis_alarms]) | (self._controller_alarm != 0)
 
@@ -334,7 +342,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watches_dead_man = bool(watches & ModeBit.DEAD_MAN)
         self._raise_switches()
         self._modes = modes
-        usable = self._has_axis & ~self._is_locked
+        usable = self._has_axis & ~self._is_locked & (not self._faults["motor_power"])
         self._follows = ((modes & (SERVO | BRAKE)) == SERVO) & usable
         on = ((modes & SERVO) > 0) & usable
         self._servo_since = np.where(on, np.minimum(self._servo_since, self._now), np.inf)
@@ -373,7 +381,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         word = self._controller_alarm
         word |= Own.DEAD_MAN_ON * (not faults["dead_man"])
         word |= Own.POWER_TEMPERATURE * bool(faults["power_temperature"])
-        word |= Own.POWER_ON
+        word |= Own.POWER_ON * (not faults["motor_power"])
         word |= Own.EMERGENCY_STOP_OPEN * (not faults["emergency_stop"])
         word |= Own.TEACHING_ON * bool(faults["teaching_switch"])
         word |= Own.LIMIT_SWITCH_OPEN * (not faults["limit_switch"])

@@ -102,6 +102,7 @@ class PacketParser:
 
     Attributes:
         refused: pieces that were no packet.
+        odd_sizes: those of them that were a packet C with a payload of another size: of another variant.
         last_problem: words on the newest.
     """
 
@@ -114,7 +115,7 @@ class PacketParser:
         """
         self._sender, self._receiver = sender, CONTROLLER if sender == HOST else HOST
         self._sizes = _sizes(variant, sender)
-        self.refused = 0
+        self.refused = self.odd_sizes = 0
         self.last_problem = ""
 
     def feed(self, data: bytes) -> list[Packet]:
@@ -134,6 +135,7 @@ class PacketParser:
         if kind not in self._sizes:
             return self._refuse(f"type {kind:02X}")
         if len(payload) not in self._sizes[PacketType(kind)]:
+            self.odd_sizes += kind == PacketType.CYCLE
             return self._refuse(f"{len(payload)} bytes of payload in a packet {chr(kind)}")
         return [Packet(PacketType(kind), sequence, payload, sender, receiver)]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 
-from ada_hardware.driver import LinkCounts
-from ada_hardware.errors import NoAnswer, TransportError
+from ada_hardware.alarm_table import Meaning
+from ada_hardware.driver import Alarm, LinkCounts
+from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.pa10.alarms import is_only_silence
 from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import BRAKED
@@ -18,8 +20,18 @@ from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import VARIANTS, variant
 from ada_hardware.transport.wires import PacketPort
 
+SECOND_HOST = 1  # code of the alarm that is this program's own; none of the controller's has it
 _TRIES = 40  # of a single command: also where half of all packets are lost each way it comes through
 _LAST_TRIES = 3  # of E, where the arm may be gone
+_LISTEN = 0.03  # [s] before the first byte: five cycles of the slowest host
+_PATIENCE = 5.0  # times command_timeout in which a C of an arm is looked for that answers none in its cycle
+_TALK = 2  # packets in it that are a conversation; one may be a late answer
+
+
+@lru_cache(maxsize=8)
+def _second_host(what: str) -> Alarm:
+    text = f"another program speaks to this arm: {what}"
+    return Meaning(text, "end it, then reset; nothing moves before", True).alarm(SECOND_HOST)
 
 
 class Session:
@@ -41,8 +53,19 @@ class Session:
         translation: Translation,
         counts: LinkCounts,
         clock: Callable[[], float],
+        interrupted: Callable[[], str] = lambda: "",
     ) -> None:
-        """Begin; nothing is sent."""
+        """Begin; nothing is sent.
+
+        Args:
+            wire: to the controller.
+            settings: of the arm.
+            arm: its axes.
+            translation: of payloads.
+            counts: to be kept up to date.
+            clock: steady time [s].
+            interrupted: why what takes many packets is to be given up now; "" while it is not.
+        """
         self.wire, self.is_in_control, self.is_teaching, self.is_braked, self.has_driven = (
             wire,
             False,
@@ -51,17 +74,24 @@ class Session:
             False,
         )
         self._settings, self._arm, self._translation = settings, arm, translation
-        self._counts, self._clock = counts, clock
+        self._counts, self._clock, self._interrupted = counts, clock, interrupted
         self._link = Link(wire, variant(settings.variant), counts, clock)
 
     # --- single commands ------------------------------------------------------------------------------------------
     def find(self) -> None:
-        """E, S, C with brakes on, E: the arm is there, and speaks this variant. Nothing moves.
+        """Listen; then E, S, C with brakes on, E: the arm is there, and speaks this variant. Nothing moves.
 
         Raises:
-            NoAnswer: it is not, or does not; the message says what to look at.
+            TransportError: somebody else speaks to it, as far as this wire shows that; nothing was sent.
+            NoAnswer: it is not there, or does not; the message says what to look at.
         """
         settings, url = self._settings, self.wire.url
+        heard = self._link.listen(_LISTEN)
+        if heard >= _TALK:
+            raise TransportError(
+                f"pa10 at {url}: another program speaks to this arm: {heard} packets in {1e3 * _LISTEN:g} ms. Its "
+                "brakes would close if this one began; nothing was sent. End that program first."
+            )
         tries = max(1, round(settings.start_timeout / settings.command_timeout))
         if self.command(PacketType.END, tries=tries) is None:
             raise NoAnswer(
@@ -71,16 +101,61 @@ class Session:
         if not self.begin():
             raise NoAnswer(f"pa10 at {url}: it answers E, but not S. Newest: {self._counts.last_problem}.")
         if self.tell_braked(_TRIES) is None:
-            others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
-            raise NoAnswer(
-                f"pa10 at {url}: it answers S, but no C of variant {settings.variant!r}; is it of variant {others}? "
-                f"The type plate says; set variant. Newest: {self._counts.last_problem}."
-            )
+            raise NoAnswer(self._why_no_cycle())
         self.end()
+
+    def _why_no_cycle(self) -> str:
+        """Why an arm that answers S does not answer C: another variant, or a way that is too slow for a cycle."""
+        settings = self._settings
+        where = f"pa10 at {self.wire.url}: it answers S, but no C"
+        braked = self._translation.all_axes(BRAKED)
+        if self._link.odd_answers:
+            others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
+            return (
+                f"{where} of variant {settings.variant!r}; is it of variant {others}? The type plate says; set "
+                f"variant. Newest: {self._counts.last_problem}."
+            )
+        if self._link.exchange(PacketType.CYCLE, braked, _PATIENCE * settings.command_timeout, _LAST_TRIES) is None:
+            others = " or ".join(repr(name) for name in VARIANTS if name != settings.variant)
+            return (
+                f"{where} of variant {settings.variant!r} at all, also not late; a controller of variant {others} may "
+                f"leave a C that it does not know. The type plate says. Newest: {self._counts.last_problem}."
+            )
+        return (
+            f"{where} within {1e3 * settings.reply_timeout:g} ms (reply_timeout): its answers take "
+            f"{1e3 * self._link.took:.3g} ms. That is no way for a cycle of {1e3 * settings.period:g} ms: look for "
+            "what delays packets (a busy machine, a radio link, a bridge), or, where it is always so, set "
+            "reply_timeout and period above it, as far as device_timeout allows."
+        )
+
+    @property
+    def foreign_alarms(self) -> tuple[Alarm, ...]:
+        """That another host speaks to the controller, once something on the wire showed it."""
+        return (_second_host(self._link.foreign),) if self._link.foreign else ()
+
+    def require_alone(self) -> None:
+        """Go on only while nobody else speaks to the controller, and nobody wants an end.
+
+        Raises:
+            DeviceAlarm: somebody does.
+            Refused: this is to be given up.
+        """
+        self._give_up()
+        for alarm in self.foreign_alarms:
+            raise DeviceAlarm(f"pa10: {alarm.text}.")
+
+    def forget_foreign(self) -> None:
+        """A person looked at it, and goes on."""
+        self._link.forget_foreign()
+
+    def _give_up(self) -> None:
+        why = self._interrupted()
+        if why:
+            raise Refused(f"pa10: given up: {why}.")
 
     def command(self, kind: PacketType, payload: bytes = b"", tries: int = _TRIES) -> Packet | None:
         """Ask something beside C; None where it is not answered."""
-        return self._link.exchange(kind, payload, self._settings.command_timeout, tries)
+        return self._link.exchange(kind, payload, self._settings.command_timeout, tries, self._give_up)
 
     def begin(self, tries: int = _TRIES) -> bool:
         """S: whether it was answered."""
@@ -88,10 +163,12 @@ class Session:
         return self.is_in_control
 
     def end(self) -> bool:
-        """E: whether it was answered. Nothing is raised."""
+        """E: whether it was answered. Nothing is raised, and nothing sent by a program that has said nothing yet."""
         answer = None
+        if not self._link.has_asked:
+            return False
         with suppress(TransportError):
-            answer = self.command(PacketType.END, tries=_LAST_TRIES)
+            answer = self._link.exchange(PacketType.END, b"", self._settings.command_timeout, _LAST_TRIES)
         self.is_in_control = self.is_teaching = False
         return answer is not None
 
@@ -107,13 +184,18 @@ class Session:
 
     # --- C --------------------------------------------------------------------------------------------------------
     def tell(self, payload: bytes, *, is_driven: bool = False) -> Telling | None:
-        """C, and what the arm tells; None where it told nothing, or what cannot be.
+        """C, and what the arm tells; None where it told nothing, or what cannot be, or where others took the arm.
 
         Args:
             payload: of the command.
             is_driven: whether servos are told to be on in it.
         """
+        self._link.drives = is_driven
         if is_driven:
+            self._link.rest(0.0)  # what came since the last cycle
+            if self._link.is_taken:  # its brakes are closed, or somebody else opens them: nothing that drives goes out
+                self.is_braked = True
+                return None
             self.is_braked, self.has_driven = False, True
         answer = self._link.exchange(PacketType.CYCLE, payload, self._settings.reply_timeout)
         if answer is None:
@@ -127,7 +209,9 @@ class Session:
 
     def tell_braked(self, tries: int = 1) -> Telling | None:
         """C with brakes on, until it is answered."""
-        for _ in range(tries):
+        for i in range(tries):
+            if i:
+                self._give_up()
             told = self.tell(self._translation.all_axes(BRAKED))
             if told is not None:
                 self.is_braked = True

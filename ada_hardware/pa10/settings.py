@@ -51,9 +51,20 @@ class Pa10Settings:
     position_acceleration: float = setting(
         0.0, "positions: greatest; 0: each joint's velocity limit within 0.1 s", unit="rad/s^2", lower=0.0
     )
-    dead_man: bool = setting(False, "let the controller watch the dead-man switch", read_only=True)
+    dead_man: bool = setting(
+        True,
+        "enabling device: while servos are on the controller watches the dead-man switch, and without it held the arm "
+        "is not activated; false: nobody need hold anything",
+        read_only=True,
+    )
     stop_together: bool = setting(
-        False, "let the controller stop all axes on the alarm of one; the host does so in any case", read_only=True
+        True, "let the controller stop all axes on the alarm of one; the host does so in any case", read_only=True
+    )
+    obey_switches: bool = setting(
+        True,
+        "what the controller says about emergency stop, motor power, limit, teaching and dead-man switch stops the arm "
+        "and keeps it from being activated; false: it is shown alone, for a 7c whose words mean something else",
+        read_only=True,
     )
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_hardware.driver import Alarm, Array, Feedback
-from ada_hardware.pa10.alarms import AxisStatus, alarms, switches
+from ada_hardware.pa10.alarms import UNPOWERED, AxisStatus, alarms, hindrances, switches, undriven
 from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
@@ -29,7 +29,6 @@ from ada_hardware.pa10.variants import AXES, GEAR, variant
 
 _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
-_UNPOWERED = _LOCKED | int(AxisStatus.POWER_OFF)
 _WINDOW = 4  # cycles over which a speed is worked out that the arm does not tell
 _OLDEST = 0.02  # [s] that an angle may be old for it: over a longer gap only a mean is known
 
@@ -46,6 +45,8 @@ class Telling:
         axes: status words of the axes that there are.
         controller: status word of the controller.
         alarms: what is wrong.
+        hindrances: switches, power, control, as they are while the arm must not be driven.
+        undriven: what axes say that are not driven; nothing unusual while they are not told to be.
         values: switches, and ends of the axes' ways.
     """
 
@@ -56,12 +57,14 @@ class Telling:
     axes: tuple[int, ...]
     controller: int
     alarms: tuple[Alarm, ...]
+    hindrances: tuple[Alarm, ...]
+    undriven: tuple[Alarm, ...]
     values: Mapping[str, float]
 
     @property
     def is_powered(self) -> bool:
         """Whether all servos are on, and follow."""
-        return not any(word & _UNPOWERED for word in self.axes)
+        return not any(word & UNPOWERED for word in self.axes)
 
     @property
     def follows(self) -> NDArray[np.bool_]:
@@ -70,17 +73,23 @@ class Telling:
 
     def rests(self, slow: float) -> bool:
         """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
-        return all(word & _UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
+        return all(word & UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
 
     @property
     def is_not_controllable(self) -> bool:
         """Whether the controller waits for S."""
         return all(word & _LOCKED for word in self.axes)
 
-    def feedback(self, *, is_driven: bool) -> Feedback:
-        """The same for the driver's users."""
+    @property
+    def stops(self) -> tuple[Alarm, ...]:
+        """All that must stop an arm that is driven; an alarm explains the rest."""
+        return self.alarms or self.hindrances + self.undriven
+
+    def feedback(self, alarms: tuple[Alarm, ...], *, is_driven: bool) -> Feedback:
+        """The same for the driver's users, with what is wrong."""
         return Feedback(
-            self.time, self.position, self.velocity, self.effort, True, is_driven, self.alarms, self.values
+            self.time, self.position, self.velocity, self.effort, True, is_driven, alarms, self.values,
+            self.hindrances,
         )  # fmt: skip
 
 
@@ -98,6 +107,7 @@ class Translation:
         dead_man = int(ModeBit.DEAD_MAN) if settings.dead_man else 0
         self._extra = extra | (dead_man if self._variant.watches_dead_man == "mode" else 0)
         self._controller = dead_man if self._variant.watches_dead_man == "end" else 0
+        self._obeys, self._needs_dead_man = settings.obey_switches, settings.dead_man
         self._plausibility = Plausibility(arm.limits)
         self._past: deque[tuple[float, Array]] = deque(maxlen=_WINDOW + 1)
 
@@ -122,13 +132,14 @@ class Translation:
         Raises:
             Refused: a number that the packet cannot hold.
         """
-        bits = mode | self._extra if mode else mode
+        is_on = bool(mode & ModeBit.SERVO)  # with brakes on there is nothing that a switch could keep from moving
+        bits = mode | self._extra if is_on else mode
         in_torque = np.rint(torques / self._torque_count).astype(int).tolist()
         in_speed = np.rint(speeds / SPEED_COUNT).astype(int).tolist()
         axes = [_NOTHING] * AXES  # a slot without an axis is all zero, as mhipa10arc leaves it
         for slot, torque, speed in zip(self._slots, in_torque, in_speed, strict=True):
             axes[slot] = AxisCommand(bits, torque, speed)
-        return encode_command(CyclicCommand(tuple(axes), self._controller), self._variant)
+        return encode_command(CyclicCommand(tuple(axes), self._controller if is_on else 0), self._variant)
 
     def told(self, payload: bytes, time: float) -> Telling | None:
         """What an answer says; None where the angles cannot be true.
@@ -148,9 +159,12 @@ class Translation:
             velocity = self._speed_of(position, time)
         effort = np.array([axis.torque for axis in axes]) * self._torque_count
         words = tuple(axis.status for axis in axes)
-        found = alarms(words, response.controller, self._arm.joints)
+        own = response.controller
+        found = alarms(words, own, self._arm.joints)
+        keeps = hindrances(own, self._needs_dead_man) if self._obeys else ()
+        off = undriven(words, self._arm.joints)
         values = _values(words, response.controller, self._arm.joints)
-        return Telling(time, position, velocity, effort, words, response.controller, found, values)
+        return Telling(time, position, velocity, effort, words, own, found, keeps, off, values)
 
     def _speed_of(self, position: Array, time: float) -> Array:
         """From the angles of the last cycles: an old 7C does not tell speeds. NaN after a gap."""

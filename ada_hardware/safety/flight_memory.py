@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+MEMORY_NAME = "ada_hardware.flight"  # as the system shows it among the open files of a process
 EVENTS = 512
 EVENT_SIZE = 512  # bytes, its time and length among them
 _HEAD = 8192  # bytes: counters, then the description
@@ -73,7 +74,7 @@ def new_memory(flight: Flight) -> int:
         Its descriptor, to be closed by the caller.
     """
     if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("flight", os.MFD_CLOEXEC)
+        descriptor = os.memfd_create(MEMORY_NAME, os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
@@ -95,9 +96,14 @@ class FlightMemory:
         flight: whose they are.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        """Look at a memory that `new_memory` made; the descriptor stays the caller's."""
-        self._map = self._mapped(descriptor)
+    def __init__(self, descriptor: int, *, is_writer: bool = True) -> None:
+        """Look at a memory that `new_memory` made; the descriptor stays the caller's.
+
+        Args:
+            descriptor: of the memory.
+            is_writer: false: nothing in it can be changed, and the descriptor need not allow it.
+        """
+        self._map = self._mapped(descriptor, mmap.ACCESS_WRITE if is_writer else mmap.ACCESS_READ)
         (length,) = _LENGTH.unpack_from(self._map, _TEXT_AT)
         start = _TEXT_AT + _LENGTH.size
         fields = json.loads(self._map[start : start + length])
@@ -110,8 +116,8 @@ class FlightMemory:
         self._count, self._event_count = (int(n) for n in self._counters)
 
     @staticmethod
-    def _mapped(descriptor: int) -> mmap.mmap:
-        return mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+    def _mapped(descriptor: int, access: int = mmap.ACCESS_WRITE) -> mmap.mmap:
+        return mmap.mmap(descriptor, os.fstat(descriptor).st_size, access=access)
 
     # --- the writer -----------------------------------------------------------------------------------------------
     def next_row(self) -> Array:
@@ -141,6 +147,11 @@ class FlightMemory:
         overwritten = max(0, int(self._counters[0]) - before) + 1  # and the one that is being written
         first = max(0, before - capacity + (overwritten if before >= capacity else 0))
         return copy[np.arange(first, before) % capacity]
+
+    def newest_row(self) -> Array | None:
+        """The row that was completed last; None before the first."""
+        count = int(self._counters[0])
+        return self._rows[(count - 1) % len(self._rows)].copy() if count else None
 
     def events(self) -> list[Event]:
         """What happened, the oldest first."""

@@ -13,10 +13,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from ada_dynamics.nodes.kit.environment import child_environment
-from ada_hardware.driver import Demand, Feedback, Mode
-from ada_hardware.safety.flight_memory import FIXED, FlightMemory
+from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode
+from ada_hardware.safety.flight_memory import FIXED, VECTORS, FlightMemory
 from ada_hardware.safety.phases import Phase
 
 PHASES, MODES = tuple(Phase), tuple(Mode)
@@ -24,6 +25,33 @@ FRESH, DRIVEN = 1, 2  # flags of a row
 _PHASE_NUMBER = {phase: i for i, phase in enumerate(PHASES)}
 _MODE_NUMBER = {mode: i for i, mode in enumerate(MODES)}
 SUFFIX = ".mcap"
+
+
+class FlightState(NamedTuple):
+    """What a row says, as `FlightRecorder.cycle` wrote it.
+
+    Attributes:
+        time: of the cycle [s].
+        phase: of the robot.
+        demand: what it was told; None: nothing that moves.
+        feedback: what it told; of its alarms the first one's number alone.
+    """
+
+    time: float
+    phase: Phase
+    demand: Demand | None
+    feedback: Feedback
+
+
+def flight_state(row: Array) -> FlightState:
+    """The state in a row of the memory."""
+    now, phase, mode, flags, alarm, told_at = row[:FIXED].tolist()
+    demanded, position, velocity, effort = row[FIXED:].reshape(VECTORS, -1)
+    demand = None if mode < 0 else Demand(MODES[int(mode)], demanded)
+    alarms = (Alarm(int(alarm), "see the program that drives it"),) if alarm else ()
+    is_fresh, is_driven = bool(int(flags) & FRESH), bool(int(flags) & DRIVEN)
+    feedback = Feedback(told_at, position, velocity, effort, is_fresh, is_driven, alarms)
+    return FlightState(now, PHASES[int(phase)], demand, feedback)
 
 
 def record_folder(setting: str) -> Path:

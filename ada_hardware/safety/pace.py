@@ -4,6 +4,48 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
+
+_LEAST_SLEEP = 1e-3  # [s]; the two clocks are adjusted alike
+
+
+def _time_since_boot() -> float:
+    """Steady time that goes on while the machine is suspended [s]."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux; elsewhere nothing is known of suspends
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+class Suspends:
+    """Time in which the machine was suspended: the steady clock leaves it out, the clock since the boot does not."""
+
+    def __init__(
+        self, since_boot: Callable[[], float] = _time_since_boot, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin now.
+
+        Args:
+            since_boot: clock that counts suspends [s].
+            steady: clock that leaves them out [s].
+        """
+        self._since_boot, self._steady = since_boot, steady
+        self._most = math.inf  # by which the clocks can have differed before the next suspend
+        self.look()
+
+    def look(self) -> float:
+        """Time suspended since the last look, as far as it is certain [s].
+
+        This process may stand still between two readings, so that each gives bounds alone.
+        """
+        before = self._steady()
+        boot = self._since_boot()
+        least, most = boot - self._steady(), boot - before
+        slept = least - self._most
+        if slept <= _LEAST_SLEEP:
+            self._most = min(self._most, most)
+            return 0.0
+        self._most = most
+        return slept
 
 
 class Pace:
@@ -18,15 +60,19 @@ class Pace:
         longest: gap while the motors followed demands [s].
         beyond: gaps longer than the device waits.
         brake: cycles in which the robot still slows down, this one among them.
+        suspended: time for which the machine was suspended before the newest cycle [s].
     """
 
-    def __init__(self, period: float, device_timeout: float) -> None:
+    def __init__(self, period: float, device_timeout: float, suspended: Callable[[], float] | None = None) -> None:
         """Prepare.
 
         Args:
             period: between cycles [s].
             device_timeout: silence after which the device stops by itself [s]; may be infinite.
+            suspended: time for which the machine was suspended since it was called last [s]; None: by its clocks.
         """
+        self._suspended = suspended or Suspends().look
+        self.suspended = 0.0
         self._period, self._timeout = period, device_timeout
         self.late = self.beyond = self.brake = 0
         self.longest = 0.0
@@ -45,9 +91,10 @@ class Pace:
             is_driven: whether the motors follow demands.
 
         Returns:
-            Time since the cycle before [s]; 0 for the first.
+            Time since the cycle before, suspends of the machine counted [s]; 0 for the first.
         """
-        gap = now - self._last if math.isfinite(self._last) else 0.0
+        self.suspended = self._suspended()
+        gap = now - self._last + self.suspended if math.isfinite(self._last) else 0.0
         self._last = now
         self.brake = max(0, self.brake - 1)
         if not is_driven:

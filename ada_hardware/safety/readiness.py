@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ada_hardware.driver import Feedback
+from ada_hardware.driver import Alarm, Feedback
 from ada_hardware.errors import DeviceAlarm, Refused
 from ada_hardware.safety.measured import Measured
 from ada_hardware.safety.state_watch import StateWatch
@@ -24,11 +26,13 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
         problem: words on the newest trouble of the wire.
 
     Raises:
-        DeviceAlarm: there is an alarm.
+        DeviceAlarm: there is an alarm, or the device says what keeps it from moving.
         Refused: the pose is not known, beyond a limit, or changes.
     """
     if feedback.alarms:
         raise DeviceAlarm(f"the robot is not activated: {alarm_words(feedback)}. Reset it first.")
+    if feedback.hindrances:
+        raise DeviceAlarm(f"the robot is not activated: {in_words(feedback.hindrances)}.")
     if not measured.at >= pose_since:
         unknown = [watch.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
         raise Refused(
@@ -46,6 +50,9 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
 
 def alarm_words(feedback: Feedback) -> str:
     """All alarms of a device, for people."""
-    return "; ".join(
-        f"{alarm.joint + ': ' if alarm.joint else ''}{alarm.text} ({alarm.code:#x})" for alarm in feedback.alarms
-    )
+    return in_words(feedback.alarms)
+
+
+def in_words(alarms: Sequence[Alarm]) -> str:
+    """Alarms, or what else keeps a robot from moving, for people."""
+    return "; ".join(f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)

@@ -159,10 +159,12 @@ class SafeCycle:
         pose_before = now - max(LATEST_POSE, 3.0 * self._driver.period)
         require_ready(self.feedback, self._measured, self._watch, pose_before, self._driver.counts.last_problem)
         self._be(Phase.STARTING, "activating", now)
+        self._driver.interrupted = stop_wanted
         try:
             self._driver.start()
         except Exception as problem:
-            self._fault(now, f"it did not start: {problem}", at_once=True)
+            stopped = stop_wanted()
+            self._fault(now, f"stop: {stopped}" if stopped else f"it did not start: {problem}", at_once=True)
             if isinstance(problem, HardwareError):
                 raise
             raise NoAnswer(f"it did not start: {type(problem).__name__}: {problem}") from problem
@@ -261,6 +263,11 @@ class SafeCycle:
     def _keep_pace(self, now: float) -> None:
         gap = self.pace.count(now, self.phase.is_driven)
         if not self.phase.is_driven:
+            return
+        if self.pace.suspended:
+            why = f"this machine was suspended for {self.pace.suspended:.3g} s; commands from before are of no use"
+            self._idle(now)  # brakes first: a ramp from where it was would be a command to move
+            self._fault(now, why, at_once=True)
             return
         late = f"this cycle came {1e3 * gap:.3g} ms after the one before;"
         why = "The machine is overloaded, or stood still"
@@ -362,7 +369,7 @@ class SafeCycle:
         feedback = self.feedback
         self.missed += not feedback.is_fresh
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1
-        if feedback.is_fresh and feedback.alarms:
+        if feedback.alarms:  # also of a wire on which something is wrong while the device is silent
             if self.phase is not Phase.STOPPED:
                 self._fault(now, f"alarm: {alarm_words(feedback)}", at_once=True)
         elif self.phase.is_driven:

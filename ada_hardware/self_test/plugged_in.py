@@ -19,6 +19,7 @@ from ada_hardware.errors import HardwareError
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page, parse_calibration
 from ada_hardware.self_test.usb_ids import converter
 from ada_hardware.transport.arcnet import arcnet_interfaces
+from ada_hardware.transport.wires import packets_holder
 
 _SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 unless told otherwise
 _DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones
@@ -204,6 +205,8 @@ def arcnet(root: Path = Path("/")) -> ArcnetFound:
         problems.append(
             "no right to raw frames: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f $(command -v python3))"
         )
+    held = ((name, packets_holder(f"arcnet:{name}")) for name in interfaces)
+    problems += [f"{name} is in use by {one.words}: end it there" for name, one in held if one is not None]
     loaded = _modules(root)
     problems += [
         f"the module {one} takes frames away: sudo modprobe -r {one}"

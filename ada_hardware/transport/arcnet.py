@@ -11,6 +11,8 @@ What the kernel (drivers/net/arcnet, read; no ARCNET hardware was at hand) does 
 - Receiving: sender, receiver and pointer are those of the wire. The byte behind is whatever the card's memory holds.
 - Which encapsulation takes a frame hangs on its first data byte. With the module arc-rawmode alone all are raw;
   capmode takes 1 to 8, rfc1201 some from 0xC4 on: where these are loaded, frames with such sequence numbers get lost.
+- What other programs of this machine send on the interface is shown as well, marked as going out: so a second program
+  is noticed. Frames of other nodes to the controller are not: a card takes what is for its own number alone.
 - A frame shorter than the kernel's largest head of ARCNET, 19 bytes or so, needs the right CAP_SYS_RAWIO beside
   CAP_NET_RAW.
 """
@@ -21,9 +23,13 @@ import contextlib
 import errno
 import os
 import socket
+import time
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 from ada_hardware.errors import TransportError
+from ada_hardware.transport.claim import Claim, claim
 from ada_hardware.transport.waiting import is_readable
 from ada_hardware.transport.wires import PacketPort
 
@@ -31,6 +37,7 @@ ARPHRD_ARCNET = 7  # linux/if_arp.h
 LARGEST = 512  # [bytes] of an ARCNET frame with its head
 _ETH_P_ALL = 0x0003
 _OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, the copy of what this machine sends
+_MOST_OVERHEARD = 64  # frames of others that are kept
 _INTERFACES = Path("/sys/class/net")
 _LOST = (errno.ENOBUFS, errno.EAGAIN)
 _RIGHTS = (
@@ -46,10 +53,11 @@ _SET_UP = (
 class ArcnetPort(PacketPort):
     """Raw frames on an interface; packets as the module's text says."""
 
-    def __init__(self, interface: str, raw: socket.socket) -> None:
-        """Take a bound packet socket; `open_arcnet` makes one."""
+    def __init__(self, interface: str, raw: socket.socket, claim: Claim | None = None) -> None:
+        """Take a bound packet socket, and the claim on the interface; `open_arcnet` makes them."""
         self.url = f"arcnet:{interface}"
-        self._socket, self._interface = raw, interface
+        self._socket, self._interface, self._claim = raw, interface, claim
+        self._overheard: deque[bytes] = deque(maxlen=_MOST_OVERHEARD)
         raw.setblocking(False)
 
     def send(self, packet: bytes) -> None:  # noqa: D102
@@ -60,22 +68,36 @@ class ArcnetPort(PacketPort):
                 raise self._gone(problem, len(packet)) from None
 
     def receive(self, timeout: float) -> bytes | None:  # noqa: D102
-        if self._socket.fileno() < 0:
-            raise TransportError(f"{self.url}: is closed.")
-        if not is_readable(self._socket.fileno(), timeout):
-            return None
-        return self._next()
+        end = time.monotonic() + timeout
+        while True:
+            if self._socket.fileno() < 0:
+                raise TransportError(f"{self.url}: is closed.")
+            if not is_readable(self._socket.fileno(), end - time.monotonic()):
+                return None
+            frame = self._next()
+            if frame is not None or time.monotonic() >= end:  # frames of others are no reason to stop waiting
+                return frame
+
+    def overheard(self) -> Sequence[bytes]:  # noqa: D102
+        if not self._overheard:
+            return ()
+        found = tuple(self._overheard)
+        self._overheard.clear()
+        return found
 
     def discard_input(self) -> None:  # noqa: D102
         for _ in range(100_000):  # what never ends must not hold us here
             try:
                 self._socket.recv(LARGEST)
             except OSError:
-                return
+                break
+        self._overheard.clear()
 
     def close(self) -> None:  # noqa: D102
         with contextlib.suppress(OSError):
             self._socket.close()
+        if self._claim is not None:
+            self._claim.release()
 
     def _next(self) -> bytes | None:
         while True:
@@ -87,6 +109,7 @@ class ArcnetPort(PacketPort):
                 raise self._gone(problem, 0) from None
             if origin[2] != _OUTGOING:
                 return frame
+            self._overheard.append(frame)  # of another socket: the system spares a sender its own frames
 
     def _gone(self, problem: OSError, length: int) -> TransportError:
         if problem.errno == errno.ENETDOWN:
@@ -99,15 +122,17 @@ class ArcnetPort(PacketPort):
         return TransportError(f"{self.url}: frames can go no more: {problem.strerror}. Is the card still there?")
 
 
-def open_arcnet(interface: str, *, any_kind: bool = False) -> ArcnetPort:
+def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = True) -> ArcnetPort:
     """Open a raw packet socket on an interface.
 
     Args:
         interface: name, such as arc0.
         any_kind: take interfaces of other networks, too; for tests on a pair of virtual Ethernets.
+        exclusive: see `wires.open_packets`.
 
     Raises:
-        TransportError: no such interface, not of ARCNET, down, no rights, or a system other than Linux.
+        TransportError: no such interface, not of ARCNET, down, no rights, another program has it, or a system other
+            than Linux.
     """
     url = f"arcnet:{interface}"
     if not hasattr(socket, "AF_PACKET"):
@@ -119,15 +144,36 @@ def open_arcnet(interface: str, *, any_kind: bool = False) -> ArcnetPort:
         raise TransportError(f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}")
     raw = _raw_socket(url)
     try:
+        claimed = claim(place_of(interface), url) if exclusive else None
+    except TransportError:
+        raw.close()
+        raise
+    try:
+        _bind(raw, interface, url)
+    except TransportError:
+        raw.close()
+        if claimed is not None:
+            claimed.release()
+        raise
+    return ArcnetPort(interface, raw, claimed)
+
+
+def place_of(interface: str) -> str:
+    """An interface's place, the same for all of its names; see `claim`."""
+    try:
+        return f"arcnet {socket.if_nametoindex(interface)}"
+    except OSError:
+        return f"arcnet {interface}"
+
+
+def _bind(raw: socket.socket, interface: str, url: str) -> None:
+    try:
         # Without a protocol until here: else frames of all interfaces would be waiting in it.
         raw.bind((interface, _ETH_P_ALL))
     except OSError as problem:
-        raw.close()
         raise TransportError(f"{url}: {problem.strerror}: sudo ip link set {interface} up.") from None
     if not _is_up(interface):
-        raw.close()
         raise TransportError(f"{url}: the interface is down: sudo ip link set {interface} up.")
-    return ArcnetPort(interface, raw)
 
 
 def arcnet_interfaces() -> list[str]:

@@ -8,6 +8,7 @@ import errno
 import socket
 
 from ada_hardware.errors import TransportError
+from ada_hardware.transport.claim import Claim
 from ada_hardware.transport.waiting import is_readable
 from ada_hardware.transport.wires import PacketPort
 
@@ -19,10 +20,10 @@ _SILENT = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENOBUFS, errno.EAGAIN, 
 class SocketPort(PacketPort):
     """Packets over a socket that is connected to its one peer; the socket belongs to it."""
 
-    def __init__(self, url: str, connected: socket.socket) -> None:
-        """Args: address, as messages name it; and the socket."""
+    def __init__(self, url: str, connected: socket.socket, claim: Claim | None = None) -> None:
+        """Args: address, as messages name it; the socket; and the claim on the address, which ends with it."""
         self.url = url
-        self._socket = connected
+        self._socket, self._claim = connected, claim
         connected.setblocking(False)
 
     def send(self, packet: bytes) -> None:  # noqa: D102
@@ -62,6 +63,8 @@ class SocketPort(PacketPort):
     def close(self) -> None:  # noqa: D102
         with contextlib.suppress(OSError):
             self._socket.close()
+        if self._claim is not None:
+            self._claim.release()
 
     def _gone(self, problem: OSError) -> TransportError:
         return TransportError(f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.")

@@ -12,9 +12,11 @@ rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ada_hardware.errors import TransportError
+from ada_hardware.transport.claim import Holder, holder
 
 PACKET_ADDRESSES = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
 STREAM_ADDRESSES = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"
@@ -73,6 +75,14 @@ class PacketPort(ABC):
 
     url: str
 
+    def overheard(self) -> Sequence[bytes]:
+        """Packets that others sent to the peer over this wire, since it was asked last.
+
+        They come in while this one sends and receives. Ways that show nothing of others have none: over UDP each
+        program has a way of its own.
+        """
+        return ()
+
     @abstractmethod
     def send(self, packet: bytes) -> None:
         """Send one. Raises TransportError where the way is gone; a packet that gets lost is no error."""
@@ -108,17 +118,34 @@ def open_stream(url: str, serial: Serial) -> ByteStream:
     return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
 
 
-def open_packets(url: str) -> PacketPort:
+def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
     """Open a way for packets.
 
+    Args:
+        url: udp://host:port, or arcnet:INTERFACE.
+        exclusive: refuse it where another program of this machine has it, and keep others off until it is closed.
+
     Raises:
-        TransportError: no such host or interface, no permission; the message says what to do.
+        TransportError: no such host or interface, no permission, in use by another program; the message says what to
+            do.
     """
     from ada_hardware.transport import arcnet, udp
 
     kind, _, place = url.partition(":")
     if kind == "udp":
-        return udp.open_udp(url)
+        return udp.open_udp(url, exclusive=exclusive)
     if kind == "arcnet" and place:
-        return arcnet.open_arcnet(place)
+        return arcnet.open_arcnet(place, exclusive=exclusive)
     raise TransportError(f"{url!r} is no address for packets; it must be {PACKET_ADDRESSES}.")
+
+
+def packets_holder(url: str) -> Holder | None:
+    """Who of this machine has a way for packets open; None: nobody, or it is no such address."""
+    from ada_hardware.transport import arcnet, udp
+
+    kind, _, place = url.partition(":")
+    try:
+        found = udp.place_of(url) if kind == "udp" else arcnet.place_of(place) if kind == "arcnet" else ""
+    except TransportError:
+        return None
+    return holder(found) if found else None

@@ -262,6 +262,6 @@ def test_settings_that_an_emulator_does_not_have_are_refused() -> None:
 def test_other_addresses_are_opened_for_real() -> None:
     with pytest.raises(TransportError, match="no such port"):
         opening.open_device_stream("khr1", "/dev/ttyNOPE", Serial())
-    port = opening.open_device_packets("netft", "udp://127.0.0.1:9")
-    assert port.url == "udp://127.0.0.1:9"
+    port = opening.open_device_packets("netft", "udp://127.0.0.5:9")
+    assert port.url == "udp://127.0.0.5:9"
     port.close()

@@ -118,7 +118,7 @@ def test_a_udp_end_keeps_its_port_when_the_cable_comes_back() -> None:
 
 def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
     end = UdpEnd()
-    one, other = open_packets(end.url), open_packets(end.url)
+    one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
     for port in (one, other, one):
         port.send(b"question")
         until(end.receive)

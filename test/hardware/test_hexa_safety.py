@@ -2,6 +2,8 @@
 """What the emulated HEXA does about faults of its own, of wires, and of hosts; and what it calls a violation."""
 
 import math
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -15,6 +17,10 @@ from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_hardware.hexa.packets import Command, Request, State, encode_command
 from ada_hardware.hexa.settings import HexaSettings
+from ada_hardware.safety.command_check import Command as SafeCommand
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
 
 TABLE = HexaKinematics()
 
@@ -194,6 +200,46 @@ def test_a_second_host_is_not_followed_and_told_so():
     judged(world, Request.POSITION, world.table.plant.angles, number=1, session=8)
     assert "a second host" in world.table.violations[0].text
     assert world.table.state_now is State.POSITION
+
+
+def packed(request, number, session):
+    """A command of another program, by the table of docs/hexa.md."""
+    body = struct.pack(">2sBBII6d", b"HX", 1, request, number, session, *6 * [0.0])
+    return body + struct.pack(">I", zlib.crc32(body))
+
+
+def test_a_table_that_another_host_took_is_told_at_once_and_nothing_moves_it_before_a_reset():
+    """STOP (4) and START (1) of another session, both between two cycles of the one that drives."""
+    world = World()
+    cycle = SafeCycle(world.driver, SafetySettings(record_seconds=0.0))
+    cycle.open(world.clock())
+    world.next = world.clock()
+    sent = []
+    send = world.wire.send
+    world.wire.send = lambda packet: (sent.append(packet), send(packet))[1]
+
+    def step(offset):
+        target = cycle.feedback.position + offset
+        cycle.step(world.clock(), [SafeCommand(Mode.POSITION, target, world.clock())])
+        world.wait()
+
+    for _ in range(5):
+        step(0.0)
+    cycle.activate(world.clock())
+    world.next = world.clock()
+    for _ in range(20):
+        step(1e-4)
+    assert cycle.phase is Phase.ACTIVE
+    other = world.plugged()
+    other.send(packed(4, 1, 8))
+    other.send(packed(1, 2, 8))
+    step(1e-4)
+    assert cycle.phase is Phase.STOPPED
+    assert "another host (session 00000008)" in cycle.latched
+    sent.clear()
+    for _ in range(50):
+        step(1e-4)
+    assert {packet[3] for packet in sent} <= {0, 4}  # read, stop
 
 
 def test_commands_that_come_twice_or_late_are_not_followed():

@@ -19,6 +19,8 @@ from ada_hardware.registry import DEVICES
 from ada_hardware.self_test import plugged_in
 from ada_hardware.self_test.plugged_in import arcnet, net_ft, serial_ports
 from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
+from ada_hardware.transport.arcnet import place_of
+from ada_hardware.transport.claim import claim
 
 
 def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
@@ -134,6 +136,14 @@ def test_arcnet_that_is_down_without_rights_and_beside_capmode_is_told_with_the_
         assert command in text
     (tmp_path / "sys/class/net/arc0/flags").write_text("0x1003\n")
     assert arcnet(tmp_path).interfaces == {"arc0": True}
+
+
+def test_arcnet_that_a_program_has_is_told_with_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugged_in, "arcnet_interfaces", lambda: ["lo"])
+    mark = claim(place_of("lo"), "arcnet:lo")
+    assert f"lo is in use by this program itself ({os.getpid()}): end it there" in arcnet().problems
+    mark.release()
+    assert not [text for text in arcnet().problems if "in use" in text]
 
 
 def test_a_machine_without_arcnet_has_no_problem_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

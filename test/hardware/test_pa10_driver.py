@@ -26,6 +26,8 @@ from ada_hardware.transport.wires import PacketPort
 
 VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])
 STILL = np.zeros(7)
+# docs/pa10_hardware.md: servo on, stop together; the dead-man switch is in the modes of a 7c, in the last word of a ce
+SERVO_ON = {"ce": 0x12, "7c": 0x1A}
 
 
 class Tap(PacketPort):
@@ -108,7 +110,7 @@ def test_the_start_is_a_for_each_axis_s_brakes_servos(name):
         if packet.type is PacketType.CYCLE
     ]
     assert modes[:4] == [{0x01}] * 4
-    assert modes[4:] == [{0x02}] * (len(modes) - 4)
+    assert modes[4:] == [{SERVO_ON[name]}] * (len(modes) - 4)
     told = {axis[1:] for packet in packets[9:] for axis in decode_command(packet.payload, variant(name)).axes}
     assert told == {(0, 0)}
     assert violations(step) == []
@@ -127,7 +129,7 @@ def test_the_stop_is_speed_0_brakes_e(name):
     types = tap(step).types(name)
     assert types.endswith("CCE")
     modes = [decode_command(packet.payload, variant(name)).axes[0].mode for packet in tap(step).packets(name)[:-1]]
-    assert modes == [0x02] * (len(modes) - 1) + [0x01]
+    assert modes == [SERVO_ON[name]] * (len(modes) - 1) + [0x01]
     assert violations(step) == []
     assert step.emulator.state()["mode"] == "stopped"
 
@@ -200,7 +202,7 @@ def test_torques_hold_the_arm_against_gravity(name):
     assert np.abs(step.feedback.position - before).max() < 2e-3
     assert step.feedback.effort == pytest.approx(gravity, abs=0.06)
     modes = [axis.mode for axis in decode_command(tap(step).packets(name)[-1].payload, variant(name)).axes]
-    assert modes == [0x06] * 7
+    assert modes == [SERVO_ON[name] | 0x04] * 7
     assert violations(step) == []
 
 
@@ -262,8 +264,18 @@ def test_a_6ce_has_six_joints_and_leaves_slot_three_empty():
 
 
 def test_what_the_controller_is_to_watch_is_asked_for_in_each_variants_own_place():
-    for name, mode, word in (("ce", 0x12, 0x08), ("7c", 0x1A, 0)):
-        step = LockStep(Pa10Settings(variant=name, dead_man=True, stop_together=True), wrap=Tap)
+    for name, is_on, mode, word in (
+        ("ce", True, 0x12, 0x08),
+        ("7c", True, 0x1A, 0),
+        ("ce", False, 0x02, 0),
+        ("7c", False, 0x02, 0),
+    ):
+        settings = (
+            Pa10Settings(variant=name) if is_on else Pa10Settings(variant=name, dead_man=False, stop_together=False)
+        )
+        step = LockStep(settings, wrap=Tap)
+        braked = decode_command(tap(step).packets(name)[-1].payload, variant(name))
+        assert {*braked.axes} == {(0x01, 0, 0)} and braked.controller == 0  # nothing to watch while brakes are on
         step.start()
         command = decode_command(tap(step).packets(name)[-1].payload, variant(name))
         assert command.axes[0].mode == mode

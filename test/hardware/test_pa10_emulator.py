@@ -335,6 +335,19 @@ def test_an_alarm_of_one_axis_stops_it_alone_or_all_that_were_told_to_stop_toget
     assert words(host.cycle(AxisCommand(0x12))) == [LOCKED | OFF] * 3 + [0x0E0 | LOCKED | OFF] + [LOCKED | OFF] * 3
 
 
+@pytest.mark.parametrize(("fault", "bit", "well"), [("motor_power", 0x0004, True), ("no_control", 0x4000, False)])
+def test_missing_power_and_control_close_the_brakes_and_keep_servos_off(fault, bit, well):
+    host = Host()
+    host.servos_on()
+    host.emulator.fault(fault, 1)
+    response = host.cycle(AxisCommand(0x02, 0, 100), times=20)
+    assert bool(response.controller & bit) is not well
+    assert all(word & OFF for word in words(response))
+    assert host.emulator.arm.v.tolist() == [0.0] * 7
+    host.emulator.fault(fault, 0)
+    assert words(host.servos_on()) == [0] * 7
+
+
 def test_warnings_and_alarms_of_the_controller_are_told():
     host = Host()
     host.servos_on()

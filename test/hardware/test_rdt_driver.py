@@ -393,13 +393,13 @@ def test_over_real_udp_and_http(name: str) -> None:
 
 
 def test_over_real_udp_nobody_there_is_no_answer() -> None:
-    driver = OnRobotDriver(OnRobotSettings(url="udp://127.0.0.1:9"))
+    driver = OnRobotDriver(OnRobotSettings(url="udp://127.0.0.3:9"))
     with pytest.raises((NoAnswer, TransportError)):
         driver.open()
 
 
 def test_a_page_that_is_not_there_is_no_answer() -> None:
-    wire = open_packets("udp://127.0.0.1:9")
+    wire = open_packets("udp://127.0.0.4:9")
     use = NetFtSettings(calibration_url="http://127.0.0.1:9/netftapi2.xml", page_timeout=1.0)
     with pytest.raises(NoAnswer, match="calibration"):
         NetFtDriver(use, wire=wire).open()

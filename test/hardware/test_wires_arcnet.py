@@ -7,11 +7,14 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import Patience
 
 from ada_hardware.errors import TransportError
 from ada_hardware.transport import arcnet as module
@@ -23,6 +26,19 @@ pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="packet
 # docs/pa10_hardware.md: head of a cyclic command of variant ce with 44 bytes of data behind
 CYCLIC = bytes.fromhex("FFFED2B70043") + bytes(44)
 START = bytes.fromhex("FFFEFEB70153")
+
+
+def carries(one: ArcnetPort, other: ArcnetPort) -> None:
+    """A link that was just set up loses frames until the system has its carrier; wait for that."""
+    patience = Patience(30.0)
+    for sender, receiver in ((one, other), (other, one)):
+        sender.send(CYCLIC)
+        while receiver.receive(0.02) is None:
+            assert not patience.is_over
+            sender.send(CYCLIC)
+    time.sleep(0.01)
+    for port in (one, other):
+        port.discard_input()
 
 
 @pytest.fixture
@@ -44,6 +60,7 @@ def pair() -> Iterator[tuple[ArcnetPort, ArcnetPort]]:
                 quiet.write_text("1")  # else the system itself says something there
             assert call("link", "set", name, "up")
         ports = open_arcnet(names[0], any_kind=True), open_arcnet(names[1], any_kind=True)
+        carries(*ports)
         yield ports
         for port in ports:
             port.close()
@@ -95,6 +112,44 @@ def test_an_interface_that_goes_down_is_an_error_with_the_command(pair: tuple[Ar
     one.close()
     with pytest.raises(TransportError, match=f"down: sudo ip link set {name} up"):
         open_arcnet(name, any_kind=True)
+
+
+def test_frames_of_other_programs_of_this_machine_are_heard_and_taken_for_no_answers(
+    pair: tuple[ArcnetPort, ArcnetPort],
+) -> None:
+    one, far = pair
+    name = one.url.partition(":")[2]
+    second = open_arcnet(name, any_kind=True, exclusive=False)
+    for number in range(3):
+        second.send(CYCLIC + bytes((number,)))
+        assert far.receive(5.0) == CYCLIC + bytes((number,))
+    far.send(b"the only answer, long enough")
+    assert one.receive(5.0) == b"the only answer, long enough"
+    assert list(one.overheard()) == [CYCLIC + bytes((number,)) for number in range(3)]
+    assert list(one.overheard()) == []
+    one.send(CYCLIC)
+    assert far.receive(5.0) == CYCLIC
+    assert one.receive(0.01) is None
+    assert list(one.overheard()) == []  # its own are none of others
+    second.close()
+
+
+def test_frames_of_others_do_not_cut_short_the_wait_for_an_answer(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    one, far = pair
+    second = open_arcnet(one.url.partition(":")[2], any_kind=True, exclusive=False)
+    second.send(CYCLIC)
+    answer = threading.Timer(0.1, far.send, [b"the only answer, long enough"])
+    answer.start()
+    assert one.receive(5.0) == b"the only answer, long enough"
+    second.close()
+
+
+def test_an_interface_has_one_program_at_a_time(pair: tuple[ArcnetPort, ArcnetPort]) -> None:
+    name = pair[0].url.partition(":")[2]
+    with pytest.raises(TransportError, match=rf"arcnet:{name}: in use by this program itself \({os.getpid()}\)"):
+        open_arcnet(name, any_kind=True)
+    pair[0].close()
+    open_arcnet(name, any_kind=True).close()
 
 
 def test_a_closed_port_says_so(pair: tuple[ArcnetPort, ArcnetPort]) -> None:

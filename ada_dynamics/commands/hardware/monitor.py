@@ -15,15 +15,20 @@ from ada_dynamics.commands.hardware.arguments import add_device_arguments, chose
 from ada_dynamics.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
 from ada_dynamics.quiet import quiet
 from ada_dynamics.timing.deadlines import calm_interpreter
+from ada_hardware.cycle.beside import DrivenElsewhere
+from ada_hardware.cycle.place import made_driver
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
+from ada_hardware.transport.wires import packets_holder
 
 NAME = "monitor"
 SUMMARY = "watch a device live: pose or wrench, alarms, the wire"
 DETAILS = """\
 A robot's pose, alarms, period and counts of its wire; a sensor's wrench as bars, rate and losses. Nothing moves: a
-robot stays inactive, with its brakes on. A device has one host: end other programs on its wire first.
+robot stays inactive, with its brakes on. A device has one host. Where another program of this machine drives a robot
+over UDP or ARCNET, its pose, phase and alarm are read from that program's flight recorder, and nothing is sent; in all
+other cases (serial lines, sensors, other users' programs) a device in use is refused, with the program's name.
 Ctrl-C ends it.
 
 examples:
@@ -61,12 +66,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
+    elsewhere = _driven_elsewhere(plug)
+    if elsewhere is not None:
+        where = f"{plug.where} (driven by another program: nothing is sent)"
+        _look(options, lambda: robot_words(elsewhere), lambda: robot_lines(elsewhere, where))
+        return
     robot = Robot(plug.target.kind.name, plug.settings, plug.target.safety())
     try:
         robot.open(_LONGEST_START)
         _look(options, lambda: robot_words(robot), lambda: robot_lines(robot, plug.where))
     finally:
         robot.close()
+
+
+def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
+    """The robot as another program of this machine drives it; None where none has its wire."""
+    kind = plug.target.kind
+    holder = packets_holder(str(plug.settings.url))
+    return None if holder is None else DrivenElsewhere(made_driver(kind.name, plug.settings), holder)
 
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:

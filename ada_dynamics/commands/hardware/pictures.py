@@ -7,19 +7,36 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
+from ada_dynamics.commanding.rules import JointLimit
 from ada_dynamics.commands.common import table
-from ada_hardware.driver import LinkCounts
+from ada_hardware.driver import Feedback, LinkCounts
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.robot import Robot
+from ada_hardware.robot_status import RobotStatus
 
 AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
 _BAR = 20  # characters to each side of a bar's middle
 _TRACK = 21  # characters of a joint's way
 
 
-def robot_words(robot: Robot) -> dict[str, Any]:
+class Shown(Protocol):
+    """A robot that is shown: one of this program, or one that another program drives."""
+
+    @property
+    def device(self) -> str: ...  # noqa: D102
+    @property
+    def joints(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def limits(self) -> Sequence[JointLimit]: ...  # noqa: D102
+    @property
+    def period(self) -> float: ...  # noqa: D102
+    @property
+    def feedback(self) -> Feedback: ...  # noqa: D102
+    def status(self) -> RobotStatus: ...  # noqa: D102
+
+
+def robot_words(robot: Shown) -> dict[str, Any]:
     """A robot, for a line of JSON."""
     feedback, status = robot.feedback, robot.status()
     periods = status.periods
@@ -41,7 +58,7 @@ def robot_words(robot: Robot) -> dict[str, Any]:
     }
 
 
-def robot_lines(robot: Robot, where: str) -> list[str]:
+def robot_lines(robot: Shown, where: str) -> list[str]:
     """A robot as a picture."""
     feedback, status = robot.feedback, robot.status()
     lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]
@@ -54,7 +71,8 @@ def robot_lines(robot: Robot, where: str) -> list[str]:
     head = ("joint", "rad", "deg", "rad/s", "N m", "between its limits")
     lines += table(head, [[cell.replace("nan", "-") for cell in row] for row in rows])
     is_old = "" if feedback.is_fresh else f"nothing new for {status.feedback_age:.1f} s; "
-    lines.append(f"wire: {is_old}{_counts(status.counts)}")
+    if status.counts.sent or is_old:  # what another program counts is not seen from here
+        lines.append(f"wire: {is_old}{_counts(status.counts)}")
     if status.periods is not None:
         p = status.periods
         lines.append(
@@ -91,7 +109,7 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
         "is_valid": newest is not None and newest.is_valid,
         "is_saturated": newest is not None and newest.is_saturated,
         "age_s": _number(status.age),
-        "rate_hz": _number(status.rate),
+        "rate_hz": _number(status.rate) or None,  # not known yet, or nothing comes
         "readings": status.readings,
         "counts": asdict(status.counts),
         "sequence": asdict(status.sequence),
@@ -118,9 +136,9 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
             unit = "N" if k < 3 else "N m"
             lines.append(f"{axis} {value:10.3f} {unit:3} {_bar(value, most[k // 3])}".rstrip())
         lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
-    sequence = status.sequence
+    sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
     lines.append(
-        f"{status.rate:.0f} samples per second, {status.readings} in all; {sequence.lost} lost, {sequence.reordered} "
+        f"{rate} samples per second, {status.readings} in all; {sequence.lost} lost, {sequence.reordered} "
         f"late, {sequence.duplicated} doubled, {status.saturated} saturated, {status.errors} wrong by its own word"
     )
     lines.append(f"wire: {_counts(status.counts)}")

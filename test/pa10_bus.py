@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PA10-7CE's controller on a wire with several hosts, and a judge of what each of them sends.
+
+Written from the tables of docs/pa10_hardware.md alone; nothing of driver, codec or emulator is in it
+(`Program` is what is judged).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_hardware.driver import Mode
+from ada_hardware.pa10.driver import Pa10Driver
+from ada_hardware.pa10.settings import Pa10Settings
+from ada_hardware.safety.command_check import Command
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.safe_cycle import SafeCycle
+from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.transport.wires import PacketPort
+
+COMMAND, RESPONSE = struct.Struct(">" + 7 * "Hhh" + "H"), struct.Struct(">" + 7 * "Hihh" + "H")
+BRAKE, SERVO, TORQUE = 0x01, 0x02, 0x04
+LOCKED, UNPOWERED = 0x4000, 0x8000
+HELD, POWER, RELEASED, LIMIT_FREE = 0x0001, 0x0004, 0x0008, 0x2000
+WELL = HELD | POWER | RELEASED | LIMIT_FREE  # the controller's word of an arm with which all is well
+TEACHING, TAKES_NO_CONTROL = 0x1000, 0x4000
+SPEED_COUNT, ANGLE_COUNT = 2e-4, 2.0 * 3.141592653589793 / 819_200.0  # rad/s, rad
+START = (0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)
+
+
+class Frame(NamedTuple):
+    """What went over the wire to the controller."""
+
+    time: float
+    host: str
+    data: bytes
+
+    @property
+    def kind(self) -> str:
+        return chr(self.data[5])
+
+    @property
+    def modes(self) -> tuple[int, ...]:
+        return COMMAND.unpack(self.data[6:])[:21:3]
+
+    @property
+    def torques(self) -> tuple[int, ...]:
+        return COMMAND.unpack(self.data[6:])[1:21:3]
+
+    @property
+    def speeds(self) -> tuple[int, ...]:
+        return COMMAND.unpack(self.data[6:])[2:21:3]
+
+    @property
+    def moves(self) -> bool:
+        """Whether it makes an arm in control move."""
+        if self.kind != "C" or not any(mode & SERVO for mode in self.modes):
+            return False
+        return any(self.speeds) or any(mode & TORQUE for mode in self.modes)
+
+
+class Bus:
+    """A wire, its controller, the arm, and a clock that moves only where somebody waits.
+
+    Attributes:
+        now: the time [s].
+        frames: all that went to the controller.
+        word: the controller's own status, as a test has it.
+        axis_words: what each axis adds to its status, likewise.
+        latency: from a question to its answer [s].
+        silent_on: types of packets that are obeyed, but not answered.
+    """
+
+    def __init__(self, *, overhears: bool = True, shares_answers: bool = True, servo_on: float = 0.0) -> None:
+        """Args: whether hosts see each other's frames and answers, as on one card; how long servos take to come on."""
+        self.now, self.latency = 100.0, 0.0003
+        self.frames: list[Frame] = []
+        self.word, self.axis_words = WELL, [0] * 7
+        self.silent_on = ""
+        self.each_time: Callable[[Frame], None] = lambda frame: None
+        self._overhears, self._shares, self._servo_on = overhears, shares_answers, servo_on
+        self._ports: list[HostPort] = []
+        self._is_in_control = False
+        self._on_since: float | None = None
+        self._q, self._speeds = list(START), [0.0] * 7
+
+    def host(self, name: str) -> HostPort:
+        """A program's way to the wire."""
+        port = HostPort(self, name)
+        self._ports.append(port)
+        return port
+
+    def of(self, host: str) -> list[Frame]:
+        """What a host sent."""
+        return [frame for frame in self.frames if frame.host == host]
+
+    @property
+    def speed(self) -> float:
+        """Of the fastest axis [rad/s]."""
+        return max(map(abs, self._speeds))
+
+    def wait(self, duration: float) -> None:
+        """Let time pass."""
+        self._q = [q + v * duration for q, v in zip(self._q, self._speeds, strict=True)]
+        self.now += duration
+
+    def take(self, port: HostPort, data: bytes) -> None:
+        """A frame of a host."""
+        assert data[:2] == b"\xff\xfe" and data[2] == 254 - len(data[6:]), data.hex()
+        frame = Frame(self.now, port.name, data)
+        self.frames.append(frame)
+        payload = self._obey(frame)
+        for other in self._ports:
+            if other is not port and self._overhears:
+                other.heard.append(data)
+            if frame.kind not in self.silent_on and (other is port or self._shares):
+                answer = bytes((0xFE, 0xFF, 254 - len(payload), 0)) + data[4:6] + payload
+                other.queue.append((self.now + self.latency, answer))
+        self.each_time(frame)
+
+    def _obey(self, frame: Frame) -> bytes:
+        if frame.kind == "C":
+            return self._cycle(frame)
+        if frame.kind in "SE":
+            self._is_in_control = frame.kind == "S"
+            self._on_since, self._speeds = None, [0.0] * 7  # brakes
+        return frame.data[6:] if frame.kind == "A" else b""
+
+    def _cycle(self, frame: Frame) -> bytes:
+        wants = all(mode & (SERVO | BRAKE) == SERVO for mode in frame.modes)
+        if not (self._is_in_control and wants):
+            self._on_since = None
+        elif self._on_since is None:
+            self._on_since = self.now
+        is_on = self._on_since is not None and self.now - self._on_since >= self._servo_on
+        self._speeds = [SPEED_COUNT * one if is_on else 0.0 for one in frame.speeds]
+        word = (0 if self._is_in_control else LOCKED) | (0 if is_on else UNPOWERED)
+        numbers: list[int] = []
+        for q, v, more in zip(self._q, self._speeds, self.axis_words, strict=True):
+            numbers += [word | more, round(q / ANGLE_COUNT), round(v / SPEED_COUNT), 0]
+        return RESPONSE.pack(*numbers, self.word | (0 if self._is_in_control else TAKES_NO_CONTROL))
+
+
+class HostPort(PacketPort):
+    """One program on the wire."""
+
+    def __init__(self, bus: Bus, name: str) -> None:
+        self.url, self.name = f"bus:{name}", name
+        self._bus = bus
+        self.queue: deque[tuple[float, bytes]] = deque()
+        self.heard: list[bytes] = []
+
+    def send(self, packet: bytes) -> None:
+        self._bus.take(self, packet)
+
+    def receive(self, timeout: float) -> bytes | None:
+        bus = self._bus
+        if self.queue and self.queue[0][0] <= bus.now + timeout:
+            at, data = self.queue.popleft()
+            bus.wait(max(at - bus.now, 0.0))
+            return data
+        bus.wait(timeout)
+        return None
+
+    def overheard(self) -> Sequence[bytes]:
+        found, self.heard = self.heard, []
+        return found
+
+    def discard_input(self) -> None:
+        self.queue.clear()
+        self.heard.clear()
+
+    def close(self) -> None:
+        self.discard_input()
+
+
+def raw(kind: str, sequence: int, payload: bytes = b"") -> bytes:
+    """A frame of a program that is not ours."""
+    return bytes((0xFF, 0xFE, 254 - len(payload), 0xB7, sequence, ord(kind))) + payload
+
+
+def braked(sequence: int) -> bytes:
+    """A command with brakes on, of a program that is not ours."""
+    return raw("C", sequence, COMMAND.pack(*(7 * [BRAKE, 0, 0]), 0))
+
+
+class Program:
+    """The safe cycle of one program at the bus, in lock step."""
+
+    def __init__(self, bus: Bus, settings: Pa10Settings | None = None, name: str = "ours") -> None:
+        self.bus = bus
+        self.driver = Pa10Driver(settings or Pa10Settings(), wire=bus.host(name), clock=lambda: bus.now)
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0))
+
+    def open(self) -> Program:
+        self.cycle.open(self.bus.now)
+        self.steps(5)
+        return self
+
+    def step(self, speed: float | None = None) -> None:
+        due = self.bus.now + self.driver.period
+        commands = [] if speed is None else [Command(Mode.VELOCITY, np.full(7, speed), self.bus.now)]
+        self.cycle.step(self.bus.now, commands)
+        self.bus.wait(max(due - self.bus.now, 0.0))
+
+    def steps(self, count: int, speed: float | None = None) -> None:
+        for _ in range(count):
+            self.step(speed)
+
+    def moving(self, speed: float = 0.36) -> Program:
+        self.open()
+        self.cycle.activate(self.bus.now)
+        self.steps(100, speed)
+        assert self.cycle.phase is Phase.ACTIVE, self.cycle.reason
+        assert abs(self.bus.speed - speed) < 1e-3
+        return self
