@@ -195,7 +195,7 @@ class Program:
     def __init__(self, bus: Bus, settings: Pa10Settings | None = None, name: str = "ours") -> None:
         self.bus = bus
         self.driver = Pa10Driver(settings or Pa10Settings(), wire=bus.host(name), clock=lambda: bus.now)
-        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0))
+        self.cycle = SafeCycle(self.driver, SafetySettings(record_seconds=0.0, tool_speed=0.0))
 
     def open(self) -> Program:
         self.cycle.open(self.bus.now)

@@ -69,7 +69,7 @@ class Telling:
     @property
     def follows(self) -> NDArray[np.bool_]:
         """Axes whose servos are on, and follow."""
-        return np.array([not word & _UNPOWERED for word in self.axes])
+        return np.array([not word & UNPOWERED for word in self.axes])
 
     def rests(self, slow: float) -> bool:
         """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
