@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Mode, RobotDriver
+from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
@@ -28,6 +28,8 @@ SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that
 _MARGIN = 1.25  # of the period over what the line needs
 _OUTSIDE = 3.0  # [deg] that a servo may stand over its limits when it starts, and is brought back
 _READINGS = 6  # at most, until two agree
+_BLIND = 2  # code of the alarm; a number of our own, no board has one
+_LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):
@@ -62,7 +64,9 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._wire, self._clock, self._given = wire, clock, wire
         self._bus: B | None = None
         self._target: Array | None = None  # servo angles that were commanded last [deg]
-        self._is_started = False
+        self._is_started = self._is_free = False
+        self._unseen = 0  # exchanges in a row that told nothing believable
+        self._unseen_since = math.nan  # when the first of them began [s]
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
@@ -124,6 +128,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """
 
     @abstractmethod
+    def _read(self) -> bool:
+        """Ask where the servos are, once; whether all that was told is believed."""
+
+    @abstractmethod
+    def _exchange(self, angles: Array) -> bool:
+        """Command servo angles [deg], and ask where the servos are; whether all that was asked is answered."""
+
+    @abstractmethod
     def _told(self) -> Array:
         """Servo angles as boards told them last; NaN where they did not [deg]."""
 
@@ -155,6 +167,26 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             self.close()
             raise
 
+    def idle(self) -> Feedback:
+        """Ask where the servos are; nothing moves."""
+        return self._feedback(self._read())
+
+    def cycle(self, demand: Demand) -> Feedback:
+        """Command positions, and ask where the servos are; nothing is commanded blind for longer than `blind_time`.
+
+        Raises:
+            Refused: the command is none of positions.
+        """
+        angles = self._asked_for(demand)
+        begin = self._clock()
+        is_fresh = self._read() if self._is_blind else self._exchange(angles)
+        if is_fresh:
+            self._unseen = 0
+        else:
+            self._unseen_since = self._unseen_since if self._unseen else begin
+            self._unseen += 1
+        return self._feedback(is_fresh)
+
     def close(self) -> None:
         """Free the line; the servos hold on."""
         self._is_started = False
@@ -178,6 +210,34 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._let_go()
 
     # --- for the drivers ------------------------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """It follows commands from now on, and is seen."""
+        self._is_started, self._unseen = True, 0
+
+    @property
+    def _is_blind(self) -> bool:
+        """Whether it has been commanded for too long without being seen."""
+        if not self._is_started or self._unseen < _LEAST_UNSEEN:
+            return False
+        return self._clock() - self._unseen_since >= self.settings.blind_time
+
+    def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
+        """Alarms of the board, and other figures by name with unit, as they go with an answer; most have none."""
+        return (), {}
+
+    def _feedback(self, is_fresh: bool) -> Feedback:
+        """What is known now; `is_fresh`: it was told just now."""
+        alarms, values = self._supply(is_fresh)
+        if self._is_blind:
+            text = (
+                f"nothing believable was told for {self._clock() - self._unseen_since:.2f} s (blind_time is "
+                f"{self.settings.blind_time:g} s; {self.counts.last_problem}): look at line and power."
+            )
+            alarms = (*alarms, Alarm(_BLIND, text))
+        unknown = np.full(len(self.joints), np.nan)
+        is_driven = self._is_started and not self._is_free
+        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
+
     def _asked_for(self, demand: Demand) -> Array:
         """Servo angles that a command wants [deg].
 

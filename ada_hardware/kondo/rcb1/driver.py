@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Feedback
+from ada_hardware.driver import Array
 from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
@@ -41,7 +41,8 @@ class _BoardState:
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
         self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK)
-        self.rest = [c.LOW] * c.BOARD_CHANNELS  # what channels without a servo in the map are told
+        # What channels that the map leaves out are told: every frame names all twelve.
+        self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
 
 class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
@@ -77,10 +78,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return tuple(board.id for board in self._boards)
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def idle(self) -> Feedback:
-        """Ask where the servos are; nothing moves."""
-        return self._feedback(self._read_all())
-
     def start(self) -> None:
         """Command the pose that the servos are in.
 
@@ -93,26 +90,10 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self._read_until_believed(board)
         angles = self._held()
         self._check_inside(angles)
-        self._send_all(angles, _SLOWEST)
-        self._is_started = True
-
-    def cycle(self, demand: Demand) -> Feedback:
-        """Command positions, and ask where the servos are.
-
-        Raises:
-            Refused: the command is none of positions.
-        """
-        angles = self._asked_for(demand)
-        speed = self._speed(angles)
-        self._target = angles
-        is_fresh = True
         for board in self._boards:
-            values = (speed, *self._bytes(board, angles))
-            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
-            if self.settings.feedback == READ:
-                is_heard = is_heard and self._read(board)  # who is silent is not waited for twice
-            is_fresh = is_fresh and is_heard
-        return self._feedback(is_fresh)
+            self._find_others(board)
+        self._send_all(angles, _SLOWEST)
+        self._begin()
 
     def stop(self) -> None:
         """Command the pose that the servos are in, or the last one commanded where that cannot be told."""
@@ -120,7 +101,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             return
         self._is_started = False
         with suppress(HardwareError):
-            trusts = self.settings.feedback == READ and self._read_all()
+            trusts = self.settings.feedback == READ and self._read()
             angles = self._held() if trusts else self._target
             if angles is not None:
                 self._send_all(angles, _SLOWEST)
@@ -224,7 +205,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _let_go(self) -> None:
         # only servos of the red version can
         for board in self._boards:
-            values = [c.FREE if i in board.servos else board.rest[i] for i in range(c.BOARD_CHANNELS)]
+            self._find_others(board)
+            values = [c.FREE if i in board.servos else board.others[i] for i in range(c.BOARD_CHANNELS)]
             self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *values))
 
     @staticmethod
@@ -234,19 +216,21 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _find(self) -> None:
         for board in self._boards:
             board.readings.forget()
-            self._find_board(board)
+            try:
+                self.bus.ask(c.Code.GET_HOME, board.id)
+            except NoAnswer as silence:
+                raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
             self._read_until_believed(board)
 
-    def _find_board(self, board: _BoardState) -> None:
-        """See that it answers, and what its channels without a servo are told."""
-        try:
-            home = self.bus.ask(c.Code.GET_HOME, board.id).values
-        except NoAnswer as silence:
-            raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
-        for channel in range(c.BOARD_CHANNELS):
-            if channel not in board.servos:
-                # a servo that the map leaves out keeps its home; where there is none, as Heart To Heart has it
-                board.rest[channel] = home[channel]
+    def _find_others(self, board: _BoardState) -> None:
+        """See where servos stand that the map leaves out, so that frames leave them there.
+
+        Raises:
+            NoAnswer: the board does not answer.
+        """
+        if board.others:
+            first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
+            board.others = {i: _told_back(first[i], second[i], told) for i, told in board.others.items()}
 
     def _who_answers(self) -> str:
         with suppress(NoAnswer):
@@ -263,7 +247,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 "wakes. Hold the robot, and call wake(confirm=True)."
             )
 
-    def _read(self, board: _BoardState) -> bool:
+    def _read_board(self, board: _BoardState) -> bool:
         """Ask a board where its servos are, once; whether the answer is believed."""
         reply = self.bus.try_once(Command(c.Code.GET_POSITIONS, board.id))
         if reply is None:
@@ -275,13 +259,13 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.counts.last_problem = f"GET_POSITIONS, board {board.id}: servos cannot be there: {values.astype(int)}"
         return is_believed
 
-    def _read_all(self) -> bool:
+    def _read(self) -> bool:
         """Ask all boards; whether all answers are believed."""
-        return sum(self._read(board) for board in self._boards) == len(self._boards)
+        return sum(self._read_board(board) for board in self._boards) == len(self._boards)
 
     def _read_until_believed(self, board: _BoardState) -> None:
         hint = "is a channel of the angle map without a servo, or is the line disturbed?"
-        self._until_believed(lambda: self._read(board), f"{self.bus.url}: board {board.id}", hint)
+        self._until_believed(lambda: self._read_board(board), f"{self.bus.url}: board {board.id}", hint)
 
     def _told(self) -> Array:
         """Servo angles as the boards told them [deg]."""
@@ -291,9 +275,17 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 angles[board.places] = board.readings.believed
         return angles
 
-    def _feedback(self, is_fresh: bool) -> Feedback:
-        unknown = np.full(len(self.joints), np.nan)
-        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, self._is_started)
+    def _exchange(self, angles: Array) -> bool:
+        speed = self._speed(angles)
+        self._target = angles
+        is_fresh = True
+        for board in self._boards:
+            values = (speed, *self._bytes(board, angles))
+            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
+            if self.settings.feedback == READ:
+                is_heard = is_heard and self._read_board(board)  # who is silent is not waited for twice
+            is_fresh = is_fresh and is_heard
+        return is_fresh
 
     def _speed(self, angles: Array) -> int:
         """The slowest one at which these servo angles are reached within a period."""
@@ -309,11 +301,28 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
-        values = list(board.rest)
+        values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]
         for channel, (place, servo) in board.servos.items():
             low, high = math.ceil(servo.lowest), math.floor(servo.highest)
             values[channel] = min(max(round(float(angles[place])), low), high)
         return values
+
+
+def _told_back(first: int, second: int, told: int) -> int:
+    """What leaves a channel that the map leaves out as it is.
+
+    Args:
+        first: what the board told of it.
+        second: what it told right after.
+        told: what the channel was told last.
+
+    Returns:
+        The angle at which a servo stands: the last one told where it is nearly there, as in `ServoDriver._held`. What
+        is no angle is told back where it moves nothing; else, as where two readings differ, LOW: no servo is driven.
+    """
+    if max(first, second) <= c.LARGEST_ANGLE and abs(first - second) <= SLACK:
+        return told if told <= c.LARGEST_ANGLE and abs(second - told) <= SLACK else second
+    return second if first == second and second in (c.FREE, c.HIGH) else c.LOW
 
 
 def _boards(angle_map: AngleMap, ids: Sequence[int]) -> Iterator[_BoardState]:

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_hardware.driver import Alarm, Array, Demand, Feedback
+from ada_hardware.driver import Alarm, Array
 from ada_hardware.errors import DeviceAlarm, HardwareError, Refused
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.plausible import PlausibleReadings
@@ -58,14 +58,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._blocks = blocks(list(self.map.servos))
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
         self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK)
-        self._is_free = False
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def idle(self) -> Feedback:
-        """Ask where the servos are; nothing moves."""
-        return self._feedback(self._read())
-
     def start(self) -> None:
         """Stop the board's own program, set parameters, command the pose that the servos are in.
 
@@ -81,15 +76,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._set_parameters()
         self._target = angles
         self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
-        self._is_started, self._is_free = True, False
+        self._begin()
+        self._is_free = False
 
-    def cycle(self, demand: Demand) -> Feedback:
-        """Command positions, and ask where the servos are.
-
-        Raises:
-            Refused: the command is none of positions.
-        """
-        self._target = self._asked_for(demand)
+    def _exchange(self, angles: Array) -> bool:
+        self._target = angles
         reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
         is_heard = reply is not None and reply.is_ack
         if reply is not None and not reply.is_ack:
@@ -97,7 +88,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
         if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
             is_heard = self._read() and is_heard
-        return self._feedback(is_heard)
+        return is_heard
 
     def stop(self) -> None:
         """Tell all servos to hold where they are."""
@@ -300,10 +291,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         text = f"the supply has {self._battery:.1f} V, less than {low:g} V (battery_low): charge the battery."
         return (Alarm(_LOW_BATTERY, text),)
 
-    def _feedback(self, is_fresh: bool) -> Feedback:
+    def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
         if is_fresh:
             self._read_battery()
-        unknown = np.full(len(self.joints), np.nan)
-        values = {} if math.isnan(self._battery) else {"battery [V]": self._battery}
-        is_driven = self._is_started and not self._is_free
-        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, self._alarms(), values)
+        return self._alarms(), {} if math.isnan(self._battery) else {"battery [V]": self._battery}
