@@ -341,7 +341,7 @@ class SafeCycle:
         feedback = self.feedback
         self.missed += not feedback.is_fresh
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1
-        if feedback.is_fresh and feedback.alarms:
+        if feedback.alarms:  # also of a wire on which something is wrong while the device is silent
             if self.phase is not Phase.STOPPED:
                 self._fault(now, f"alarm: {alarm_words(feedback)}", at_once=True)
         elif self.phase.is_driven:

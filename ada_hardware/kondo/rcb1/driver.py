@@ -104,7 +104,10 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             trusts = self.settings.feedback == READ and self._read()
             angles = self._held() if trusts else self._target
             if angles is not None:
-                self._send_all(angles, _SLOWEST)
+                self._target = angles
+                for board in self._boards:
+                    with suppress(NoAnswer):  # the other board is told all the same
+                        self._send(board, angles, _SLOWEST)
 
     def reset(self) -> None:
         """See whether the boards answer; they know no alarms.
@@ -277,9 +280,12 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _exchange(self, angles: Array) -> bool:
         speed = self._speed(angles)
-        self._target = angles
+        self._target = angles.copy() if self._target is None else self._target.copy()
         is_fresh = True
         for board in self._boards:
+            if self._is_blind:  # since the board before was waited for
+                return False
+            self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
             is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
@@ -298,7 +304,10 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _send_all(self, angles: Array, speed: int) -> None:
         self._target = angles
         for board in self._boards:
-            self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
+            self._send(board, angles, speed)
+
+    def _send(self, board: _BoardState, angles: Array, speed: int) -> None:
+        self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
         values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]
