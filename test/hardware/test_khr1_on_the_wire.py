@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A KHR-1 judged on the bytes that reach its boards: two boards of this file's own, which share no code with the driver
-and its emulator, under the safety cycle in lock step. Bytes as in the reference: FD id speed 12*angle sum&0x7F -> id 06,
-FC id sum -> id 12*angle sum, FA and F0 likewise."""
+"""A KHR-1 judged on the bytes that reach its boards.
+
+The two boards are this file's own and share no code with driver and emulator; the safety cycle runs in lock step with
+them. Bytes as in the reference: FD id speed 12*angle sum&0x7F -> id 06; FC id sum -> id 12*angle sum; FA, F0 likewise.
+"""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -205,7 +208,7 @@ def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_firs
     first_unanswered = min(frame[0] for frame in sent if frame[1] in mute)
     for board in (0, 1):
         told = [frame for frame in sent if frame[1] == board]
-        changes = [after[0] for before, after in zip(told, told[1:], strict=False) if before[3] != after[3]]
+        changes = [after[0] for before, after in pairwise(told) if before[3] != after[3]]
         assert all(at - first_unanswered <= 0.25 for at in changes)  # what comes later is the hold
         assert told[-1][2] == 7  # told as slowly as can be
 
