@@ -7,9 +7,11 @@ A frame is [its length, command, ..., checksum]; the checksum is the sum of all 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
+from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
 from ada_hardware.kondo.rcb4.messages import (
@@ -204,82 +206,33 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
     return Reply(code, data) if wanted is None else None
 
 
-class ReplyParser:
-    """The host's end: finds the reply to one command in what comes.
-
-    Attributes:
-        refused: bytes that were no part of a reply.
-    """
+class ReplyParser(FrameParser[Reply]):
+    """The host's end: finds the reply to one command in what comes."""
 
     def __init__(self, command: Command) -> None:
-        self._command, self._buffer = command, b""
-        self._lengths = {4} | ({data + 3} if (data := data_length(command)) else set())
-        self._any_length = data_length(command) is None
-        self.refused = 0
-
-    def feed(self, data: bytes) -> list[Reply]:
-        """The replies that these bytes complete."""
-        self._buffer += data
-        found = []
-        while len(self._buffer) >= 2:
-            length = self._buffer[0]
-            fits = self._buffer[1] == code_of(self._command) and (
-                length in self._lengths or (self._any_length and length >= 4)
-            )
-            if fits and len(self._buffer) < length:
-                break
-            reply = decode_reply(self._command, self._buffer[:length]) if fits else None
-            self._buffer = self._buffer[length if reply else 1 :]
-            if reply is None:
-                self.refused += 1
-            else:
-                found.append(reply)
-        return found
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of a reply that is not complete."""
-        return len(self._buffer)
+        """Wait for the reply to a command."""
+        super().__init__(partial(_reply_length, command), partial(decode_reply, command))
 
 
-class CommandParser:
-    """The board's end: finds commands.
+def _reply_length(command: Command, begin: bytes) -> int | None:
+    if len(begin) < 2:
+        return 2
+    length, data = begin[0], data_length(command)
+    fits = length >= 4 if data is None else length in (4, data + 3)
+    return length if fits and begin[1] == code_of(command) else None
 
-    Attributes:
-        refused: bytes that were no part of a command.
-    """
+
+class CommandParser(FrameParser[Command]):
+    """The board's end: finds commands."""
 
     def __init__(self, *, checks_values: bool = True) -> None:
         """Begin with an empty line; `checks_values` as in `decode_command`."""
-        self._buffer, self._checks_values = b"", checks_values
-        self.refused = 0
+        super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
 
-    def feed(self, data: bytes) -> list[Command]:
-        """The commands that these bytes complete."""
-        self._buffer += data
-        found = []
-        while self._buffer:
-            length = self._buffer[0]
-            fits = _is_beginning(self._buffer[:length])
-            if fits and len(self._buffer) < max(length, 1):
-                break
-            command = decode_command(self._buffer[:length], checks_values=self._checks_values) if fits else None
-            self._buffer = self._buffer[1 if command is None else length :]
-            if command is None:
-                self.refused += 1
-            else:
-                found.append(command)
-        return found
 
-    @property
-    def waiting(self) -> int:
-        """Bytes of a command that is not complete."""
-        return len(self._buffer)
-
-    def forget(self) -> None:
-        """Drop a command that is not complete."""
-        self.refused += len(self._buffer)
-        self._buffer = b""
+def _command_length(begin: bytes) -> int | None:
+    length = begin[0]
+    return length if _is_beginning(begin[:length]) else None
 
 
 # --- what can be ------------------------------------------------------------------------------------------------------
