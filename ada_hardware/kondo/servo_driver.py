@@ -8,7 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -118,6 +118,17 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     @abstractmethod
     def _connect(self, wire: ByteStream) -> B:
         """The bus on an open line."""
+
+    def _bus_options(self) -> dict[str, Any]:
+        """Arguments of a `BoardBus` by the settings."""
+        s = self.settings
+        return {
+            "timeout": s.reply_timeout,
+            "retries": s.retries,
+            "pause": s.retry_pause,
+            "clock": self._clock,
+            "counts": self.counts,
+        }
 
     @abstractmethod
     def _find(self) -> None:

@@ -195,15 +195,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return {"angle_map": s.angle_map, "first_id": s.first_id, "second_id": s.second_id}
 
     def _connect(self, wire: ByteStream) -> Rcb1Bus:
-        s = self.settings
-        return Rcb1Bus(
-            wire,
-            timeout=s.reply_timeout,
-            retries=s.retries,
-            pause=s.retry_pause,
-            clock=self._clock,
-            counts=self.counts,
-        )
+        return Rcb1Bus(wire, **self._bus_options())
 
     def _let_go(self) -> None:
         # only servos of the red version can

@@ -172,16 +172,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return {"angle_map": self.settings.angle_map, "com_speed": self.settings.com_speed}
 
     def _connect(self, wire: ByteStream) -> Rcb4Bus:
-        s = self.settings
-        return Rcb4Bus(
-            wire,
-            com_speed=s.com_speed,
-            timeout=s.reply_timeout,
-            retries=s.retries,
-            pause=s.retry_pause,
-            clock=self._clock,
-            counts=self.counts,
-        )
+        return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())
 
     def _let_go(self) -> None:
         self.bus.ask(self._moves(c.FREE, 1))
