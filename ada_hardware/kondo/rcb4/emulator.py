@@ -2,9 +2,9 @@
 """An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges what it is told.
 
 Assumptions, as the sources do not say: a frame lasts 15 ms; a command with a wrong checksum is not answered (setting
-`nacks`: it is refused); one that is not complete is forgotten after 10 ms without a byte; while the bus of the servos
-is off they hold, and take no commands; a servo's measured position is its target and its trim; at power-on servos hold
-the home position; a motion is a sequence of frames as they come over the line, ended by RETURN.
+`nacks`: it is refused); while the bus of the servos is off they hold, and take no commands; a servo's measured position
+is its target and its trim; at power-on servos hold the home position; a motion is a sequence of frames as they come
+over the line, ended by RETURN.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics import resources
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
-from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, AngleMap, Board, Servo
+from ada_hardware.emulation.emulator import Reply
+from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
+from ada_hardware.kondo.board_emulator import BoardEmulator
 from ada_hardware.kondo.rcb4 import codec
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
 from ada_hardware.kondo.servo_motion import ServoMotion
 
-_GAP = 0.010  # [s]
 _QUICK = 0.5  # [s] below which a long way is a jump
 _VERSION = b"emulated RCB-4".ljust(64)
 _SPEED = SERVO_SPEED_ICS * 180.0 / math.pi * c.COUNTS_PER_DEGREE  # [counts/s]
@@ -51,7 +50,7 @@ class Rcb4EmulatorSettings:
     seed: int = setting(0, "of what is random", lower=0)
 
 
-class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
+class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
     """The board.
 
     Attributes:
@@ -64,7 +63,8 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
     NAME: ClassVar[str] = "khr3"
     SUMMARY: ClassVar[str] = "KHR-3HV: a board RCB-4 on a serial line"
     SETTINGS: ClassVar[type] = Rcb4EmulatorSettings
-    WIRE: ClassVar[str] = "stream"
+    BOARD: ClassVar[Board] = Board.RCB4
+    ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
         "dead_servo": "ICS number + 1 of a servo that does not move any more",
         "late": "answers come later by so much [s]",
@@ -80,9 +80,8 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         Raises:
             InputError: the angle map is unusable.
         """
-        super().__init__(settings)
-        path = settings.angle_map or resources.find("config", "khr3_angle_map.yaml")
-        self.map = AngleMap.read(path, Board.RCB4)
+        parser = codec.CommandParser(checks_values=False)
+        super().__init__(settings, parser, settings.angle_map, settings.boot_time)
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
         self.rom: dict[int, Sequence[bytes]] = {}
@@ -95,20 +94,11 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         self._put(c.CONFIG, *int(config).to_bytes(2, "little"))
         self._counter, self._step_end = c.MAIN_LOOP, 0.0
         self._motion, self._step = 0, 0
-        self._parser = codec.CommandParser(checks_values=False)
         self._random = random.Random(settings.seed)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
-        self._now, self._heard, self._silent_until, self._count = 0.0, -1.0, -1.0, 0
+        self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
-    def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Obey commands, and answer."""
-        self.advance(now)
-        if now - self._heard > _GAP:
-            self._parser.forget()
-        self._heard = now
-        if now < self._silent_until:
-            return []
+    def _obeyed(self, data: bytes) -> list[Reply]:
         if self._faults["wrong_speed"]:
             return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
         refused, replies = self._parser.refused, []
@@ -124,18 +114,15 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
 
     def advance(self, now: float) -> list[Reply]:
         """Go on with a motion."""
-        self._now = now
-        if self._silent_until < 0.0:
-            self._silent_until = now + self.settings.boot_time
+        super().advance(now)
         while self._motion and self._config & c.Config.RUN_PROGRAM and now >= self._step_end:
             self._run_step()
         return []
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on or off."""
-        if name not in self.FAULTS:
-            raise KeyError(name)
-        before, self._faults[name] = self._faults[name], value
+        before = self._faults.get(name, 0.0)
+        super().fault(name, value)
         if name == "dead_servo":
             for servo, is_dead in ((int(before) - 1, False), (int(value) - 1, True)):
                 if servo in self.servos:
@@ -291,6 +278,3 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             self._accuse(
                 f"{servo.joint}: a step of {step:.0f} deg in {duration:.3f} s; at most {self.settings.max_step:g}"
             )
-
-    def _accuse(self, text: str) -> None:
-        self.violations.append(Violation(self._now, text))
