@@ -15,12 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.commanding.rules import JointLimit
+
+if TYPE_CHECKING:
+    from ada_hardware.safety.settings import SafetySettings
 
 Array = NDArray[np.float64]
 S = TypeVar("S")
@@ -157,6 +160,10 @@ class RobotDriver(ABC, Generic[S]):
     def device_timeout(self) -> float:
         """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
         return math.inf
+
+    def suited(self, safety: SafetySettings) -> SafetySettings:
+        """Rules of safety as this robot needs them: no margin finer than what it can tell."""
+        return safety
 
     # --- what it does ---------------------------------------------------------------------------------------------
     @abstractmethod

@@ -8,6 +8,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, T
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
+from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.transport.wires import ByteStream, Serial
 
 S = TypeVar("S", bound=ServoSettings)
@@ -26,7 +28,8 @@ B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
 _MARGIN = 1.25  # of the period over what the line needs
-_OUTSIDE = 3.0  # [deg] that a servo may stand over its limits when it starts, and is brought back
+_OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
+_FINEST = 3.0  # [deg] likewise, of boards with finer counts
 _READINGS = 6  # at most, until two agree
 _BLIND = 2  # code of the alarm; a number of our own, no board has one
 _LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
@@ -90,6 +93,16 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         if self.settings.period:
             return self.settings.period
         return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
+
+    @property
+    def _outside(self) -> float:
+        """How far beyond its limits a servo may stand when it starts, and is brought back [deg]."""
+        return max(_FINEST, _OUTSIDE * self.BOARD.value.resolution)
+
+    def suited(self, safety: SafetySettings) -> SafetySettings:
+        """With a position margin of some counts: a servo under load stands a little off its target, also at a limit."""
+        margin = math.radians(_OUTSIDE * self.BOARD.value.resolution)
+        return replace(safety, position_margin=max(safety.position_margin, margin))
 
     @property
     def bus(self) -> B:
@@ -266,7 +279,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             DeviceAlarm: one does not.
         """
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
-            if not servo.lowest - _OUTSIDE <= angle <= servo.highest + _OUTSIDE:
+            if not servo.lowest - self._outside <= angle <= servo.highest + self._outside:
                 raise DeviceAlarm(
                     f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
                     f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "

@@ -14,6 +14,7 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.settings import checked
 from ada_hardware.driver import Mode
+from ada_hardware.errors import HardwareError
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
 from ada_hardware.safety.command_check import Command
@@ -35,6 +36,7 @@ class Boards(ByteStream):
     Attributes:
         now: time [s]; it passes while the host waits and while bytes travel.
         servo: angle of each channel, 1 to 24, or what a channel without a servo tells.
+        pushed: degrees by which a load pushes a channel's servo off what it was told.
         frames: positions that arrived: time, board, speed, twelve angles.
         switched: switches that arrived: board, bits.
         mute: boards that hear, and do not answer.
@@ -45,7 +47,7 @@ class Boards(ByteStream):
     def __init__(self):
         self.now = 0.0
         self.servo = {channel: HOME.get(channel, 0xE1) for channel in range(1, 25)}
-        self.frames, self.switched, self.mute = [], [], set()
+        self.pushed, self.frames, self.switched, self.mute = {}, [], [], set()
         self._heard, self._said = b"", b""
 
     def write(self, data):
@@ -66,7 +68,7 @@ class Boards(ByteStream):
         elif code == 0xF1:
             self.switched.append((board, body[0]))
         else:
-            told = {0xFC: [round(self.servo[i]) for i in channels], 0xF0: [2]}.get(
+            told = {0xFC: [self.servo[i] + self.pushed.get(i, 0) for i in channels], 0xF0: [2]}.get(
                 code, [HOME.get(i, 90) for i in channels]
             )
         if board not in self.mute:
@@ -238,3 +240,45 @@ def test_a_robot_that_was_blind_goes_on_after_a_reset():
     assert world.cycle.phase is Phase.ACTIVE
     assert np.abs(np.array([world.boards.servo[channel] for channel in HOME]) - before).max() <= 1
     assert math.isfinite(world.cycle.feedback.position.sum())
+
+
+# --- beyond a limit ---------------------------------------------------------------------------------------------------
+# channel, joint, and a limit of the map that the servo itself can pass
+@pytest.mark.parametrize(
+    ("channel", "joint", "limit", "outwards"),
+    [(13, "left_hip_roll", 100, 1), (14, "left_hip_pitch", 20, -1), (23, "right_ankle_roll", 70, -1)],
+)
+@pytest.mark.parametrize("counts", [1, 2, 3])
+def test_a_servo_some_counts_beyond_a_limit_is_led_back_and_never_farther_out(channel, joint, limit, outwards, counts):
+    world = World()
+    world.boards.servo[channel] = limit + outwards * counts
+    world.active()
+    servo = world.driver.map.servos[channel]
+    inside = world.cycle.demand.values.copy()
+    for i in range(40):
+        inside[world.driver.joints.index(joint)] = servo.position(limit - outwards * min(0.5 * i, 10.0))
+        world.step([Command(Mode.POSITION, inside, world.boards.now)])
+    assert world.cycle.phase is Phase.ACTIVE, world.cycle.latched
+    assert all((told - limit) * outwards <= 0 for told in world.told(channel))
+    assert world.told(channel)[-1] == limit - 10 * outwards
+
+
+def test_what_gives_way_beyond_a_limit_in_motion_stops_nothing_up_to_three_counts_and_stops_at_four():
+    for counts, phase in ((3, Phase.ACTIVE), (4, Phase.STOPPED)):
+        world = World()
+        world.boards.servo[13] = 100  # the map's limit
+        world.active().boards.pushed[13] = counts
+        for _ in range(8):
+            world.step()
+        assert world.cycle.phase is phase, world.cycle.reason
+
+
+def test_far_beyond_a_limit_it_is_not_activated():
+    world = World()
+    world.boards.servo[13] = 104
+    world.cycle.open(0.0)
+    for _ in range(10):
+        world.step()
+    with pytest.raises(HardwareError, match="left_hip_roll"):
+        world.cycle.activate(world.boards.now)
+    assert world.boards.frames == []
