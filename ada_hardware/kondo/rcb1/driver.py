@@ -99,15 +99,16 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         """Command the pose that the servos are in, or the last one commanded where that cannot be told."""
         if not self._is_started or self._bus is None:
             return
+        is_blind = self._is_blind  # it must not wait for who does not answer
         self._is_started = False
         with suppress(HardwareError):
-            trusts = self.settings.feedback == READ and self._read()
+            trusts = self.settings.feedback == READ and not is_blind and self._read()
             angles = self._held() if trusts else self._target
             if angles is not None:
                 self._target = angles
                 for board in self._boards:
                     with suppress(NoAnswer):  # the other board is told all the same
-                        self._send(board, angles, _SLOWEST)
+                        self._send(board, angles, _SLOWEST, retries=0 if is_blind else None)
 
     def reset(self) -> None:
         """See whether the boards answer; they know no alarms.
@@ -298,8 +299,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             self._send(board, angles, speed)
 
-    def _send(self, board: _BoardState, angles: Array, speed: int) -> None:
-        self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
+    def _send(self, board: _BoardState, angles: Array, speed: int, *, retries: int | None = None) -> None:
+        self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)), retries=retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
         values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]

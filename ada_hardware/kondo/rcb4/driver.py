@@ -94,14 +94,15 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         """Tell all servos to hold where they are."""
         if not self._is_started or self._bus is None:
             return
+        retries = 0 if self._is_blind else None  # it must not wait for who does not answer
         self._is_started = False
         with suppress(HardwareError):
-            if self._target is not None and self._has_arrived():
+            if retries is None and self._target is not None and self._has_arrived():
                 # what a servo under load gives way must not become its target: that would add up over restarts
                 self.bus.ask(self._moves(self._target, self._frames(self.period)))
             else:
                 self._target = None
-                self.bus.ask(self._moves(c.HOLD, 1))
+                self.bus.ask(self._moves(c.HOLD, 1), retries=retries)
 
     def reset(self) -> None:
         """See whether the board answers and has a good supply.
