@@ -61,7 +61,7 @@ class Emulator(ABC, Generic[S]):
         self.settings = settings
         self.violations: list[Violation] = []
         self._faults = dict.fromkeys(self.FAULTS, 0.0)
-        self._now = 0.0
+        self._time = 0.0
 
     @abstractmethod
     def receive(self, data: bytes, now: float) -> list[Reply]:
@@ -89,7 +89,7 @@ class Emulator(ABC, Generic[S]):
 
     def _accuse(self, text: str) -> None:
         """Something came just now that must never come."""
-        self.violations.append(Violation(self._now, text))
+        self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:
         """What the device is doing, as figures that JSON can hold; for tests and people."""

@@ -64,7 +64,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
 
     def advance(self, now: float) -> list[Reply]:
         """Go on with motions."""
-        self._now = now
+        self._time = now
         if self._silent_until is None:
             self._silent_until = now + self._boot_time
         return []

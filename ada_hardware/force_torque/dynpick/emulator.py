@@ -77,7 +77,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
-        self._now = now
+        self._time = now
         replies = self.advance(now)
         for i in range(len(data)):
             replies += self._obey(data[i : i + 1], now)

@@ -44,7 +44,7 @@ class Ft300Emulator(SensorEmulator[Ft300EmulatorSettings]):
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
-        self._now = now
+        self._time = now
         replies = self.advance(now)
         for byte in data:
             self._heard += bytes([byte])

@@ -87,7 +87,7 @@ class _RdtEmulator(SensorEmulator[E]):
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """A packet came from the host."""
-        self._now = now
+        self._time = now
         request = codec.decode_request(data)
         if request is None:
             self._accuse(f"a packet of {len(data)} bytes that is no request")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.framing import FrameParser
-from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, TRIM_ZERO, Code, CommandKind, Field
+from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code, CommandKind, Field
 
 NO_BOARD = -1
 
@@ -121,16 +121,6 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
         return Reply(kind.code, frame[0]) if frame[1] == ACK else None
     values = tuple(frame[1:-1])
     return Reply(kind.code, frame[0], values) if _is_closed(frame) and _are_allowed(kind.reply, values) else None
-
-
-def trims_to_bytes(trims: Sequence[int]) -> tuple[int, ...]:
-    """Trims [deg, -20 to 20] as they are sent."""
-    return tuple(int(trim) + TRIM_ZERO for trim in trims)
-
-
-def trims_of_bytes(values: Sequence[int]) -> tuple[int, ...]:
-    """Trims [deg] as they were sent."""
-    return tuple(value - TRIM_ZERO for value in values)
 
 
 class ReplyParser(FrameParser[Reply]):

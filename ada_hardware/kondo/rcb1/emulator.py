@@ -120,10 +120,10 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
         }
         return {
             "ids": [board.id for board in self.boards],
-            "angles": {joint: round(servo.at(self._now), 3) for joint, servo in servos.items()},
+            "angles": {joint: round(servo.at(self._time), 3) for joint, servo in servos.items()},
             "targets": {joint: servo.target for joint, servo in servos.items()},
             "free": [joint for joint, servo in servos.items() if servo.is_free],
-            "playing": [board.is_playing(self._now) for board in self.boards],
+            "playing": [board.is_playing(self._time) for board in self.boards],
             "played": [[list(one) for one in board.played[-100:]] for board in self.boards],
             "switches": [board.switches for board in self.boards],
         }
@@ -136,7 +136,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
         found = []
         for board in self.boards:
             if (command.code is c.Code.SET_ID or board.id == command.board) and not self._is_silent(board):
-                values = board.obey(command, self._now)
+                values = board.obey(command, self._time)
                 if values is not None:
                     found.append(self._reply(command, board.id, values))
         return found[:1]  # of two boards with one ID the host hears something, here the first
@@ -154,14 +154,14 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
 
     def _lose_power(self, silence: float) -> None:
         for board in self.boards:
-            board.limp(self._now)
+            board.limp(self._time)
         self._parser.forget()
-        self._silent_until = self._now + silence
+        self._silent_until = self._time + silence
 
     def _kill_servo(self, channel: int, is_dead: bool) -> None:
         board, place = divmod(channel - 1, c.BOARD_CHANNELS)
         if 0 <= board < len(self.boards) and place in self.boards[board].servos:
-            self.boards[board].servos[place].die(self._now, is_dead)
+            self.boards[board].servos[place].die(self._time, is_dead)
 
     def _board(self, number: int, board_id: int) -> EmulatedBoard:
         homes = {}
@@ -198,7 +198,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
             value, joint = channels[channel], self._limits[board, channel].joint
             if value in (c.FREE, c.LOW):
                 self._judge_free(joint)
-            step = abs(value - motor.at(self._now))
+            step = abs(value - motor.at(self._time))
             if limit and value <= c.LARGEST_ANGLE and speed not in _SLOW_SPEEDS and step > limit:
                 self._accuse(f"{joint}: a step of {step:.0f} deg at speed {speed}; at most {limit:g}")
 

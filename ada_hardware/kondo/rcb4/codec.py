@@ -18,16 +18,12 @@ from ada_hardware.kondo.rcb4.messages import (
     AckCheck,
     Call,
     Command,
-    Jump,
     MoveServo,
     MoveServos,
-    MoveServosOwn,
-    ReadDevice,
     ReadRam,
     Return,
     SetParameter,
     Version,
-    WriteDevice,
     WriteRam,
     code_of,
     fault_of,
@@ -36,7 +32,6 @@ from ada_hardware.kondo.rcb4.messages import (
 _MASK_BYTES = 5
 # Frames of one length only.
 _LENGTHS = {
-    Code.JUMP: 7,
     Code.CALL: 7,
     Code.RETURN: 3,
     Code.MOVE_SERVO: 7,
@@ -91,22 +86,13 @@ def _payload(command: Command) -> bytes:
             return bytes((Way.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
         case WriteRam(address, data):
             return bytes((Way.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
-        case ReadDevice(servo, offset, size):
-            return bytes((Way.DEVICE_TO_COM, 0, 0, 0, offset, servo, size))
-        case WriteDevice(servo, offset, data):
-            return bytes((Way.COM_TO_DEVICE, offset, servo, 0)) + data
-        case Jump(address, condition) | Call(address, condition):
+        case Call(address, condition):
             return address.to_bytes(3, "little") + bytes((condition,))
         case MoveServo(servo, frame, position):
             return bytes((servo, frame)) + position.to_bytes(2, "little")
         case MoveServos(frame, moves):
             positions = b"".join(move.position.to_bytes(2, "little") for move in moves)
             return _mask([move.servo for move in moves]) + bytes((frame,)) + positions
-        case MoveServosOwn(frames, moves):
-            parts = [
-                bytes((own,)) + move.position.to_bytes(2, "little") for own, move in zip(frames, moves, strict=True)
-            ]
-            return _mask([move.servo for move in moves]) + b"".join(parts)
         case SetParameter(parameter, values):
             return _mask([servo for servo, _ in values]) + bytes((parameter, *(value for _, value in values)))
         case AckCheck():
@@ -133,9 +119,8 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | Non
 def _taken_apart(code: Code, body: bytes) -> Command | None:
     if code is Code.MOVE:
         return _taken_move(body)
-    if code in (Code.JUMP, Code.CALL):
-        kind = Jump if code is Code.JUMP else Call
-        return kind(int.from_bytes(body[:3], "little"), body[3])
+    if code is Code.CALL:
+        return Call(int.from_bytes(body[:3], "little"), body[3])
     if code is Code.MOVE_SERVO:
         return MoveServo(body[0], body[1], int.from_bytes(body[2:4], "little"))
     if code is Code.ACK_CHECK:
@@ -148,14 +133,9 @@ def _taken_apart(code: Code, body: bytes) -> Command | None:
 
 
 def _taken_move(body: bytes) -> Command | None:
-    way = Way(body[0])
-    if way is Way.RAM_TO_COM:
+    if body[0] == Way.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
-    if way is Way.DEVICE_TO_COM:
-        return ReadDevice(body[5], body[4], body[6])
-    if way is Way.COM_TO_RAM:
-        return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
-    return WriteDevice(body[2], body[1], bytes(body[4:]))
+    return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
 
 
 def _taken_servos(code: Code, body: bytes) -> Command | None:
@@ -167,9 +147,6 @@ def _taken_servos(code: Code, body: bytes) -> Command | None:
     if code is Code.MOVE_SERVOS and len(rest) == 1 + 2 * len(servos):
         positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
         return MoveServos(rest[0], tuple(map(Move, servos, positions)))
-    if code is Code.MOVE_SERVOS_OWN and len(rest) == 3 * len(servos):
-        positions = [int.from_bytes(rest[3 * i + 1 : 3 * i + 3], "little") for i in range(len(servos))]
-        return MoveServosOwn(tuple(rest[::3]), tuple(map(Move, servos, positions)))
     if code is Code.SET_PARAMETER and len(rest) == 1 + len(servos):
         return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
     return None
@@ -178,7 +155,7 @@ def _taken_servos(code: Code, body: bytes) -> Command | None:
 # --- board to host ----------------------------------------------------------------------------------------------------
 def data_length(command: Command) -> int | None:
     """How many bytes the answer to a command brings: 0: only yes or no; None: any number, a text."""
-    if isinstance(command, (ReadRam, ReadDevice)):
+    if isinstance(command, ReadRam):
         return command.size
     return None if isinstance(command, Version) else 0
 
@@ -253,18 +230,16 @@ def _is_beginning(data: bytes) -> bool:
         return True
     if data[2] not in _WAYS:
         return False
-    return length == _READ_LENGTH if data[2] in _READS else length > _WRITE_HEAD + 1
+    return length == _READ_LENGTH if data[2] == Way.RAM_TO_COM else length > _WRITE_HEAD + 1
 
 
 def _masked_length(code: Code, mask: bytes) -> int:
     count = int.from_bytes(mask, "little").bit_count()
-    extra = {Code.MOVE_SERVOS: 1 + 2 * count, Code.MOVE_SERVOS_OWN: 3 * count, Code.SET_PARAMETER: 1 + count}
-    return 2 + _MASK_BYTES + extra[code] + 1
+    return 2 + _MASK_BYTES + 1 + (2 * count if code is Code.MOVE_SERVOS else count) + 1
 
 
 _KNOWN, _WAYS = frozenset(map(int, Code)), frozenset(map(int, Way))
-_MASKED = frozenset((Code.MOVE_SERVOS, Code.MOVE_SERVOS_OWN, Code.SET_PARAMETER))
-_READS = frozenset((Way.RAM_TO_COM, Way.DEVICE_TO_COM))
+_MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
 
 
 def _mask(servos: Sequence[int]) -> bytes:

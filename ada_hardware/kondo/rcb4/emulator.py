@@ -126,17 +126,17 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
         if name == "dead_servo":
             for servo, is_dead in ((int(before) - 1, False), (int(value) - 1, True)):
                 if servo in self.servos:
-                    self.servos[servo].die(self._now, is_dead)
+                    self.servos[servo].die(self._time, is_dead)
         elif name == "reboot" and value:
             for motor in self.servos.values():
-                motor.release(self._now)
-            self._motion, self._silent_until = 0, self._now + value
+                motor.release(self._time)
+            self._motion, self._silent_until = 0, self._time + value
 
     def state(self) -> dict[str, object]:
         """Servo angles by joint, what plays."""
         pairs = [(servo.joint, self.servos[i]) for i, servo in self.map.servos.items()]
         return {
-            "angles": {joint: round(c.angle_of_counts(motor.at(self._now)), 4) for joint, motor in pairs},
+            "angles": {joint: round(c.angle_of_counts(motor.at(self._time)), 4) for joint, motor in pairs},
             "targets": {joint: round(c.angle_of_counts(motor.target), 4) for joint, motor in pairs},
             "free": [joint for joint, motor in pairs if motor.is_free],
             "motion": self._motion,
@@ -154,15 +154,9 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
             case m.ReadRam(address, size):
                 self._refresh()
                 return codec.Reply(code, bytes(self.ram[address : address + size]))
-            case m.ReadDevice(servo, offset, size):
-                self._refresh()
-                start = c.device_address(servo, offset)
-                return codec.Reply(code, bytes(self.ram[start : start + size]))
             case m.WriteRam(address, data):
                 self._write(address, data)
-            case m.WriteDevice(servo, offset, data):
-                self._write(c.device_address(servo, offset), data)
-            case m.Call(address, _) | m.Jump(address, _):
+            case m.Call(address, _):
                 self._go_to(address)
             case m.Version():
                 return codec.Reply(code, _VERSION)
@@ -173,9 +167,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
             case m.MoveServos(frame, moves):
                 for move in moves:
                     self._move(move.servo, move.position, frame)
-            case m.MoveServosOwn(frames, moves):
-                for own, move in zip(frames, moves, strict=True):
-                    self._move(move.servo, move.position, own)
         return codec.Reply(code)
 
     def _move(self, number: int, position: int, frame: int) -> None:
@@ -184,16 +175,16 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
             return
         self._put(c.device_address(number, c.FRAME), frame)
         if position == c.FREE:
-            motor.release(self._now)
+            motor.release(self._time)
         elif position == c.HOLD:
-            motor.go(motor.at(self._now), 0.0, self._now)
+            motor.go(motor.at(self._time), 0.0, self._time)
         else:
-            way = abs(position - motor.at(self._now))
-            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._now)
+            way = abs(position - motor.at(self._time))
+            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._time)
 
     def _go_to(self, address: int) -> None:
         motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
-        self._counter, self._step, self._step_end = address, 0, self._now
+        self._counter, self._step, self._step_end = address, 0, self._time
         self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
 
     def _run_step(self) -> None:
@@ -202,10 +193,10 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
         command = codec.decode_command(frames[self._step]) if self._step < len(frames) else m.Return()
         self._step += 1
         if isinstance(command, m.MoveServos):
-            begin, self._now = self._now, self._step_end
+            begin, self._time = self._time, self._step_end
             for move in command.moves:
                 self._move(move.servo, move.position, command.frame)
-            self._now = begin
+            self._time = begin
             self._step_end += command.frame * self.settings.frame_time
         else:
             self._motion, self._counter = 0, c.MAIN_LOOP
@@ -221,7 +212,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
             start = c.PROGRAM_COUNTER - address
             self._counter, self._motion = int.from_bytes(data[start : start + 3], "little"), 0
         if address <= c.CONFIG < address + len(data):
-            self._step_end = max(self._step_end, self._now)  # what stood still goes on from now
+            self._step_end = max(self._step_end, self._time)  # what stood still goes on from now
 
     def _refresh(self) -> None:
         """Bring into the RAM what changes by itself."""
@@ -231,7 +222,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
         for i, motor in self.servos.items():
             trim_at = c.device_address(i, c.TRIM)
             trim = int.from_bytes(self.ram[trim_at : trim_at + 2], "little", signed=True)
-            measured = min(max(round(motor.at(self._now)) + trim, 0), 0xFFFF)
+            measured = min(max(round(motor.at(self._time)) + trim, 0), 0xFFFF)
             target = c.FREE if motor.is_free else round(motor.target)
             self._put(c.device_address(i, c.MEASURED), *measured.to_bytes(2, "little"), *target.to_bytes(2, "little"))
 
@@ -251,16 +242,14 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
             self._accuse(f"{m.code_of(command).name}: {problem}")
         match command:
             case m.MoveServo(servo, frame, position):
-                self._judge_moves([c.Move(servo, position)], [frame])
+                self._judge_moves([c.Move(servo, position)], frame)
             case m.MoveServos(frame, moves):
-                self._judge_moves(moves, [frame] * len(moves))
-            case m.MoveServosOwn(frames, moves):
-                self._judge_moves(moves, frames)
+                self._judge_moves(moves, frame)
 
-    def _judge_moves(self, moves: Sequence[c.Move], frames: Sequence[int]) -> None:
+    def _judge_moves(self, moves: Sequence[c.Move], frame: int) -> None:
         if self._motion and self._config & c.Config.RUN_PROGRAM:
             self._accuse(f"servos are commanded while the board plays motion {self._motion}")
-        for move, frame in zip(moves, frames, strict=True):
+        for move in moves:
             servo = self.map.servos.get(move.servo)
             if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):
                 self._judge_move(servo, move.position, frame * self.settings.frame_time)
@@ -273,7 +262,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
         low, high = c.counts_of_angle(servo.lowest), c.counts_of_angle(servo.highest)
         if not low <= position <= high:
             self._accuse(f"{servo.joint}: {position} is outside of {low} to {high}")
-        step = abs(position - self.servos[servo.channel].at(self._now)) / c.COUNTS_PER_DEGREE
+        step = abs(position - self.servos[servo.channel].at(self._time)) / c.COUNTS_PER_DEGREE
         if self.settings.max_step and step > self.settings.max_step and duration < _QUICK:
             self._accuse(
                 f"{servo.joint}: a step of {step:.0f} deg in {duration:.3f} s; at most {self.settings.max_step:g}"
