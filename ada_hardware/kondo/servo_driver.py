@@ -227,13 +227,21 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: without `confirm`, or while it is started.
             NoAnswer: a board does not answer.
         """
-        if not confirm:
-            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call release(confirm=True).")
-        if self._is_started:
-            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+        self._check_may_fall(confirm, "release")
         self._let_go()
 
     # --- for the drivers ------------------------------------------------------------------------------------------
+    def _check_may_fall(self, confirm: bool, call: str) -> None:
+        """See that somebody wants servos to be free.
+
+        Raises:
+            Refused: nobody confirms it, or it is started.
+        """
+        if not confirm:
+            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).")
+        if self._is_started:
+            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+
     def _begin(self) -> None:
         """It follows commands from now on, and is seen."""
         self._is_started, self._unseen = True, 0

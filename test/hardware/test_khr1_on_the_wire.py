@@ -14,7 +14,7 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.settings import checked
 from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
+from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
 from ada_hardware.safety.command_check import Command
@@ -240,6 +240,25 @@ def test_a_robot_that_was_blind_goes_on_after_a_reset():
     assert world.cycle.phase is Phase.ACTIVE
     assert np.abs(np.array([world.boards.servo[channel] for channel in HOME]) - before).max() <= 1
     assert math.isfinite(world.cycle.feedback.position.sum())
+
+
+# --- free on request --------------------------------------------------------------------------------------------------
+def test_sleeping_frees_all_servos_by_the_software_switch_and_only_on_request():
+    world = World()
+    world.driver.open()
+    with pytest.raises(Refused, match=r"let the robot fall; hold it, and call sleep\(confirm=True\)"):
+        world.driver.sleep()
+    world.driver.start()
+    with pytest.raises(Refused, match=r"stop\(\) first"):
+        world.driver.sleep(confirm=True)
+    world.driver.stop()
+    assert world.boards.switched == []
+    world.driver.sleep(confirm=True)
+    assert world.boards.switched == [(0, 0x03), (1, 0x03)]  # sleep, beside motions that were on
+    world.boards.mute = {0}
+    with pytest.raises(NoAnswer, match="board 0"):
+        world.driver.sleep(confirm=True)
+    assert world.boards.switched[-1] == (1, 0x03)  # the board that answers sleeps all the same
 
 
 # --- beyond a limit ---------------------------------------------------------------------------------------------------

@@ -159,6 +159,24 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             raise Refused("khr1: it follows commands, and the boards' own motions would fight them; stop() first.")
         return BoardMemory(self.bus, self.board_ids)
 
+    def sleep(self, *, confirm: bool = False) -> None:
+        """Let the boards sleep, which frees all their servos, older ones and those outside of the map too.
+
+        Raises:
+            Refused: without `confirm`, or while it is started.
+            NoAnswer: a board does not answer; the others sleep.
+        """
+        self._check_may_fall(confirm, "sleep")
+        silence: NoAnswer | None = None
+        for board in self._boards:
+            try:
+                switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
+                self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches | c.SLEEP,))
+            except NoAnswer as problem:
+                silence = problem
+        if silence is not None:
+            raise silence
+
     def wake(self, *, confirm: bool = False) -> None:
         """End the sleep of boards; servos may jump to where they were told to be before.
 
