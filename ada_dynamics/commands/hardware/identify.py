@@ -15,7 +15,8 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.quiet import quiet
 from ada_hardware.errors import NoAnswer
 from ada_hardware.force_torque.sensed_load import AXES
-from ada_hardware.force_torque.sensor import Array, ForceSensor
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.force_torque.sensor_driver import Array
 from ada_hardware.force_torque.tool_identification import IdentifiedTool, identify_tool
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
