@@ -146,6 +146,10 @@ class RobotDriver(ABC, Generic[S]):
     def limits(self) -> Sequence[JointLimit]:
         """What the device itself can do, per joint; users may ask for less, never for more."""
 
+    def suited(self, safety: SafetySettings) -> SafetySettings:
+        """Rules of safety as this robot needs them: no margin finer than what it can tell."""
+        return safety
+
     @property
     @abstractmethod
     def modes(self) -> frozenset[Mode]:
@@ -160,10 +164,6 @@ class RobotDriver(ABC, Generic[S]):
     def device_timeout(self) -> float:
         """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
         return math.inf
-
-    def suited(self, safety: SafetySettings) -> SafetySettings:
-        """Rules of safety as this robot needs them: no margin finer than what it can tell."""
-        return safety
 
     # --- what it does ---------------------------------------------------------------------------------------------
     @abstractmethod
