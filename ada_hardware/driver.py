@@ -24,6 +24,7 @@ from ada_dynamics.commanding.rules import JointLimit
 
 if TYPE_CHECKING:
     from ada_hardware.safety.joint_rules import JointRules
+    from ada_hardware.safety.settings import SafetySettings
     from ada_hardware.safety.tool_rules import Tool
 
 Array = NDArray[np.float64]
@@ -150,6 +151,10 @@ class RobotDriver(ABC, Generic[S]):
     @abstractmethod
     def limits(self) -> Sequence[JointLimit]:
         """What the device itself can do, per joint; users may ask for less, never for more."""
+
+    def suited(self, safety: SafetySettings) -> SafetySettings:
+        """Rules of safety as this robot needs them: no margin finer than what it can tell."""
+        return safety
 
     @property
     @abstractmethod

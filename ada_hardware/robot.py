@@ -96,6 +96,7 @@ class Robot:
         return robot
 
     def _prepare(self, device: str, driver: RobotDriver[Any], safety: SafetySettings, place: Place) -> None:
+        safety = driver.suited(safety)
         self._device, self._driver, self._safety, self._place = device, driver, safety, place
         self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self._check = CommandCheck(self._rules, driver.modes, safety.command_timeout)

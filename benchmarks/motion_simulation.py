@@ -77,9 +77,8 @@ def _lock_step() -> None:
         table = EmulatedTable(EmulatedTableSettings(kp=kp, kd=kd), pair.mounting, clock=FakeClock())
         record = run(pair, table, 0.45)
         begin, end = record.touch
-        print(
-            f"  K_p {kp:4g}          {1e3 * (end - begin):8.0f}  {record.push.max():8.2f}  {100 * record.gain:+10.1f} %"
-        )
+        peak = record.smoothed().max()
+        print(f"  K_p {kp:4g}          {1e3 * (end - begin):8.0f}  {peak:8.2f}  {100 * record.gain:+10.1f} %")
 
 
 def _real_time(one: Run, touches: int, priority: int, tries: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from ada_dynamics.commands.hardware import emulate, listing, monitor, scan, settings, testing
+from ada_dynamics.commands.hardware import emulate, identify, listing, monitor, scan, settings, testing
 
 NAME = "hw"
 SUMMARY = "robots and sensors on their wires: find, watch, test, emulate"
@@ -20,6 +20,7 @@ examples:
   ada hw test pa10 --emulator                  all checks, motions included, with an emulated arm
   ada hw test khr1 --url /dev/ttyUSB0          a real one; nothing moves
   ada hw monitor netft --url udp://192.168.1.1:49152
+  ada hw identify netft --url udp://192.168.1.1:49152    mass and centre of mass of its tool
   ada hw settings khr1                         what --setting takes
   ada hw emulate dynpick                       a device for other programs
 
@@ -32,7 +33,7 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C: a robot was brought to rest first
 """
-ACTIONS = (listing, scan, monitor, testing, settings, emulate)
+ACTIONS = (listing, scan, monitor, testing, identify, settings, emulate)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

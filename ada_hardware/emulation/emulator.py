@@ -60,6 +60,8 @@ class Emulator(ABC, Generic[S]):
         """Switch it on."""
         self.settings = settings
         self.violations: list[Violation] = []
+        self._faults = dict.fromkeys(self.FAULTS, 0.0)
+        self._time = 0.0
 
     @abstractmethod
     def receive(self, data: bytes, now: float) -> list[Reply]:
@@ -81,7 +83,13 @@ class Emulator(ABC, Generic[S]):
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault of FAULTS on (its value says how much) or off (0)."""
-        raise KeyError(name)
+        if name not in self.FAULTS:
+            raise KeyError(name)
+        self._faults[name] = value
+
+    def _accuse(self, text: str) -> None:
+        """Something came just now that must never come."""
+        self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:
         """What the device is doing, as figures that JSON can hold; for tests and people."""

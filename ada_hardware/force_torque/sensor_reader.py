@@ -33,7 +33,7 @@ class SensorReader:
         driver: in use.
         pipeline: in use.
         state: where the sensor is.
-        reason: words on that; "" while it is read.
+        reason: words on that, what came first before the rest; "" while it is read.
         newest: reading; None before the first.
         motion: of the sensor, as far as it is known.
         identity: of the sensor; None before it was opened.
@@ -73,6 +73,8 @@ class SensorReader:
         self.readings = self.saturated = self.errors = self.uncompensated = self.reopened = 0
         self.is_biased_here = self.is_biased_in_device = self._is_to_reopen = False
         self._last_sample = self._clock()
+        self._cause = ""  # what it was lost by first; "" while it is read
+        self._vain = 0  # times in a row that opening it anew failed
 
     @property
     def name(self) -> str:
@@ -124,7 +126,8 @@ class SensorReader:
             while not ending.is_set():
                 try:
                     self._do_actions()
-                    self._take(self.driver.read())
+                    if not self._is_to_reopen:  # else it is closed
+                        self._take(self.driver.read())
                 except HardwareError as problem:
                     self._lose(SensorState.LOST, str(problem))
                 if self._is_to_reopen:
@@ -156,7 +159,7 @@ class SensorReader:
                 self._lose(SensorState.SILENT, f"no sample came for {self._settings.silence_timeout:g} s")
             return
         self._last_sample = sample.time
-        self.state, self.reason = SensorState.READING, ""
+        self.state, self.reason, self._cause, self._vain = SensorState.READING, "", "", 0
         motion = self.motion
         if self._zero is not None:
             self._take_zero(*self._zero, sample, motion)
@@ -176,12 +179,18 @@ class SensorReader:
         """The sensor is silent or gone: say so once, and stop what relies on it."""
         if self.state is not state:
             _log.warning("%s: %s", self.name, reason)
-        self.state, self.reason = state, reason
+        self.state = state
+        self._explain(reason)
         self._is_to_reopen = self._settings.reopen_after > 0.0
         self._cancel_zero(NoAnswer(f"{self.name}: {reason}"))
         limits = self.pipeline.limits
         if limits.is_watching and self._settings.stop_on_fault and limits.trip(reason):
             self._tell_limit()
+
+    def _explain(self, words: str) -> None:
+        """Words on the state; what came first since the last sample stays the reason."""
+        self._cause = self._cause or words
+        self.reason = self._cause if words == self._cause else f"{self._cause}; then: {words}"
 
     def _tell_limit(self) -> None:
         words = self.pipeline.limits.passed
@@ -202,12 +211,15 @@ class SensorReader:
             self.driver.open()
             self.pipeline.set_period(self.driver.period)
         except (HardwareError, InputError) as problem:
-            self.state, self.reason = SensorState.LOST, str(problem)
+            self._vain += 1
+            self.state = SensorState.LOST
+            self._explain(f"opened anew in vain {self._vain} times: {problem}")
             return
         self.identity = self.driver.identity()
         self.is_biased_in_device = self._is_to_reopen = False
         self._last_sample = self._clock()  # it has the whole time again; READING begins with its first sample
-        self.state, self.reason = SensorState.SILENT, "it was opened anew, and no sample came yet"
+        self.state = SensorState.SILENT
+        self._explain("it was opened anew, and no sample came yet")
 
     # --- what the thread is asked to do -----------------------------------------------------------------------------
     def bias_in_device(self) -> None:

@@ -45,13 +45,14 @@ class _Format(NamedTuple):
     place: tuple[str, ...]  # keys that say where a servo is
     lowest: float  # [deg] that servos can be told
     highest: float
+    resolution: float  # [deg] of a count
 
 
 class Board(Enum):
     """Kinds of boards."""
 
-    RCB1 = _Format("RCB-1", ("channel",), 0.0, 180.0)
-    RCB4 = _Format("RCB-4", ("id", "sio"), -135.0, 135.0)
+    RCB1 = _Format("RCB-1", ("channel",), 0.0, 180.0, 1.0)
+    RCB4 = _Format("RCB-4", ("id", "sio"), -135.0, 135.0, 135.0 / 4000.0)
 
 
 @dataclass(frozen=True)

@@ -4,33 +4,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar
 
 from ada_hardware.driver import LinkCounts
 from ada_hardware.errors import NoAnswer
+from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.transport.wires import ByteStream
 
+C = TypeVar("C")
 R = TypeVar("R")
-R_co = TypeVar("R_co", covariant=True)
 _CHUNK = 512  # [bytes] read at once
-
-
-class AnswerParser(Protocol[R_co]):
-    """What finds the answer to one question in the bytes that come.
-
-    Attributes:
-        refused: bytes that were no part of an answer.
-    """
-
-    refused: int
-
-    def feed(self, data: bytes) -> Sequence[R_co]:
-        """The answers that these bytes complete."""
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of an answer that is not complete."""
 
 
 class Question(Generic[R]):
@@ -43,25 +28,29 @@ class Question(Generic[R]):
         name: for messages.
     """
 
-    def __init__(self, frame: bytes, parser: Callable[[], AnswerParser[R]], wire_time: float, name: str) -> None:
+    def __init__(self, frame: bytes, parser: Callable[[], FrameParser[R]], wire_time: float, name: str) -> None:
         self.frame, self.parser, self.wire_time, self.name = frame, parser, wire_time, name
 
 
-class QuestionLine:
-    """A line in use.
+class BoardBus(ABC, Generic[C, R]):
+    """Boards on a line, asked by commands of type C that they answer with replies of type R.
 
     Attributes:
         url: address of the line.
         counts: what happened on it.
+        hint: of the message where there is no answer: what to look at.
     """
+
+    TIMEOUT: ClassVar[float]  # [s]
+    hint: str
 
     def __init__(
         self,
         wire: ByteStream,
         *,
-        timeout: float,
-        retries: int,
-        pause: float,
+        timeout: float | None = None,
+        retries: int = 4,
+        pause: float = 0.010,
         clock: Callable[[], float] = time.monotonic,
         counts: LinkCounts | None = None,
     ) -> None:
@@ -69,48 +58,63 @@ class QuestionLine:
 
         Args:
             wire: the line.
-            timeout: from the end of a question to the end of its answer, without the time that bytes take [s].
+            timeout: from the end of a question to the end of its answer, without the time that bytes take [s]; None:
+                as usual for the board.
             retries: further tries after the first.
             pause: before each of them, in which late answers are let go by [s].
             clock: steady time [s].
             counts: to be kept; None: new ones.
         """
         self.url = wire.url
-        self._wire, self._timeout, self._retries, self._pause, self._clock = wire, timeout, retries, pause, clock
+        self._wire, self._retries, self._pause, self._clock = wire, retries, pause, clock
+        self._timeout = self.TIMEOUT if timeout is None else timeout
         self.counts = LinkCounts() if counts is None else counts
         self._trouble = ""
 
-    def ask(self, question: Question[R], hint: str, retries: int | None = None) -> R:
-        """Send a question until it is answered.
+    @abstractmethod
+    def _question(self, command: C) -> Question[R]:
+        """A command as it is asked.
+
+        Raises:
+            InputError: a value that the board does not know.
+        """
+
+    def _until_answered(self, command: C, retries: int | None = None) -> R:
+        """Send a command until it is answered.
 
         Args:
-            question: to be asked.
-            hint: of the message where there is no answer: what to look at.
+            command: to be sent.
             retries: other than the usual number.
 
         Raises:
+            InputError: a value that the board does not know; nothing was sent.
             NoAnswer: no try was answered.
             TransportError: the line is gone.
         """
+        question = self._question(command)
         tries = 1 + (self._retries if retries is None else retries)
         for attempt in range(tries):
             if attempt:
                 self.counts.retries += 1
                 self._let_by(self._pause)
-            reply = self.try_once(question)
+            reply = self._try(question)
             if reply is not None:
                 return reply
         raise NoAnswer(
             f"{self.url}: no answer to {question.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
-            f"({self._trouble}). {hint}"
+            f"({self._trouble}). {self.hint}"
         )
 
-    def try_once(self, question: Question[R]) -> R | None:
-        """Send a question and wait for its answer; None where none came in time.
+    def try_once(self, command: C) -> R | None:
+        """Send a command and wait for its reply; None where none came in time.
 
         Raises:
+            InputError: a value that the board does not know; nothing was sent.
             TransportError: the line is gone.
         """
+        return self._try(self._question(command))
+
+    def _try(self, question: Question[R]) -> R | None:
         parser = question.parser()
         self._wire.discard_input()  # a late answer must not be taken for that of this question
         self._wire.write(question.frame)

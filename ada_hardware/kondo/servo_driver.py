@@ -8,17 +8,19 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Mode, RobotDriver
+from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
+from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.transport.wires import ByteStream, Serial
 
 S = TypeVar("S", bound=ServoSettings)
@@ -26,8 +28,11 @@ B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
 _MARGIN = 1.25  # of the period over what the line needs
-_OUTSIDE = 3.0  # [deg] that a servo may stand over its limits when it starts, and is brought back
+_OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
+_FINEST = 3.0  # [deg] likewise, of boards with finer counts
 _READINGS = 6  # at most, until two agree
+_BLIND = 2  # code of the alarm; a number of our own, no board has one
+_LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):
@@ -62,7 +67,9 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._wire, self._clock, self._given = wire, clock, wire
         self._bus: B | None = None
         self._target: Array | None = None  # servo angles that were commanded last [deg]
-        self._is_started = False
+        self._is_started = self._is_free = False
+        self._unseen = 0  # exchanges in a row that told nothing believable
+        self._unseen_since = math.nan  # when the first of them began [s]
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
@@ -86,6 +93,16 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         if self.settings.period:
             return self.settings.period
         return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
+
+    @property
+    def _outside(self) -> float:
+        """How far beyond its limits a servo may stand when it starts, and is brought back [deg]."""
+        return max(_FINEST, _OUTSIDE * self.BOARD.value.resolution)
+
+    def suited(self, safety: SafetySettings) -> SafetySettings:
+        """With a position margin of some counts: a servo under load stands a little off its target, also at a limit."""
+        margin = math.radians(_OUTSIDE * self.BOARD.value.resolution)
+        return replace(safety, position_margin=max(safety.position_margin, margin))
 
     @property
     def bus(self) -> B:
@@ -115,6 +132,17 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     def _connect(self, wire: ByteStream) -> B:
         """The bus on an open line."""
 
+    def _bus_options(self) -> dict[str, Any]:
+        """Arguments of a `BoardBus` by the settings."""
+        s = self.settings
+        return {
+            "timeout": s.reply_timeout,
+            "retries": s.retries,
+            "pause": s.retry_pause,
+            "clock": self._clock,
+            "counts": self.counts,
+        }
+
     @abstractmethod
     def _find(self) -> None:
         """See who answers on the open line, and where the servos are.
@@ -122,6 +150,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         Raises:
             NoAnswer: not all boards do.
         """
+
+    @abstractmethod
+    def _read(self) -> bool:
+        """Ask where the servos are, once; whether all that was told is believed."""
+
+    @abstractmethod
+    def _exchange(self, angles: Array) -> bool:
+        """Command servo angles [deg], and ask where the servos are; whether all that was asked is answered."""
 
     @abstractmethod
     def _told(self) -> Array:
@@ -155,6 +191,26 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             self.close()
             raise
 
+    def idle(self) -> Feedback:
+        """Ask where the servos are; nothing moves."""
+        return self._feedback(self._read())
+
+    def cycle(self, demand: Demand) -> Feedback:
+        """Command positions, and ask where the servos are; nothing is commanded blind for longer than `blind_time`.
+
+        Raises:
+            Refused: the command is none of positions.
+        """
+        angles = self._asked_for(demand)
+        begin = self._clock()
+        is_fresh = self._read() if self._is_blind else self._exchange(angles)
+        if is_fresh:
+            self._unseen = 0
+        else:
+            self._unseen_since = self._unseen_since if self._unseen else begin
+            self._unseen += 1
+        return self._feedback(is_fresh)
+
     def close(self) -> None:
         """Free the line; the servos hold on."""
         self._is_started = False
@@ -171,13 +227,49 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             Refused: without `confirm`, or while it is started.
             NoAnswer: a board does not answer.
         """
-        if not confirm:
-            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call release(confirm=True).")
-        if self._is_started:
-            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+        self._check_may_fall(confirm, "release")
         self._let_go()
 
     # --- for the drivers ------------------------------------------------------------------------------------------
+    def _check_may_fall(self, confirm: bool, call: str) -> None:
+        """See that somebody wants servos to be free.
+
+        Raises:
+            Refused: nobody confirms it, or it is started.
+        """
+        if not confirm:
+            raise Refused(f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True).")
+        if self._is_started:
+            raise Refused(f"{self.NAME}: it follows commands; stop() first.")
+
+    def _begin(self) -> None:
+        """It follows commands from now on, and is seen."""
+        self._is_started, self._unseen = True, 0
+
+    @property
+    def _is_blind(self) -> bool:
+        """Whether it has been commanded for too long without being seen."""
+        if not self._is_started or self._unseen < _LEAST_UNSEEN:
+            return False
+        return self._clock() - self._unseen_since >= self.settings.blind_time
+
+    def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
+        """Alarms of the board, and other figures by name with unit, as they go with an answer; most have none."""
+        return (), {}
+
+    def _feedback(self, is_fresh: bool) -> Feedback:
+        """What is known now; `is_fresh`: it was told just now."""
+        alarms, values = self._supply(is_fresh)
+        if self._is_blind:
+            text = (
+                f"nothing believable was told for {self._clock() - self._unseen_since:.2f} s (blind_time is "
+                f"{self.settings.blind_time:g} s; {self.counts.last_problem}): look at line and power."
+            )
+            alarms = (*alarms, Alarm(_BLIND, text))
+        unknown = np.full(len(self.joints), np.nan)
+        is_driven = self._is_started and not self._is_free
+        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
+
     def _asked_for(self, demand: Demand) -> Array:
         """Servo angles that a command wants [deg].
 
@@ -195,7 +287,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             DeviceAlarm: one does not.
         """
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
-            if not servo.lowest - _OUTSIDE <= angle <= servo.highest + _OUTSIDE:
+            if not servo.lowest - self._outside <= angle <= servo.highest + self._outside:
                 raise DeviceAlarm(
                     f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
                     f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "

@@ -39,5 +39,13 @@ class ServoSettings:
         READ, "positions as servos measure them, or as they were commanded", choices=(READ, COMMANDED)
     )
     reply_timeout: float = fixed(0.05, "of an answer", unit="s", lower=0.001, upper=1.0)
+    blind_time: float = fixed(
+        0.25,
+        "from the first of several questions in a row that nothing believable answers, after which nothing more is "
+        "commanded and the robot is stopped",
+        unit="s",
+        lower=0.02,
+        upper=2.0,
+    )
     retries: int = fixed(4, "further tries of a question, except in cycles, where the next cycle is one", lower=0)
     retry_pause: float = fixed(0.010, "before each of them", unit="s", lower=0.0, upper=1.0)

@@ -21,10 +21,9 @@ from ada_hardware.motion_simulation.dynamics_program import DynamicsProgram, Loo
 from ada_hardware.motion_simulation.motion_table import MotionTable
 from ada_hardware.motion_simulation.robot_pair import RobotPair
 from ada_hardware.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_hardware.motion_simulation.touch import SMOOTHED, first_touch, smoothed
 
 Array = NDArray[np.float64]
-SMOOTHED = 0.01  # [s]
-_JUMP = 0.02  # [s]
 LONGEST_WAIT = 5000  # cycles until the table must be ready
 
 
@@ -77,13 +76,8 @@ class Record:
         return float(self.energy[-1] - self.energy[0]) / self.touch_energy
 
     def smoothed(self, span: float = SMOOTHED) -> Array:
-        """`push` as its mean over some time around each step: without the plate's own swing on the probe [N].
-
-        Args:
-            span: [s].
-        """
-        count = max(1, 2 * round(0.5 * span / float(self.t[1] - self.t[0])) + 1)
-        return np.convolve(self.push, np.full(count, 1.0 / count), mode="same")
+        """`push` without the plate's own swing on the probe, see `touch.smoothed` [N]."""
+        return smoothed(self.push, float(self.t[1] - self.t[0]), span)
 
     @property
     def touch(self) -> tuple[float, float]:
@@ -92,13 +86,10 @@ class Record:
         Raises:
             InputError: there is none.
         """
-        touching = np.flatnonzero(self.push > 0.0)
-        if not len(touching):
+        found = first_touch(self.t, self.push, float(self.t[1] - self.t[0]))
+        if found is None:
             raise InputError("nothing touched; let the motion last longer, or begin with a smaller gap.")
-        h = float(self.t[1] - self.t[0])
-        parted = np.flatnonzero(np.diff(touching) > _JUMP / h)
-        last = touching[parted[0]] if len(parted) else touching[-1]
-        return float(self.t[touching[0]]), float(self.t[last] + h)
+        return found
 
 
 def run(

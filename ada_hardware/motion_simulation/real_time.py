@@ -27,6 +27,7 @@ from ada_hardware.motion_simulation.force_filling import LONGEST_FILL
 from ada_hardware.motion_simulation.motion_table import MotionTable
 from ada_hardware.motion_simulation.robot_pair import RobotPair
 from ada_hardware.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_hardware.motion_simulation.touch import first_touch, smoothed
 from ada_hardware.transport.wires import PacketPort, open_packets
 
 PICTURES_EVERY = 10  # steps: 50 pictures a second
@@ -291,12 +292,13 @@ class DynamicsClient:
             return
         worst = max(row.delay for row in rows)
         behind, longest = now - self._began - last.time, LONGEST_FILL * self.pair.settings.step
-        push = [float(np.linalg.norm(row.wrench[:3])) for row in rows]
-        touching = [row.time for row, size in zip(rows, push, strict=True) if size > 0.0]
+        push = np.array([np.linalg.norm(row.wrench[:3]) for row in rows])
+        times, step = np.array([row.time for row in rows]), self.pair.settings.step
+        begin, end = first_touch(times, push, step) or (0.0, 0.0)
         self._results.append(
             {
-                "peak": max(push),
-                "duration": touching[-1] - touching[0] + self.pair.settings.step if touching else 0.0,
+                "peak": float(smoothed(push, step).max()),
+                "duration": end - begin,
                 "gain": (last.energy - rows[0].energy) / self._touch_energy,
                 "parted": parted,
                 "worst_delay": worst,

@@ -259,15 +259,19 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session.end()
 
     def _come_to_rest(self, session: Session) -> None:
-        """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake."""
+        """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake.
+
+        An arm that a switch, its power or another host stops gets no speed any more: that would be a command to move.
+        """
         begin, told = self._clock(), self._newest
         speeds = np.zeros_like(self._speeds)
         if told is not None and begin - self._told_at <= self.device_timeout:
             speeds = np.nan_to_num(told.velocity) if self._mode is Mode.EFFORT else self._speeds
         for cycle in itertools.count(1):
             speeds = self._ramp.slower(speeds)
-            if told is not None:  # to axes that have stopped by themselves a speed would be a command to move
-                speeds = np.where(told.follows, speeds, 0.0)
+            if told is not None:  # nor do axes that have stopped by themselves
+                is_stopped = bool(told.hindrances or told.undriven or session.foreign_alarms)
+                speeds = np.where(told.follows, 0.0 if is_stopped else speeds, 0.0)
             told = session.in_a_cycle(partial(self._tell_speeds, speeds))
             if told is not None and told.rests(_SLOW) and not speeds.any():
                 break

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 import sys
 import time
 from contextlib import suppress
@@ -41,7 +43,6 @@ Times = NDArray[np.int64]
 
 ROWS, EVENTS, STATES, COMMANDED = "/flight/rows", "/flight/events", "/joint_states", "/commanded"
 METADATA = "flight"
-PATTERN = "flight_*"
 FINE_SECONDS = 10.0  # of the end, in which viewers get every row
 COARSE_RATE = 100.0  # [Hz] before that
 ROWS_AT_ONCE = 2000
@@ -232,14 +233,32 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: _Channels) ->
     out.writer.add_metadata(recorder.METADATA_END, {"info": json.dumps({"complete": True})})
 
 
-def prune(folder: Path, keep: int) -> None:
-    """Delete the oldest records of a folder beyond a number."""
-    found: list[tuple[float, str]] = []
-    for path in folder.glob(PATTERN):
+def prune(folder: Path, keep: int, device: str) -> None:
+    """Delete a device's oldest records beyond a number; nothing else, whatever it is called.
+
+    Args:
+        folder: where they are.
+        keep: how many are left.
+        device: name of the kind of device.
+    """
+    name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.(mcap|npz)")
+    found: list[tuple[float, Path]] = []
+    for path in folder.iterdir():
         with suppress(FileNotFoundError):  # others may be at it, too
-            found.append((path.stat().st_mtime, path.name))
-    for _, name in sorted(found)[: max(0, len(found) - keep)]:
-        (folder / name).unlink(missing_ok=True)
+            status = path.lstat()
+            is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+            if is_own and name.fullmatch(path.name) and _device_of(path) == device:
+                found.append((status.st_mtime, path))
+    for _, path in sorted(found)[: max(0, len(found) - keep)]:
+        path.unlink(missing_ok=True)
+
+
+def _device_of(path: Path) -> str:
+    """Whose record a file is, by its content; "" where it is none."""
+    try:
+        return (_npz_texts(path) if path.suffix == ".npz" else _mcap_texts(path)).get("device", "")
+    except Exception:  # whatever a foreign file makes a reader raise: it is not ours to delete
+        return ""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -256,16 +275,12 @@ def read(path: Path) -> FlightRecord:
 
 
 def _read_mcap(path: Path) -> FlightRecord:
-    make_reader = mcap_module("mcap.reader").make_reader
-    texts: dict[str, str] = {}
+    texts = _mcap_texts(path)
     tables: list[Array] = []
     events: list[Event] = []
+    offset = int(texts["wall_offset"])
     with path.open("rb") as file:
-        reader = make_reader(file)
-        for metadata in reader.iter_metadata():
-            if metadata.name == METADATA:
-                texts = metadata.metadata
-        offset = int(texts["wall_offset"])
+        reader = mcap_module("mcap.reader").make_reader(file)
         for _, channel, message in reader.iter_messages([ROWS, EVENTS], log_time_order=False):
             content = cdr.Reader(message.data)
             if channel.topic == ROWS:
@@ -275,10 +290,26 @@ def _read_mcap(path: Path) -> FlightRecord:
     return _record(texts, np.concatenate(tables) if tables else np.zeros((0, 0)), events)
 
 
+def _mcap_texts(path: Path) -> dict[str, str]:
+    """What stands in an .mcap file about its flight; empty where it is no record."""
+    with path.open("rb") as file:
+        for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
+            if metadata.name == METADATA:
+                return dict(metadata.metadata)
+    return {}
+
+
+def _npz_texts(path: Path) -> dict[str, str]:
+    """Likewise of an .npz file."""
+    with np.load(path) as content:
+        texts: dict[str, str] = json.loads(str(content["flight"]))
+    return texts
+
+
 def _read_npz(path: Path) -> FlightRecord:
     with np.load(path) as content:
         events = [Event(*event) for event in json.loads(str(content["events"]))]
-        return _record(json.loads(str(content["flight"])), content["rows"], events)
+        return _record(_npz_texts(path), content["rows"], events)
 
 
 def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRecord:
@@ -296,7 +327,7 @@ def main(descriptor: int, path: Path, keep: int, why: str) -> None:
     os.nice(NICE)
     offset = time.time_ns() - time.monotonic_ns()
     write(FlightRecord(memory.flight, why, rows, events, offset), path)
-    prune(path.parent, keep)
+    prune(path.parent, keep, memory.flight.device)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class SafeCycle:
         Raises:
             InputError: limits wider than the device's, or of another length.
         """
-        self.settings = settings = settings or SafetySettings()
+        self.settings = settings = driver.suited(settings or SafetySettings())
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
         self.rules.tool.prepare(len(self.rules.names))

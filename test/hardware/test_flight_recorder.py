@@ -160,14 +160,51 @@ def test_what_is_no_record_is_refused(tmp_path):
         flight_file.read(tmp_path / "missing.mcap")
 
 
-def test_only_so_many_records_are_kept(tmp_path):
-    for i in range(6):
-        path = tmp_path / f"flight_arm_{i}.mcap"
-        path.write_bytes(b"")
-        os.utime(path, (i, i))
+def written(folder, name, seconds, device="arm"):
+    small = record(5)
+    flight = Flight(device, "", small.flight.joints, small.flight.period, 5)
+    path = flight_file.write(small._replace(flight=flight), folder / name)
+    os.utime(path, (seconds, seconds))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["mcap", "npz"])
+def test_only_so_many_records_are_kept(tmp_path, monkeypatch, suffix):
+    if suffix == "npz":
+        monkeypatch.setattr(flight_file, "find_spec", lambda name: None)
+    paths = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", i) for i in range(6)]
     (tmp_path / "mine.txt").write_text("stays")
-    flight_file.prune(tmp_path, 2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["flight_arm_4.mcap", "flight_arm_5.mcap", "mine.txt"]
+    flight_file.prune(tmp_path, 2, "arm")
+    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], tmp_path / "mine.txt"])
+
+
+def test_pruning_deletes_nothing_that_this_recorder_did_not_write(tmp_path, monkeypatch):
+    ours = [written(tmp_path, f"flight_arm_20260101_12000{i}_000.mcap", 100 + i) for i in range(3)]
+    foreign = [
+        written(tmp_path, "flight_pa10_20260101_120000_000.mcap", 1, device="pa10"),  # of another device
+        written(tmp_path, "flight_arm_20260101_120009_000.mcap", 2, device="leg"),  # its name lies
+        written(tmp_path, "flight_arm_20260101_120008_000_best.mcap", 3),  # renamed, to be kept
+    ]
+    for name, content in (
+        ("flight_plan.txt", b"Tokyo"),
+        ("flight_log", b""),
+        ("flight_arm_20250101_120000_000.mcap", b"a drone's, under a name of ours"),
+        ("flight_arm_20250101_120001_000.mcap", b"\x89MCAP0\r\n"),
+        ("flight_arm_20250101_120002_000.npz", b"PK nothing"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        foreign.append(tmp_path / name)
+    (tmp_path / "flight_arm_20250101_120003_000.mcap").mkdir()
+    (tmp_path / "flight_arm_20250101_120004_000.mcap").symlink_to(ours[-1])
+    foreign += [tmp_path / f"flight_arm_20250101_12000{i}_000.mcap" for i in (3, 4)]
+    for path in foreign[3:-2]:
+        os.utime(path, (4, 4))
+    flight_file.prune(tmp_path, 1, "arm")
+    assert sorted(tmp_path.iterdir()) == sorted([*foreign, ours[-1]])
+    other_user = os.geteuid() + 1
+    monkeypatch.setattr(flight_file.os, "geteuid", lambda: other_user)
+    flight_file.prune(tmp_path, 0, "arm")
+    assert ours[-1].exists()
 
 
 def test_the_folder_is_the_users_own(monkeypatch, tmp_path):

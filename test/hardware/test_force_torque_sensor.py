@@ -24,9 +24,11 @@ from ada_hardware.force_torque.sensor import (
     ForceSensorSettings,
     Level,
     Reading,
+    Sample,
     SensorState,
     ToolMotion,
 )
+from ada_hardware.force_torque.sensor_reader import SensorReader
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
 LONG = 20.0  # [s] for what takes milliseconds on a machine with nothing else to do
@@ -266,6 +268,66 @@ def test_a_sensor_that_is_gone_is_told_and_comes_back_by_itself(fault: str, stat
         bench.until(lambda: bench.sensor.status().state is SensorState.READING)
         assert np.all(np.abs(bench.next().wrench) < 1e-5)
         assert bench.sensor.status().reopened >= 1
+
+
+class Unplugged:
+    """A driver whose wire breaks, and whose port is not there any more; and the end of a thread after some turns.
+
+    Attributes:
+        failures: how often opening fails.
+    """
+
+    NAME, period = "unplugged", 0.01
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self._turns, self._is_broken, self._time = failures, 20, False, 0.0
+        self.reasons: list[str] = []
+
+    def open(self) -> None:
+        if self._is_broken and self.failures > 0:
+            self.failures -= 1
+            raise TransportError("no such port")
+        self._is_broken = False
+
+    def read(self) -> Sample:
+        self._time += self.period
+        if self._time > 2.5 * self.period and self._turns < 18 and self.failures > 0:
+            self._is_broken = True
+            raise TransportError("the cable was pulled")
+        return Sample(self._time, np.zeros(6))
+
+    def identity(self) -> None:
+        return None
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def is_set(self) -> bool:
+        self._turns -= 1
+        self.reasons.append(self.reader.reason)
+        return self._turns < 0
+
+    def wait(self, _: float) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("reopen_after", [0.0, 0.01])
+def test_what_a_sensor_was_lost_by_stays_the_reason_until_it_is_read_again(reopen_after: float) -> None:
+    driver = Unplugged(failures=7)
+    driver.reader = reader = SensorReader(  # type: ignore[attr-defined]
+        driver,  # type: ignore[arg-type]
+        ForceSensorSettings(reopen_after=reopen_after),
+        None,
+        lambda: driver._time,
+    )
+    reader.open()
+    reader.run(driver)  # type: ignore[arg-type]
+    lost = [reason for reason in driver.reasons if reason]
+    assert len(lost) >= 7
+    assert all(reason.startswith("the cable was pulled") for reason in lost)
+    if reopen_after:
+        assert any(reason.endswith("then: opened anew in vain 7 times: no such port") for reason in lost)
+        assert driver.reasons[-1] == "" and reader.state is SensorState.READING
 
 
 def test_without_reopening_a_silent_sensor_that_talks_again_is_read_again() -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hexa_workspace import Cylinder, scan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.scenarios.experiments.tarao_impedance import platform_jacobian
 from ada_hardware.hexa import kinematics_law
 from ada_hardware.hexa.kinematics import BRANCHES, HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
-from ada_hardware.hexa.workspace import Cylinder, scan
 
 TABLE = HexaKinematics()
 GEOMETRY = HexaGeometry()

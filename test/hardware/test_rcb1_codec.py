@@ -18,8 +18,6 @@ from ada_hardware.kondo.rcb1.codec import (
     decode_reply,
     encode_command,
     encode_reply,
-    trims_of_bytes,
-    trims_to_bytes,
 )
 from ada_hardware.kondo.rcb1.commands import COMMANDS, Code
 
@@ -111,11 +109,6 @@ def test_bytes_on_the_line_are_as_many_as_documented(code):
     command = Command(kind.code, 3 if kind.names_board else NO_BOARD, tuple(f.lowest for f in kind.fields))
     reply = Reply(kind.code, 3, tuple(f.lowest for f in kind.reply or ()))
     assert (len(encode_command(command)), len(encode_reply(reply))) == DOCUMENTED[code]
-
-
-def test_trims_are_sent_twenty_higher():
-    assert trims_to_bytes([-20, 0, 20]) == (0, 20, 40)
-    assert trims_of_bytes((0, 20, 40)) == (-20, 0, 20)
 
 
 # --- round trips ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the RCB-4 and of the servo bus ICS: the documented frames, round trips, damage, noise."""
+"""Bytes of the RCB-4: the documented frames, round trips, damage, noise."""
 
 import random
 
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo import ics
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.codec import (
     CommandParser,
@@ -74,12 +73,9 @@ def test_positions_places_and_angles_are_those_of_the_documents():
     ("command", "length"),
     [
         (m.MoveServos(1, tuple(Move(i, HOLD) for i in range(35))), 9 + 70),
-        (m.MoveServosOwn((1, 2), (Move(0, FREE), Move(34, 3500))), 8 + 6),
+        (m.MoveServos(1, (Move(0, FREE), Move(34, 3500))), 9 + 4),
         (m.SetParameter(2, ((0, 127), (34, 1))), 9 + 2),
         (m.WriteRam(0x90, bytes(248)), 255),
-        (m.ReadDevice(34, 4, 2), 10),
-        (m.WriteDevice(0, 2, bytes(2)), 9),
-        (m.Jump(0x044B), 7),
         (m.Return(), 3),
     ],
 )
@@ -98,7 +94,6 @@ servo_sets = st.sets(st.integers(0, 34), min_size=1).map(sorted)
 def commands(draw):
     address, frame, servo = draw(st.integers(0, 0x48F)), draw(st.integers(1, 255)), draw(st.integers(0, 34))
     room = min(0x490 - address, 248)
-    offset = draw(st.integers(0, 19))
     servos = draw(servo_sets)
     moves = tuple(Move(s, draw(positions)) for s in servos)
     return draw(
@@ -106,14 +101,10 @@ def commands(draw):
             (
                 m.ReadRam(address, draw(st.integers(1, room))),
                 m.WriteRam(address, draw(st.binary(min_size=1, max_size=room))),
-                m.ReadDevice(servo, offset, draw(st.integers(1, 20 - offset))),
-                m.WriteDevice(servo, offset, draw(st.binary(min_size=1, max_size=20 - offset))),
-                m.Jump(draw(st.integers(0, 0x3FFFF)), draw(st.integers(0, 15))),
                 m.Call(draw(st.integers(0, 0x3FFFF)), draw(st.integers(0, 15))),
                 m.Return(),
                 m.MoveServo(servo, frame, draw(positions)),
                 m.MoveServos(frame, moves),
-                m.MoveServosOwn(tuple(draw(st.integers(1, 255)) for _ in moves), moves),
                 m.SetParameter(draw(st.integers(1, 4)), tuple((s, draw(st.integers(1, 127))) for s in servos)),
                 m.Version(),
                 m.AckCheck(),
@@ -243,16 +234,13 @@ def test_a_million_bytes_do_not_either():
         (m.MoveServos(1, ()), "no servos"),
         (m.MoveServos(1, (Move(3, 7500), Move(3, 7500))), r"servos \[3, 3\] do not ascend"),
         (m.MoveServos(1, (Move(36, 7500),)), "ICS number 36"),
-        (m.MoveServosOwn((1,), (Move(1, 7500), Move(2, 7500))), "1 frames for 2 servos"),
-        (m.MoveServosOwn((0,), (Move(1, 7500),)), "0 frames"),
         (m.SetParameter(5, ((0, 1),)), r"parameter 5; there are 1 \(STRETCH\), 2 \(SPEED\)"),
         (m.SetParameter(1, ((0, 128),)), "value 128 of servo 0; allowed are 1 to 127"),
         (m.ReadRam(0x48F, 2), "2 bytes at 0x048f; the RAM ends before 0x0490"),
         (m.ReadRam(0, 253), "253 bytes; allowed are 1 to 252"),
         (m.WriteRam(0, bytes(249)), "249 bytes; allowed are 1 to 248"),
-        (m.ReadDevice(0, 19, 2), "2 bytes at offset 19; a device has 20"),
         (m.Call(1 << 18), "address 0x40000"),
-        (m.Jump(0, 16), "condition 16"),
+        (m.Call(0, 16), "condition 16"),
     ],
 )
 def test_a_command_that_no_board_knows_is_refused_before_the_wire(command, message):
@@ -263,44 +251,3 @@ def test_a_command_that_no_board_knows_is_refused_before_the_wire(command, messa
 def test_a_reply_that_no_byte_can_count_is_refused():
     with pytest.raises(InputError, match="253 bytes of data"):
         encode_reply(Reply(Code.MOVE, bytes(253)))
-
-
-# --- ICS --------------------------------------------------------------------------------------------------------------
-def test_a_position_on_the_servo_bus_is_as_documented():
-    # 0x80 | id, position >> 7, position & 0x7F
-    assert ics.encode_position(3, 7500) == bytes((0x83, 0x3A, 0x4C))
-    assert ics.decode_answer(ics.encode_position(3, 7500), bytes((0x03, 0x3A, 0x4B))) == ics.PositionAnswer(3, 7499)
-    assert ics.encode_position(0, ics.FREE) == bytes((0x80, 0, 0))
-    assert ics.encode_read(1, ics.Item.TEMPERATURE) == bytes((0xA1, 4))
-    assert ics.encode_write(31, ics.Item.STRETCH, 127) == bytes((0xDF, 1, 127))
-
-
-@given(st.integers(0, 31), st.integers(3500, 11500), st.sampled_from(ics.Item), st.integers(1, 127), st.booleans())
-def test_answers_on_the_servo_bus_come_back_with_and_without_the_echo(servo, position, item, value, has_echo):
-    for command, answer in (
-        (ics.encode_position(servo, position), ics.PositionAnswer(servo, position)),
-        (ics.encode_read(servo, item), ics.ItemAnswer(servo, item, value, False)),
-        (ics.encode_write(servo, item, value), ics.ItemAnswer(servo, item, value, True)),
-    ):
-        data = (command if has_echo else b"") + ics.encode_answer(answer)
-        assert ics.decode_answer(command, data) == answer
-        assert ics.decode_answer(command, data[:-1]) is None
-        assert ics.decode_answer(command, ics.encode_answer(answer)[:-1] + b"\x80") is None
-
-
-@given(st.binary(max_size=8), st.binary(max_size=8))
-def test_no_bytes_of_the_servo_bus_make_the_codec_fail(command, data):
-    ics.decode_answer(command, data)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ics.encode_position(32, 7500), "ICS servo 32; there are IDs 0 to 31"),
-        (lambda: ics.encode_position(0, 3499), "ICS position 3499; allowed are 3500 to 11500, or 0"),
-        (lambda: ics.encode_write(0, ics.Item.SPEED, 0), "ICS SPEED 0; allowed are 1 to 127"),
-    ],
-)
-def test_what_no_servo_knows_is_refused(call, message):
-    with pytest.raises(InputError, match=message):
-        call()

@@ -2,6 +2,7 @@
 """The driver of a KHR-3HV against its emulator: no jumps, no motion that was not asked for, retries, refusals."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -500,3 +501,34 @@ def test_it_drives_an_emulator_behind_a_pseudo_terminal():
             for _ in range(100):
                 driver.idle()
         driver.close()
+
+
+@pytest.mark.parametrize("com_speed", [115_200, 1_250_000])
+def test_no_new_position_is_sent_later_than_a_quarter_of_a_second_after_the_first_missing_answer(com_speed):
+    world = World(emulator={"com_speed": com_speed}, com_speed=com_speed)
+    world.driver.open()
+    world.driver.start()
+    q, sent, alarms = world.driver.idle().position.copy(), [], ()
+    write = world.wire.write
+
+    def listening(data):
+        sent.append((world.clock.now(), bytes(data)))
+        write(data)
+
+    world.wire.write = listening
+    world.wire.fault("silence", 1)
+    while not alarms and world.clock.now() < 10.0:
+        q[0] += 0.01
+        begin = world.clock.now()
+        feedback = world.driver.cycle(Demand(Mode.POSITION, q))
+        alarms = feedback.alarms
+        world.clock.sleep(world.driver.period - (world.clock.now() - begin))
+    assert not feedback.is_fresh
+    assert "blind_time is 0.25 s" in alarms[0].text
+    moves = [(at, frame[8:]) for at, frame in sent if frame[1] == 0x10]  # length, command, five of mask, frames
+    changes = [at for (_, before), (at, after) in pairwise(moves) if before[:-1] != after[:-1]]
+    assert len(changes) > 1
+    assert max(changes) - sent[0][0] <= 0.25
+    before = world.clock.now()
+    world.driver.stop()
+    assert world.clock.now() - before < 0.1  # who is silent is not asked again and again

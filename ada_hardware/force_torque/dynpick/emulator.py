@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator
 
 _MOST_AT_ONCE = 1000  # records sent in one call
 
@@ -45,7 +44,7 @@ class DynPickEmulatorSettings:
             raise InputError(f"sensitivity is {list(self.sensitivity)}; give six numbers.")
 
 
-class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
+class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
     """One DynPick."""
 
     NAME = "dynpick"
@@ -63,21 +62,13 @@ class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
         """Switch it on."""
         super().__init__(settings)
         self.load = SensedLoad(settings.sensitivity, settings.noise, settings.seed)
-        self._temperature, self._is_frozen = settings.temperature, False
+        self._faults["temperature"] = settings.temperature
         self._begin()
 
     def _begin(self) -> None:
         self._number, self._divider, self._digit = 0, 1, b""
         self._is_streaming, self._next = False, 0.0
-        self.load.clear_zero()
-
-    def set_wrench(self, wrench: ArrayLike) -> None:
-        """Let [f, n] act on the sensor, in its own axes [N, N m].
-
-        Raises:
-            InputError: these are not six finite numbers.
-        """
-        self.load.set(wrench)
+        super()._begin()
 
     @property
     def tick(self) -> float:
@@ -86,6 +77,7 @@ class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
+        self._time = now
         replies = self.advance(now)
         for i in range(len(data)):
             replies += self._obey(data[i : i + 1], now)
@@ -109,7 +101,7 @@ class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
         elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
             return [] if use.is_old else self._answer(command, digit)
         elif command not in (b"\r", b"\n"):
-            self.violations.append(Violation(now, f"an unknown command {command!r}"))
+            self._accuse(f"an unknown command {command!r}")
         return []
 
     def _answer(self, command: bytes, digit: bytes) -> list[Reply]:
@@ -117,7 +109,7 @@ class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
         if command == codec.SENSITIVITY:
             data = codec.encode_sensitivity(self.settings.sensitivity)
         elif command == codec.TEMPERATURE:
-            data = codec.encode_temperature(self._temperature)
+            data = codec.encode_temperature(self._faults["temperature"])
         elif digit == b"0":
             data = codec.encode_filter(self._divider)
         else:
@@ -142,20 +134,6 @@ class DynPickEmulator(Emulator[DynPickEmulatorSettings]):
         data = codec.encode_record(self._number, [one + codec.CENTRE for one in counts])
         self._number = (self._number + 1) % 10
         return [Reply(data, delay)]
-
-    def fault(self, name: str, value: float) -> None:
-        """Switch a fault of FAULTS on or off, or set an axis of the load."""
-        if name in AXES:
-            self.load.set_axis(name, value)
-        elif name == "frozen":
-            self._is_frozen = value != 0.0
-        elif name == "temperature":
-            self._temperature = value
-        elif name == "reboot":
-            if value:
-                self._begin()
-        else:
-            raise KeyError(name)
 
     def state(self) -> dict[str, object]:
         """What it is doing."""

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from numpy.typing import ArrayLike
-
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator
 
 _FEWEST_TO_STOP = 30  # bytes 0xFF in a row; hosts send about 50, how many it needs is an assumption
 _LONGEST_REQUEST = 64  # [bytes] that are kept
@@ -27,7 +26,7 @@ class Ft300EmulatorSettings:
     seed: int = setting(0, "of the noise")
 
 
-class Ft300Emulator(Emulator[Ft300EmulatorSettings]):
+class Ft300Emulator(SensorEmulator[Ft300EmulatorSettings]):
     """One FT 300."""
 
     NAME = "ft300"
@@ -41,18 +40,11 @@ class Ft300Emulator(Emulator[Ft300EmulatorSettings]):
         super().__init__(settings)
         scale = [codec.FORCE_SCALE] * 3 + [codec.MOMENT_SCALE] * 3
         self.load = SensedLoad(scale, settings.noise, settings.seed)
-        self._heard, self._is_streaming, self._is_frozen, self._next = b"", False, False, 0.0
-
-    def set_wrench(self, wrench: ArrayLike) -> None:
-        """Let [f, n] act on the sensor, in its own axes [N, N m].
-
-        Raises:
-            InputError: these are not six finite numbers.
-        """
-        self.load.set(wrench)
+        self._heard, self._is_streaming, self._next = b"", False, 0.0
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
+        self._time = now
         replies = self.advance(now)
         for byte in data:
             self._heard += bytes([byte])
@@ -62,7 +54,7 @@ class Ft300Emulator(Emulator[Ft300EmulatorSettings]):
             elif self._heard.endswith(b"\xff" * _FEWEST_TO_STOP):
                 self._heard, self._is_streaming = b"", False
             elif len(self._heard) > _LONGEST_REQUEST:
-                self.violations.append(Violation(now, f"no request: {self._heard[:12].hex(' ')} ..."))
+                self._accuse(f"no request: {self._heard[:12].hex(' ')} ...")
                 self._heard = b""
         return replies
 
@@ -76,15 +68,6 @@ class Ft300Emulator(Emulator[Ft300EmulatorSettings]):
             return []
         measured = (self.load.counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
         return [Reply(codec.encode_frame(counts)) for counts in measured]
-
-    def fault(self, name: str, value: float) -> None:
-        """Switch a fault of FAULTS on or off, or set an axis of the load."""
-        if name in AXES:
-            self.load.set_axis(name, value)
-        elif name == "frozen":
-            self._is_frozen = value != 0.0
-        else:
-            raise KeyError(name)
 
     def state(self) -> dict[str, object]:
         """What it is doing."""

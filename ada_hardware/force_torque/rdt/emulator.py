@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.onrobot import FORCE_SCALE, MOMENT_SCALE, TICK
 from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
 from ada_hardware.force_torque.sensor_driver import Array
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator
 
 _BUFFERED = 40  # records per packet of a buffered start
 _MOST_AT_ONCE = 1000  # records sent in one call; older ones count as lost on the wire
@@ -58,7 +59,7 @@ class NetFtEmulatorSettings(RdtEmulatorSettings):
 E = TypeVar("E", bound=RdtEmulatorSettings)
 
 
-class _RdtEmulator(Emulator[E]):
+class _RdtEmulator(SensorEmulator[E]):
     """What both have in common: requests, the stream, its numbers."""
 
     WIRE: ClassVar[str] = "packets"
@@ -68,7 +69,7 @@ class _RdtEmulator(Emulator[E]):
         super().__init__(settings)
         self.load = SensedLoad(scale, settings.noise, settings.seed)
         self._period = 1.0 / settings.rate
-        self._bits, self._is_frozen, self._deaf = 0, False, 0
+        self._deaf = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -77,15 +78,7 @@ class _RdtEmulator(Emulator[E]):
         self._left = 0  # records still to be sent; -1: without end
         self._per_packet = 1
         self._next = 0.0
-        self.load.clear_zero()
-
-    def set_wrench(self, wrench: ArrayLike) -> None:
-        """Let [f, n] act on the sensor, in its own axes [N, N m].
-
-        Raises:
-            InputError: these are not six finite numbers.
-        """
-        self.load.set(wrench)
+        super()._begin()
 
     @property
     def tick(self) -> float:
@@ -94,9 +87,10 @@ class _RdtEmulator(Emulator[E]):
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """A packet came from the host."""
+        self._time = now
         request = codec.decode_request(data)
         if request is None:
-            self.violations.append(Violation(now, f"a packet of {len(data)} bytes that is no request"))
+            self._accuse(f"a packet of {len(data)} bytes that is no request")
             return []
         self._obey(request, now)
         return self.advance(now)
@@ -113,7 +107,7 @@ class _RdtEmulator(Emulator[E]):
         elif request.command == codec.STOP:
             self._left = 0
         elif not self._set(request):
-            self.violations.append(Violation(now, f"an unknown command 0x{request.command:04X}"))
+            self._accuse(f"an unknown command 0x{request.command:04X}")
 
     def _set(self, request: Request) -> bool:
         """Obey what is not the stream; whether the command is known."""
@@ -136,7 +130,8 @@ class _RdtEmulator(Emulator[E]):
         for k in range(due - skipped, 0, -1):
             self._number = (self._number + 1) % _WRAP
             counts, status = self._measure()
-            records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status | self._bits, counts))
+            status |= int(self._faults["status"])
+            records.append(Record(self._number, (self._sample - k + 1) % _WRAP, status, counts))
         if self._is_frozen:
             return []
         size = self._per_packet
@@ -148,19 +143,9 @@ class _RdtEmulator(Emulator[E]):
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault of FAULTS on or off, or set an axis of the load."""
-        if name in AXES:
-            self.load.set_axis(name, value)
-        elif name == "status":
-            self._bits = int(value)
-        elif name == "frozen":
-            self._is_frozen = value != 0.0
-        elif name == "deaf_starts":
+        super().fault(name, value)
+        if name == "deaf_starts":
             self._deaf = int(value)
-        elif name == "reboot":
-            if value:
-                self._begin()
-        else:
-            raise KeyError(name)
 
     def state(self) -> dict[str, object]:
         """What it is doing."""

@@ -6,41 +6,22 @@ Sources: RoadNarrows' KHR1Serial.py (input flushed before each try, 4 retries, 1
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import ClassVar
 
-from ada_hardware.driver import LinkCounts
-from ada_hardware.kondo.line import Question, QuestionLine
+from ada_hardware.kondo.line import BoardBus, Question
 from ada_hardware.kondo.rcb1.codec import NO_BOARD, Command, Reply, ReplyParser, encode_command
 from ada_hardware.kondo.rcb1.commands import BOARDS, COMMANDS, Code
-from ada_hardware.transport.wires import ByteStream
 
 BAUD = 115_200
 _BITS = 10  # of a byte on the line: start, eight, stop
-_HINT = f"Is the robot switched on, the cable in, the line at {BAUD} baud 8N1, and the ID of the board right?"
 
 
-class Rcb1Bus:
-    """Boards on one line.
+class Rcb1Bus(BoardBus[Command, Reply]):
+    """Boards on one line."""
 
-    Attributes:
-        url: address of the line.
-        counts: what happened on it.
-    """
-
-    def __init__(
-        self,
-        wire: ByteStream,
-        *,
-        timeout: float = 0.030,
-        retries: int = 4,
-        pause: float = 0.010,
-        clock: Callable[[], float] = time.monotonic,
-        counts: LinkCounts | None = None,
-    ) -> None:
-        """Use a line; arguments as of `QuestionLine`."""
-        self._line = QuestionLine(wire, timeout=timeout, retries=retries, pause=pause, clock=clock, counts=counts)
-        self.url, self.counts = self._line.url, self._line.counts
+    TIMEOUT: ClassVar[float] = 0.030
+    hint = f"Is the robot switched on, the cable in, the line at {BAUD} baud 8N1, and the ID of the board right?"
 
     def ask(
         self, code: Code, board: int = NO_BOARD, values: Sequence[int] = (), *, retries: int | None = None
@@ -58,17 +39,7 @@ class Rcb1Bus:
             NoAnswer: no try was answered.
             TransportError: the line is gone.
         """
-        command = Command(code, board, tuple(int(value) for value in values))
-        return self._line.ask(_question(command), _HINT, retries)
-
-    def try_once(self, command: Command) -> Reply | None:
-        """Send a command and wait for its reply; None where none came in time.
-
-        Raises:
-            InputError: a value is not allowed; nothing was sent.
-            TransportError: the line is gone.
-        """
-        return self._line.try_once(_question(command))
+        return self._until_answered(Command(code, board, tuple(int(value) for value in values)), retries)
 
     def boards(self) -> list[int]:
         """IDs of the boards that answer; takes about a second, and moves nothing.
@@ -78,11 +49,10 @@ class Rcb1Bus:
         """
         return [board for board in range(BOARDS) if self.try_once(Command(Code.GET_SWITCHES, board)) is not None]
 
-
-def _question(command: Command) -> Question[Reply]:
-    whom = "" if command.board == NO_BOARD else f" of board {command.board}"
-    name = f"{command.code.name} ({command.code:#04x}){whom}"
-    return Question(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
+    def _question(self, command: Command) -> Question[Reply]:
+        whom = "" if command.board == NO_BOARD else f" of board {command.board}"
+        name = f"{command.code.name} ({command.code:#04x}){whom}"
+        return Question(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
 
 
 def wire_time(code: Code) -> float:

@@ -13,10 +13,12 @@ position has to see whether a servo can have got there (`rcb1.plausible`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, TRIM_ZERO, Code, CommandKind, Field
+from ada_hardware.kondo.framing import FrameParser
+from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code, CommandKind, Field
 
 NO_BOARD = -1
 
@@ -121,87 +123,29 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
     return Reply(kind.code, frame[0], values) if _is_closed(frame) and _are_allowed(kind.reply, values) else None
 
 
-def trims_to_bytes(trims: Sequence[int]) -> tuple[int, ...]:
-    """Trims [deg, -20 to 20] as they are sent."""
-    return tuple(int(trim) + TRIM_ZERO for trim in trims)
-
-
-def trims_of_bytes(values: Sequence[int]) -> tuple[int, ...]:
-    """Trims [deg] as they were sent."""
-    return tuple(value - TRIM_ZERO for value in values)
-
-
-class ReplyParser:
-    """The host's end: finds the reply to one command in what comes.
-
-    Attributes:
-        refused: bytes that were no part of a reply.
-    """
+class ReplyParser(FrameParser[Reply]):
+    """The host's end: finds the reply to one command in what comes."""
 
     def __init__(self, command: Command) -> None:
-        self._command, self._length, self._buffer = command, command.kind.reply_length, b""
-        self.refused = 0
-
-    def feed(self, data: bytes) -> list[Reply]:
-        """The replies that these bytes complete."""
-        self._buffer += data
-        found = []
-        while len(self._buffer) >= self._length:
-            reply = decode_reply(self._command, self._buffer[: self._length])
-            if reply is None:
-                self._buffer = self._buffer[1:]
-                self.refused += 1
-            else:
-                self._buffer = self._buffer[self._length :]
-                found.append(reply)
-        return found
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of a reply that is not complete."""
-        return len(self._buffer)
+        """Wait for the reply to a command."""
+        length = command.kind.reply_length
+        super().__init__(lambda _: length, partial(decode_reply, command))
 
 
-class CommandParser:
+class CommandParser(FrameParser[Command]):
     """The board's end: finds commands, whatever board they are for.
 
-    Attributes:
-        refused: bytes that were no part of a command.
+    Within a command no byte is as great as a first byte, but for 0xFF: after damage the next command is found soon.
     """
 
     def __init__(self, *, checks_values: bool = True) -> None:
         """Begin with an empty line; `checks_values` as in `decode_command`."""
-        self._buffer, self._checks_values = b"", checks_values
-        self.refused = 0
+        super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
 
-    def feed(self, data: bytes) -> list[Command]:
-        """The commands that these bytes complete."""
-        self._buffer += data
-        found = []
-        while self._buffer:
-            kind = COMMANDS.get(self._buffer[0])
-            if kind is not None and len(self._buffer) < kind.length:
-                break
-            frame = b"" if kind is None else self._buffer[: kind.length]
-            command = decode_command(frame, checks_values=self._checks_values)
-            if command is None:
-                # within a command no byte is as great as a first byte, but for 0xFF: the next command is found soon
-                self._buffer = self._buffer[1:]
-                self.refused += 1
-            else:
-                self._buffer = self._buffer[len(frame) :]
-                found.append(command)
-        return found
 
-    @property
-    def waiting(self) -> int:
-        """Bytes of a command that is not complete."""
-        return len(self._buffer)
-
-    def forget(self) -> None:
-        """Drop a command that is not complete."""
-        self.refused += len(self._buffer)
-        self._buffer = b""
+def _command_length(begin: bytes) -> int | None:
+    kind = COMMANDS.get(begin[0])
+    return None if kind is None else kind.length
 
 
 def _closed(body: bytes) -> bytes:

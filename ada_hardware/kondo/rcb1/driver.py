@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Feedback
+from ada_hardware.driver import Array
 from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
@@ -41,7 +41,8 @@ class _BoardState:
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
         self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK)
-        self.rest = [c.LOW] * c.BOARD_CHANNELS  # what channels without a servo in the map are told
+        # What channels that the map leaves out are told: every frame names all twelve.
+        self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
 
 class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
@@ -77,10 +78,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return tuple(board.id for board in self._boards)
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def idle(self) -> Feedback:
-        """Ask where the servos are; nothing moves."""
-        return self._feedback(self._read_all())
-
     def start(self) -> None:
         """Command the pose that the servos are in.
 
@@ -93,37 +90,25 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self._read_until_believed(board)
         angles = self._held()
         self._check_inside(angles)
-        self._send_all(angles, _SLOWEST)
-        self._is_started = True
-
-    def cycle(self, demand: Demand) -> Feedback:
-        """Command positions, and ask where the servos are.
-
-        Raises:
-            Refused: the command is none of positions.
-        """
-        angles = self._asked_for(demand)
-        speed = self._speed(angles)
-        self._target = angles
-        is_fresh = True
         for board in self._boards:
-            values = (speed, *self._bytes(board, angles))
-            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
-            if self.settings.feedback == READ:
-                is_heard = is_heard and self._read(board)  # who is silent is not waited for twice
-            is_fresh = is_fresh and is_heard
-        return self._feedback(is_fresh)
+            self._find_others(board)
+        self._send_all(angles, _SLOWEST)
+        self._begin()
 
     def stop(self) -> None:
         """Command the pose that the servos are in, or the last one commanded where that cannot be told."""
         if not self._is_started or self._bus is None:
             return
+        is_blind = self._is_blind  # it must not wait for who does not answer
         self._is_started = False
         with suppress(HardwareError):
-            trusts = self.settings.feedback == READ and self._read_all()
+            trusts = self.settings.feedback == READ and not is_blind and self._read()
             angles = self._held() if trusts else self._target
             if angles is not None:
-                self._send_all(angles, _SLOWEST)
+                self._target = angles
+                for board in self._boards:
+                    with suppress(NoAnswer):  # the other board is told all the same
+                        self._send(board, angles, _SLOWEST, retries=0 if is_blind else None)
 
     def reset(self) -> None:
         """See whether the boards answer; they know no alarms.
@@ -174,6 +159,24 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             raise Refused("khr1: it follows commands, and the boards' own motions would fight them; stop() first.")
         return BoardMemory(self.bus, self.board_ids)
 
+    def sleep(self, *, confirm: bool = False) -> None:
+        """Let the boards sleep, which frees all their servos, older ones and those outside of the map too.
+
+        Raises:
+            Refused: without `confirm`, or while it is started.
+            NoAnswer: a board does not answer; the others sleep.
+        """
+        self._check_may_fall(confirm, "sleep")
+        silence: NoAnswer | None = None
+        for board in self._boards:
+            try:
+                switches = self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0]
+                self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches | c.SLEEP,))
+            except NoAnswer as problem:
+                silence = problem
+        if silence is not None:
+            raise silence
+
     def wake(self, *, confirm: bool = False) -> None:
         """End the sleep of boards; servos may jump to where they were told to be before.
 
@@ -211,20 +214,13 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return {"angle_map": s.angle_map, "first_id": s.first_id, "second_id": s.second_id}
 
     def _connect(self, wire: ByteStream) -> Rcb1Bus:
-        s = self.settings
-        return Rcb1Bus(
-            wire,
-            timeout=s.reply_timeout,
-            retries=s.retries,
-            pause=s.retry_pause,
-            clock=self._clock,
-            counts=self.counts,
-        )
+        return Rcb1Bus(wire, **self._bus_options())
 
     def _let_go(self) -> None:
         # only servos of the red version can
         for board in self._boards:
-            values = [c.FREE if i in board.servos else board.rest[i] for i in range(c.BOARD_CHANNELS)]
+            self._find_others(board)
+            values = [c.FREE if i in board.servos else board.others[i] for i in range(c.BOARD_CHANNELS)]
             self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *values))
 
     @staticmethod
@@ -234,19 +230,21 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _find(self) -> None:
         for board in self._boards:
             board.readings.forget()
-            self._find_board(board)
+            try:
+                self.bus.ask(c.Code.GET_HOME, board.id)
+            except NoAnswer as silence:
+                raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
             self._read_until_believed(board)
 
-    def _find_board(self, board: _BoardState) -> None:
-        """See that it answers, and what its channels without a servo are told."""
-        try:
-            home = self.bus.ask(c.Code.GET_HOME, board.id).values
-        except NoAnswer as silence:
-            raise NoAnswer(f"khr1: {silence}{self._who_answers()}") from None
-        for channel in range(c.BOARD_CHANNELS):
-            if channel not in board.servos:
-                # a servo that the map leaves out keeps its home; where there is none, as Heart To Heart has it
-                board.rest[channel] = home[channel]
+    def _find_others(self, board: _BoardState) -> None:
+        """See where servos stand that the map leaves out, so that frames leave them there.
+
+        Raises:
+            NoAnswer: the board does not answer.
+        """
+        if board.others:
+            first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
+            board.others = {i: _told_back(first[i], second[i], told) for i, told in board.others.items()}
 
     def _who_answers(self) -> str:
         with suppress(NoAnswer):
@@ -263,7 +261,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 "wakes. Hold the robot, and call wake(confirm=True)."
             )
 
-    def _read(self, board: _BoardState) -> bool:
+    def _read_board(self, board: _BoardState) -> bool:
         """Ask a board where its servos are, once; whether the answer is believed."""
         reply = self.bus.try_once(Command(c.Code.GET_POSITIONS, board.id))
         if reply is None:
@@ -275,13 +273,13 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.counts.last_problem = f"GET_POSITIONS, board {board.id}: servos cannot be there: {values.astype(int)}"
         return is_believed
 
-    def _read_all(self) -> bool:
+    def _read(self) -> bool:
         """Ask all boards; whether all answers are believed."""
-        return sum(self._read(board) for board in self._boards) == len(self._boards)
+        return sum(self._read_board(board) for board in self._boards) == len(self._boards)
 
     def _read_until_believed(self, board: _BoardState) -> None:
         hint = "is a channel of the angle map without a servo, or is the line disturbed?"
-        self._until_believed(lambda: self._read(board), f"{self.bus.url}: board {board.id}", hint)
+        self._until_believed(lambda: self._read_board(board), f"{self.bus.url}: board {board.id}", hint)
 
     def _told(self) -> Array:
         """Servo angles as the boards told them [deg]."""
@@ -291,9 +289,20 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 angles[board.places] = board.readings.believed
         return angles
 
-    def _feedback(self, is_fresh: bool) -> Feedback:
-        unknown = np.full(len(self.joints), np.nan)
-        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, self._is_started)
+    def _exchange(self, angles: Array) -> bool:
+        speed = self._speed(angles)
+        self._target = angles.copy() if self._target is None else self._target.copy()
+        is_fresh = True
+        for board in self._boards:
+            if self._is_blind:  # since the board before was waited for
+                return False
+            self._target[board.places] = angles[board.places]
+            values = (speed, *self._bytes(board, angles))
+            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
+            if self.settings.feedback == READ:
+                is_heard = is_heard and self._read_board(board)  # who is silent is not waited for twice
+            is_fresh = is_fresh and is_heard
+        return is_fresh
 
     def _speed(self, angles: Array) -> int:
         """The slowest one at which these servo angles are reached within a period."""
@@ -306,14 +315,34 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _send_all(self, angles: Array, speed: int) -> None:
         self._target = angles
         for board in self._boards:
-            self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)))
+            self._send(board, angles, speed)
+
+    def _send(self, board: _BoardState, angles: Array, speed: int, *, retries: int | None = None) -> None:
+        self.bus.ask(c.Code.SET_POSITIONS, board.id, (speed, *self._bytes(board, angles)), retries=retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
-        values = list(board.rest)
+        values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]
         for channel, (place, servo) in board.servos.items():
             low, high = math.ceil(servo.lowest), math.floor(servo.highest)
             values[channel] = min(max(round(float(angles[place])), low), high)
         return values
+
+
+def _told_back(first: int, second: int, told: int) -> int:
+    """What leaves a channel that the map leaves out as it is.
+
+    Args:
+        first: what the board told of it.
+        second: what it told right after.
+        told: what the channel was told last.
+
+    Returns:
+        The angle at which a servo stands: the last one told where it is nearly there, as in `ServoDriver._held`. What
+        is no angle is told back where it moves nothing; else, as where two readings differ, LOW: no servo is driven.
+    """
+    if max(first, second) <= c.LARGEST_ANGLE and abs(first - second) <= SLACK:
+        return told if told <= c.LARGEST_ANGLE and abs(second - told) <= SLACK else second
+    return second if first == second and second in (c.FREE, c.HIGH) else c.LOW
 
 
 def _boards(angle_map: AngleMap, ids: Sequence[int]) -> Iterator[_BoardState]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
-from ada_hardware.kondo.rcb1.codec import Command, trims_to_bytes
+from ada_hardware.kondo.rcb1.codec import Command
 from ada_hardware.kondo.servo_motion import ServoMotion
 
 Values = tuple[int, ...]
@@ -40,7 +40,7 @@ class EmulatedBoard:
         self.id = board_id
         self.servos = {channel: ServoMotion(home) for channel, home in homes.items()}
         self.home: Values = tuple(round(homes[i]) if i in homes else c.LOW for i in range(c.BOARD_CHANNELS))
-        self.trims: Values = trims_to_bytes([0] * c.BOARD_CHANNELS)
+        self.trims: Values = (c.TRIM_ZERO,) * c.BOARD_CHANNELS
         self.switches = c.MOTION_ENABLE
         self.peer: EmulatedBoard | None = None
         self.slowness = 1.0

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An emulated KHR-1: two RCB-1 on one line, 17 servos. It is silent where the real one is, and judges what it is told.
 
-Assumptions: a command that is not complete is forgotten after 10 ms without a byte; at power-on servos hold the home
-position; after a loss of power they are free until they get a position.
+Assumptions: at power-on servos hold the home position; after a loss of power they are free until they get a position.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics import resources
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
-from ada_hardware.kondo.angle_map import AngleMap, Servo
+from ada_hardware.emulation.emulator import Reply
+from ada_hardware.kondo.angle_map import Board, Servo
+from ada_hardware.kondo.board_emulator import BoardEmulator
 from ada_hardware.kondo.rcb1 import codec
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
 
-_GAP = 0.010  # [s]
 _SLOW_SPEEDS = (6, 7)  # at which a long way is no jump
 
 
@@ -42,7 +40,7 @@ class Rcb1EmulatorSettings:
     seed: int = setting(0, "of what is random: which of two boards answers a question for its ID", lower=0)
 
 
-class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
+class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
     """Two boards on one line.
 
     Attributes:
@@ -52,7 +50,8 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
     NAME: ClassVar[str] = "khr1"
     SUMMARY: ClassVar[str] = "KHR-1: two boards RCB-1 on a serial line"
     SETTINGS: ClassVar[type] = Rcb1EmulatorSettings
-    WIRE: ClassVar[str] = "stream"
+    BOARD: ClassVar[Board] = Board.RCB1
+    ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
         "dead_servo": "channel, 1 to 24, whose servo does not move any more",
         "wrong_id": "IDs of all boards are higher by so much",
@@ -69,30 +68,18 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
         Raises:
             InputError: the angle map is unusable.
         """
-        super().__init__(settings)
-        self.map = AngleMap.read(settings.angle_map or resources.find("config", "khr1_angle_map.yaml"))
+        parser = codec.CommandParser(checks_values=False)
+        super().__init__(settings, parser, settings.angle_map, settings.boot_time)
         self._limits: dict[tuple[int, int], Servo] = {}
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
         if settings.boards_wait and len(self.boards) == 2:
             self.boards[0].peer, self.boards[1].peer = self.boards[1], self.boards[0]
-        self._parser = codec.CommandParser(checks_values=False)
         self._random = random.Random(settings.seed)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
-        self._now = 0.0
-        self._heard: float | None = None
-        self._silent_until: float | None = None
         self._answers = 0
 
-    def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Obey commands, and answer."""
-        self.advance(now)
-        if self._heard is not None and now - self._heard > _GAP:
-            self._parser.forget()
-        self._heard = now
-        if self._silent_until is not None and now < self._silent_until:
-            return []
+    def _obeyed(self, data: bytes) -> list[Reply]:
         replies: list[Reply] = []
         for command in self._parser.feed(data):
             self._judge(command)
@@ -101,18 +88,15 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
 
     def advance(self, now: float) -> list[Reply]:
         """Go on with motions."""
-        self._now = now
-        if self._silent_until is None:
-            self._silent_until = now + self.settings.boot_time
+        super().advance(now)
         while (board := min(self.boards, key=lambda one: one.next_frame)).next_frame <= now:
             board.begin_frame()
         return []
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on or off."""
-        if name not in self.FAULTS:
-            raise KeyError(name)
-        before, self._faults[name] = self._faults[name], value
+        before = self._faults.get(name, 0.0)
+        super().fault(name, value)
         if name == "dead_servo":
             self._kill_servo(int(before), False)
             self._kill_servo(int(value), True)
@@ -136,10 +120,10 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
         }
         return {
             "ids": [board.id for board in self.boards],
-            "angles": {joint: round(servo.at(self._now), 3) for joint, servo in servos.items()},
+            "angles": {joint: round(servo.at(self._time), 3) for joint, servo in servos.items()},
             "targets": {joint: servo.target for joint, servo in servos.items()},
             "free": [joint for joint, servo in servos.items() if servo.is_free],
-            "playing": [board.is_playing(self._now) for board in self.boards],
+            "playing": [board.is_playing(self._time) for board in self.boards],
             "played": [[list(one) for one in board.played[-100:]] for board in self.boards],
             "switches": [board.switches for board in self.boards],
         }
@@ -152,7 +136,7 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
         found = []
         for board in self.boards:
             if (command.code is c.Code.SET_ID or board.id == command.board) and not self._is_silent(board):
-                values = board.obey(command, self._now)
+                values = board.obey(command, self._time)
                 if values is not None:
                     found.append(self._reply(command, board.id, values))
         return found[:1]  # of two boards with one ID the host hears something, here the first
@@ -170,14 +154,14 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
 
     def _lose_power(self, silence: float) -> None:
         for board in self.boards:
-            board.limp(self._now)
+            board.limp(self._time)
         self._parser.forget()
-        self._silent_until = self._now + silence
+        self._silent_until = self._time + silence
 
     def _kill_servo(self, channel: int, is_dead: bool) -> None:
         board, place = divmod(channel - 1, c.BOARD_CHANNELS)
         if 0 <= board < len(self.boards) and place in self.boards[board].servos:
-            self.boards[board].servos[place].die(self._now, is_dead)
+            self.boards[board].servos[place].die(self._time, is_dead)
 
     def _board(self, number: int, board_id: int) -> EmulatedBoard:
         homes = {}
@@ -214,7 +198,7 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
             value, joint = channels[channel], self._limits[board, channel].joint
             if value in (c.FREE, c.LOW):
                 self._judge_free(joint)
-            step = abs(value - motor.at(self._now))
+            step = abs(value - motor.at(self._time))
             if limit and value <= c.LARGEST_ANGLE and speed not in _SLOW_SPEEDS and step > limit:
                 self._accuse(f"{joint}: a step of {step:.0f} deg at speed {speed}; at most {limit:g}")
 
@@ -227,6 +211,3 @@ class Rcb1Emulator(Emulator[Rcb1EmulatorSettings]):
     def _judge_free(self, whose: str) -> None:
         if not self.settings.free_is_allowed:
             self._accuse(f"{whose}: let go, without having been asked for")
-
-    def _accuse(self, text: str) -> None:
-        self.violations.append(Violation(self._now, text))

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from typing import Any, ClassVar
 
-from ada_hardware.driver import LinkCounts
 from ada_hardware.errors import DeviceAlarm
-from ada_hardware.kondo.line import Question, QuestionLine
+from ada_hardware.kondo.line import BoardBus, Question
 from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
 from ada_hardware.kondo.rcb4.commands import NACK
 from ada_hardware.kondo.rcb4.messages import Command, code_of
@@ -19,40 +17,16 @@ _BITS = 11  # of a byte on the line: start, eight, even parity, stop
 _LONGEST_TEXT = 68  # [bytes] of the answer to a question for the version
 
 
-class Rcb4Bus:
-    """A board on its line.
+class Rcb4Bus(BoardBus[Command, Reply]):
+    """A board on its line."""
 
-    Attributes:
-        url: address of the line.
-        counts: what happened on it.
-    """
+    TIMEOUT: ClassVar[float] = 0.05
 
-    def __init__(
-        self,
-        wire: ByteStream,
-        *,
-        com_speed: int = COM_SPEEDS[0],
-        timeout: float = 0.05,
-        retries: int = 4,
-        pause: float = 0.010,
-        clock: Callable[[], float] = time.monotonic,
-        counts: LinkCounts | None = None,
-    ) -> None:
-        """Use a line; arguments as of `QuestionLine`.
-
-        Args:
-            wire: the line.
-            com_speed: of the line [baud].
-            timeout: of an answer [s].
-            retries: further tries after the first.
-            pause: before each of them [s].
-            clock: steady time [s].
-            counts: to be kept; None: new ones.
-        """
-        self._line = QuestionLine(wire, timeout=timeout, retries=retries, pause=pause, clock=clock, counts=counts)
+    def __init__(self, wire: ByteStream, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
+        """Use a line; `com_speed`: of the line [baud], the other arguments as of `BoardBus`."""
+        super().__init__(wire, **options)
         self._com_speed = com_speed
-        self.url, self.counts = self._line.url, self._line.counts
-        self._hint = (
+        self.hint = (
             f"Is the robot switched on, the cable in, and the board's COM set to {com_speed} baud with even parity "
             f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)?"
         )
@@ -66,22 +40,13 @@ class Rcb4Bus:
             DeviceAlarm: the board refuses the command.
             TransportError: the line is gone.
         """
-        reply = self._line.ask(self._question(command), self._hint, retries)
+        reply = self._until_answered(command, retries)
         if not reply.is_ack:
             raise DeviceAlarm(
                 f"khr3: {self.url}: the board refuses {code_of(command).name} (NACK, {NACK:#04x}); is it an RCB-4, and "
                 "does the angle map have the right ids and sios?"
             )
         return reply.data
-
-    def try_once(self, command: Command) -> Reply | None:
-        """Send a command and wait for its reply; None where none came in time.
-
-        Raises:
-            InputError: a value that the board does not know; nothing was sent.
-            TransportError: the line is gone.
-        """
-        return self._line.try_once(self._question(command))
 
     def _question(self, command: Command) -> Question[Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"

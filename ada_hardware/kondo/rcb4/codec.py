@@ -7,25 +7,23 @@ A frame is [its length, command, ..., checksum]; the checksum is the sum of all 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
+from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
 from ada_hardware.kondo.rcb4.messages import (
     AckCheck,
     Call,
     Command,
-    Jump,
     MoveServo,
     MoveServos,
-    MoveServosOwn,
-    ReadDevice,
     ReadRam,
     Return,
     SetParameter,
     Version,
-    WriteDevice,
     WriteRam,
     code_of,
     fault_of,
@@ -34,7 +32,6 @@ from ada_hardware.kondo.rcb4.messages import (
 _MASK_BYTES = 5
 # Frames of one length only.
 _LENGTHS = {
-    Code.JUMP: 7,
     Code.CALL: 7,
     Code.RETURN: 3,
     Code.MOVE_SERVO: 7,
@@ -89,22 +86,13 @@ def _payload(command: Command) -> bytes:
             return bytes((Way.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
         case WriteRam(address, data):
             return bytes((Way.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
-        case ReadDevice(servo, offset, size):
-            return bytes((Way.DEVICE_TO_COM, 0, 0, 0, offset, servo, size))
-        case WriteDevice(servo, offset, data):
-            return bytes((Way.COM_TO_DEVICE, offset, servo, 0)) + data
-        case Jump(address, condition) | Call(address, condition):
+        case Call(address, condition):
             return address.to_bytes(3, "little") + bytes((condition,))
         case MoveServo(servo, frame, position):
             return bytes((servo, frame)) + position.to_bytes(2, "little")
         case MoveServos(frame, moves):
             positions = b"".join(move.position.to_bytes(2, "little") for move in moves)
             return _mask([move.servo for move in moves]) + bytes((frame,)) + positions
-        case MoveServosOwn(frames, moves):
-            parts = [
-                bytes((own,)) + move.position.to_bytes(2, "little") for own, move in zip(frames, moves, strict=True)
-            ]
-            return _mask([move.servo for move in moves]) + b"".join(parts)
         case SetParameter(parameter, values):
             return _mask([servo for servo, _ in values]) + bytes((parameter, *(value for _, value in values)))
         case AckCheck():
@@ -131,9 +119,8 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | Non
 def _taken_apart(code: Code, body: bytes) -> Command | None:
     if code is Code.MOVE:
         return _taken_move(body)
-    if code in (Code.JUMP, Code.CALL):
-        kind = Jump if code is Code.JUMP else Call
-        return kind(int.from_bytes(body[:3], "little"), body[3])
+    if code is Code.CALL:
+        return Call(int.from_bytes(body[:3], "little"), body[3])
     if code is Code.MOVE_SERVO:
         return MoveServo(body[0], body[1], int.from_bytes(body[2:4], "little"))
     if code is Code.ACK_CHECK:
@@ -146,14 +133,9 @@ def _taken_apart(code: Code, body: bytes) -> Command | None:
 
 
 def _taken_move(body: bytes) -> Command | None:
-    way = Way(body[0])
-    if way is Way.RAM_TO_COM:
+    if body[0] == Way.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
-    if way is Way.DEVICE_TO_COM:
-        return ReadDevice(body[5], body[4], body[6])
-    if way is Way.COM_TO_RAM:
-        return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
-    return WriteDevice(body[2], body[1], bytes(body[4:]))
+    return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
 
 
 def _taken_servos(code: Code, body: bytes) -> Command | None:
@@ -165,9 +147,6 @@ def _taken_servos(code: Code, body: bytes) -> Command | None:
     if code is Code.MOVE_SERVOS and len(rest) == 1 + 2 * len(servos):
         positions = [int.from_bytes(rest[1 + 2 * i : 3 + 2 * i], "little") for i in range(len(servos))]
         return MoveServos(rest[0], tuple(map(Move, servos, positions)))
-    if code is Code.MOVE_SERVOS_OWN and len(rest) == 3 * len(servos):
-        positions = [int.from_bytes(rest[3 * i + 1 : 3 * i + 3], "little") for i in range(len(servos))]
-        return MoveServosOwn(tuple(rest[::3]), tuple(map(Move, servos, positions)))
     if code is Code.SET_PARAMETER and len(rest) == 1 + len(servos):
         return SetParameter(rest[0], tuple(zip(servos, rest[1:], strict=True)))
     return None
@@ -176,7 +155,7 @@ def _taken_servos(code: Code, body: bytes) -> Command | None:
 # --- board to host ----------------------------------------------------------------------------------------------------
 def data_length(command: Command) -> int | None:
     """How many bytes the answer to a command brings: 0: only yes or no; None: any number, a text."""
-    if isinstance(command, (ReadRam, ReadDevice)):
+    if isinstance(command, ReadRam):
         return command.size
     return None if isinstance(command, Version) else 0
 
@@ -204,82 +183,33 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
     return Reply(code, data) if wanted is None else None
 
 
-class ReplyParser:
-    """The host's end: finds the reply to one command in what comes.
-
-    Attributes:
-        refused: bytes that were no part of a reply.
-    """
+class ReplyParser(FrameParser[Reply]):
+    """The host's end: finds the reply to one command in what comes."""
 
     def __init__(self, command: Command) -> None:
-        self._command, self._buffer = command, b""
-        self._lengths = {4} | ({data + 3} if (data := data_length(command)) else set())
-        self._any_length = data_length(command) is None
-        self.refused = 0
-
-    def feed(self, data: bytes) -> list[Reply]:
-        """The replies that these bytes complete."""
-        self._buffer += data
-        found = []
-        while len(self._buffer) >= 2:
-            length = self._buffer[0]
-            fits = self._buffer[1] == code_of(self._command) and (
-                length in self._lengths or (self._any_length and length >= 4)
-            )
-            if fits and len(self._buffer) < length:
-                break
-            reply = decode_reply(self._command, self._buffer[:length]) if fits else None
-            self._buffer = self._buffer[length if reply else 1 :]
-            if reply is None:
-                self.refused += 1
-            else:
-                found.append(reply)
-        return found
-
-    @property
-    def waiting(self) -> int:
-        """Bytes of a reply that is not complete."""
-        return len(self._buffer)
+        """Wait for the reply to a command."""
+        super().__init__(partial(_reply_length, command), partial(decode_reply, command))
 
 
-class CommandParser:
-    """The board's end: finds commands.
+def _reply_length(command: Command, begin: bytes) -> int | None:
+    if len(begin) < 2:
+        return 2
+    length, data = begin[0], data_length(command)
+    fits = length >= 4 if data is None else length in (4, data + 3)
+    return length if fits and begin[1] == code_of(command) else None
 
-    Attributes:
-        refused: bytes that were no part of a command.
-    """
+
+class CommandParser(FrameParser[Command]):
+    """The board's end: finds commands."""
 
     def __init__(self, *, checks_values: bool = True) -> None:
         """Begin with an empty line; `checks_values` as in `decode_command`."""
-        self._buffer, self._checks_values = b"", checks_values
-        self.refused = 0
+        super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
 
-    def feed(self, data: bytes) -> list[Command]:
-        """The commands that these bytes complete."""
-        self._buffer += data
-        found = []
-        while self._buffer:
-            length = self._buffer[0]
-            fits = _is_beginning(self._buffer[:length])
-            if fits and len(self._buffer) < max(length, 1):
-                break
-            command = decode_command(self._buffer[:length], checks_values=self._checks_values) if fits else None
-            self._buffer = self._buffer[1 if command is None else length :]
-            if command is None:
-                self.refused += 1
-            else:
-                found.append(command)
-        return found
 
-    @property
-    def waiting(self) -> int:
-        """Bytes of a command that is not complete."""
-        return len(self._buffer)
-
-    def forget(self) -> None:
-        """Drop a command that is not complete."""
-        self.refused += len(self._buffer)
-        self._buffer = b""
+def _command_length(begin: bytes) -> int | None:
+    length = begin[0]
+    return length if _is_beginning(begin[:length]) else None
 
 
 # --- what can be ------------------------------------------------------------------------------------------------------
@@ -300,18 +230,16 @@ def _is_beginning(data: bytes) -> bool:
         return True
     if data[2] not in _WAYS:
         return False
-    return length == _READ_LENGTH if data[2] in _READS else length > _WRITE_HEAD + 1
+    return length == _READ_LENGTH if data[2] == Way.RAM_TO_COM else length > _WRITE_HEAD + 1
 
 
 def _masked_length(code: Code, mask: bytes) -> int:
     count = int.from_bytes(mask, "little").bit_count()
-    extra = {Code.MOVE_SERVOS: 1 + 2 * count, Code.MOVE_SERVOS_OWN: 3 * count, Code.SET_PARAMETER: 1 + count}
-    return 2 + _MASK_BYTES + extra[code] + 1
+    return 2 + _MASK_BYTES + 1 + (2 * count if code is Code.MOVE_SERVOS else count) + 1
 
 
 _KNOWN, _WAYS = frozenset(map(int, Code)), frozenset(map(int, Way))
-_MASKED = frozenset((Code.MOVE_SERVOS, Code.MOVE_SERVOS_OWN, Code.SET_PARAMETER))
-_READS = frozenset((Way.RAM_TO_COM, Way.DEVICE_TO_COM))
+_MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
 
 
 def _mask(servos: Sequence[int]) -> bytes:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of the RCB-4, and the places in its memory.
 
-Sources, which agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), iory/rcb4, nake90/librcb4. Not found in
-them, and marked so: the layout of MOVE_SERVOS_OWN.
+Sources, which agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), iory/rcb4, nake90/librcb4.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from enum import IntEnum, IntFlag
 from typing import NamedTuple
 
 ACK, NACK = 0x06, 0x15
-ICS_DEVICES = 36  # servos are the numbers 0 to 34; 35 is the receiver of the remote control
-SERVOS = 35
+SERVOS = 35  # ICS numbers 0 to 34; 35 is the receiver of the remote control
 FREE, HOLD = 0x8000, 0x7FFF  # instead of a position
 LOWEST, CENTRE, HIGHEST = 3500, 7500, 11500
 COUNTS_PER_DEGREE = 4000 / 135
@@ -36,12 +34,10 @@ class Code(IntEnum):
     """Second byte of a frame."""
 
     MOVE = 0x00
-    JUMP = 0x0B
     CALL = 0x0C
     RETURN = 0x0D
     MOVE_SERVO = 0x0F
     MOVE_SERVOS = 0x10
-    MOVE_SERVOS_OWN = 0x11
     SET_PARAMETER = 0x12
     VERSION = 0xFD
     ACK_CHECK = 0xFE
@@ -51,9 +47,7 @@ class Way(IntEnum):
     """Third byte of MOVE: from where to where."""
 
     COM_TO_RAM = 0x02
-    COM_TO_DEVICE = 0x12
     RAM_TO_COM = 0x20
-    DEVICE_TO_COM = 0x21
 
 
 class Parameter(IntEnum):

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_hardware.driver import Alarm, Array, Demand, Feedback
+from ada_hardware.driver import Alarm, Array
 from ada_hardware.errors import DeviceAlarm, HardwareError, Refused
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.plausible import PlausibleReadings
@@ -58,14 +58,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._blocks = blocks(list(self.map.servos))
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
         self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK)
-        self._is_free = False
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
 
     # --- what it does ---------------------------------------------------------------------------------------------
-    def idle(self) -> Feedback:
-        """Ask where the servos are; nothing moves."""
-        return self._feedback(self._read())
-
     def start(self) -> None:
         """Stop the board's own program, set parameters, command the pose that the servos are in.
 
@@ -81,15 +76,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._set_parameters()
         self._target = angles
         self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
-        self._is_started, self._is_free = True, False
+        self._begin()
+        self._is_free = False
 
-    def cycle(self, demand: Demand) -> Feedback:
-        """Command positions, and ask where the servos are.
-
-        Raises:
-            Refused: the command is none of positions.
-        """
-        self._target = self._asked_for(demand)
+    def _exchange(self, angles: Array) -> bool:
+        self._target = angles
         reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
         is_heard = reply is not None and reply.is_ack
         if reply is not None and not reply.is_ack:
@@ -97,20 +88,21 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
         if self.settings.feedback == READ and reply is not None:  # who is silent is not waited for twice
             is_heard = self._read() and is_heard
-        return self._feedback(is_heard)
+        return is_heard
 
     def stop(self) -> None:
         """Tell all servos to hold where they are."""
         if not self._is_started or self._bus is None:
             return
+        retries = 0 if self._is_blind else None  # it must not wait for who does not answer
         self._is_started = False
         with suppress(HardwareError):
-            if self._target is not None and self._has_arrived():
+            if retries is None and self._target is not None and self._has_arrived():
                 # what a servo under load gives way must not become its target: that would add up over restarts
                 self.bus.ask(self._moves(self._target, self._frames(self.period)))
             else:
                 self._target = None
-                self.bus.ask(self._moves(c.HOLD, 1))
+                self.bus.ask(self._moves(c.HOLD, 1), retries=retries)
 
     def reset(self) -> None:
         """See whether the board answers and has a good supply.
@@ -181,16 +173,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return {"angle_map": self.settings.angle_map, "com_speed": self.settings.com_speed}
 
     def _connect(self, wire: ByteStream) -> Rcb4Bus:
-        s = self.settings
-        return Rcb4Bus(
-            wire,
-            com_speed=s.com_speed,
-            timeout=s.reply_timeout,
-            retries=s.retries,
-            pause=s.retry_pause,
-            clock=self._clock,
-            counts=self.counts,
-        )
+        return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())
 
     def _let_go(self) -> None:
         self.bus.ask(self._moves(c.FREE, 1))
@@ -300,10 +283,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         text = f"the supply has {self._battery:.1f} V, less than {low:g} V (battery_low): charge the battery."
         return (Alarm(_LOW_BATTERY, text),)
 
-    def _feedback(self, is_fresh: bool) -> Feedback:
+    def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
         if is_fresh:
             self._read_battery()
-        unknown = np.full(len(self.joints), np.nan)
-        values = {} if math.isnan(self._battery) else {"battery [V]": self._battery}
-        is_driven = self._is_started and not self._is_free
-        return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, self._alarms(), values)
+        return self._alarms(), {} if math.isnan(self._battery) else {"battery [V]": self._battery}

@@ -2,9 +2,9 @@
 """An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges what it is told.
 
 Assumptions, as the sources do not say: a frame lasts 15 ms; a command with a wrong checksum is not answered (setting
-`nacks`: it is refused); one that is not complete is forgotten after 10 ms without a byte; while the bus of the servos
-is off they hold, and take no commands; a servo's measured position is its target and its trim; at power-on servos hold
-the home position; a motion is a sequence of frames as they come over the line, ended by RETURN.
+`nacks`: it is refused); while the bus of the servos is off they hold, and take no commands; a servo's measured position
+is its target and its trim; at power-on servos hold the home position; a motion is a sequence of frames as they come
+over the line, ended by RETURN.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics import resources
 from ada_dynamics.settings import setting
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
-from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, AngleMap, Board, Servo
+from ada_hardware.emulation.emulator import Reply
+from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
+from ada_hardware.kondo.board_emulator import BoardEmulator
 from ada_hardware.kondo.rcb4 import codec
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
 from ada_hardware.kondo.servo_motion import ServoMotion
 
-_GAP = 0.010  # [s]
 _QUICK = 0.5  # [s] below which a long way is a jump
 _VERSION = b"emulated RCB-4".ljust(64)
 _SPEED = SERVO_SPEED_ICS * 180.0 / math.pi * c.COUNTS_PER_DEGREE  # [counts/s]
@@ -51,7 +50,7 @@ class Rcb4EmulatorSettings:
     seed: int = setting(0, "of what is random", lower=0)
 
 
-class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
+class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
     """The board.
 
     Attributes:
@@ -64,7 +63,8 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
     NAME: ClassVar[str] = "khr3"
     SUMMARY: ClassVar[str] = "KHR-3HV: a board RCB-4 on a serial line"
     SETTINGS: ClassVar[type] = Rcb4EmulatorSettings
-    WIRE: ClassVar[str] = "stream"
+    BOARD: ClassVar[Board] = Board.RCB4
+    ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
         "dead_servo": "ICS number + 1 of a servo that does not move any more",
         "late": "answers come later by so much [s]",
@@ -80,9 +80,8 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         Raises:
             InputError: the angle map is unusable.
         """
-        super().__init__(settings)
-        path = settings.angle_map or resources.find("config", "khr3_angle_map.yaml")
-        self.map = AngleMap.read(path, Board.RCB4)
+        parser = codec.CommandParser(checks_values=False)
+        super().__init__(settings, parser, settings.angle_map, settings.boot_time)
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
         self.rom: dict[int, Sequence[bytes]] = {}
@@ -95,20 +94,11 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         self._put(c.CONFIG, *int(config).to_bytes(2, "little"))
         self._counter, self._step_end = c.MAIN_LOOP, 0.0
         self._motion, self._step = 0, 0
-        self._parser = codec.CommandParser(checks_values=False)
         self._random = random.Random(settings.seed)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
-        self._now, self._heard, self._silent_until, self._count = 0.0, -1.0, -1.0, 0
+        self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
-    def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Obey commands, and answer."""
-        self.advance(now)
-        if now - self._heard > _GAP:
-            self._parser.forget()
-        self._heard = now
-        if now < self._silent_until:
-            return []
+    def _obeyed(self, data: bytes) -> list[Reply]:
         if self._faults["wrong_speed"]:
             return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
         refused, replies = self._parser.refused, []
@@ -124,32 +114,29 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
 
     def advance(self, now: float) -> list[Reply]:
         """Go on with a motion."""
-        self._now = now
-        if self._silent_until < 0.0:
-            self._silent_until = now + self.settings.boot_time
+        super().advance(now)
         while self._motion and self._config & c.Config.RUN_PROGRAM and now >= self._step_end:
             self._run_step()
         return []
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on or off."""
-        if name not in self.FAULTS:
-            raise KeyError(name)
-        before, self._faults[name] = self._faults[name], value
+        before = self._faults.get(name, 0.0)
+        super().fault(name, value)
         if name == "dead_servo":
             for servo, is_dead in ((int(before) - 1, False), (int(value) - 1, True)):
                 if servo in self.servos:
-                    self.servos[servo].die(self._now, is_dead)
+                    self.servos[servo].die(self._time, is_dead)
         elif name == "reboot" and value:
             for motor in self.servos.values():
-                motor.release(self._now)
-            self._motion, self._silent_until = 0, self._now + value
+                motor.release(self._time)
+            self._motion, self._silent_until = 0, self._time + value
 
     def state(self) -> dict[str, object]:
         """Servo angles by joint, what plays."""
         pairs = [(servo.joint, self.servos[i]) for i, servo in self.map.servos.items()]
         return {
-            "angles": {joint: round(c.angle_of_counts(motor.at(self._now)), 4) for joint, motor in pairs},
+            "angles": {joint: round(c.angle_of_counts(motor.at(self._time)), 4) for joint, motor in pairs},
             "targets": {joint: round(c.angle_of_counts(motor.target), 4) for joint, motor in pairs},
             "free": [joint for joint, motor in pairs if motor.is_free],
             "motion": self._motion,
@@ -167,15 +154,9 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             case m.ReadRam(address, size):
                 self._refresh()
                 return codec.Reply(code, bytes(self.ram[address : address + size]))
-            case m.ReadDevice(servo, offset, size):
-                self._refresh()
-                start = c.device_address(servo, offset)
-                return codec.Reply(code, bytes(self.ram[start : start + size]))
             case m.WriteRam(address, data):
                 self._write(address, data)
-            case m.WriteDevice(servo, offset, data):
-                self._write(c.device_address(servo, offset), data)
-            case m.Call(address, _) | m.Jump(address, _):
+            case m.Call(address, _):
                 self._go_to(address)
             case m.Version():
                 return codec.Reply(code, _VERSION)
@@ -186,9 +167,6 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             case m.MoveServos(frame, moves):
                 for move in moves:
                     self._move(move.servo, move.position, frame)
-            case m.MoveServosOwn(frames, moves):
-                for own, move in zip(frames, moves, strict=True):
-                    self._move(move.servo, move.position, own)
         return codec.Reply(code)
 
     def _move(self, number: int, position: int, frame: int) -> None:
@@ -197,16 +175,16 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             return
         self._put(c.device_address(number, c.FRAME), frame)
         if position == c.FREE:
-            motor.release(self._now)
+            motor.release(self._time)
         elif position == c.HOLD:
-            motor.go(motor.at(self._now), 0.0, self._now)
+            motor.go(motor.at(self._time), 0.0, self._time)
         else:
-            way = abs(position - motor.at(self._now))
-            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._now)
+            way = abs(position - motor.at(self._time))
+            motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._time)
 
     def _go_to(self, address: int) -> None:
         motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
-        self._counter, self._step, self._step_end = address, 0, self._now
+        self._counter, self._step, self._step_end = address, 0, self._time
         self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
 
     def _run_step(self) -> None:
@@ -215,10 +193,10 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         command = codec.decode_command(frames[self._step]) if self._step < len(frames) else m.Return()
         self._step += 1
         if isinstance(command, m.MoveServos):
-            begin, self._now = self._now, self._step_end
+            begin, self._time = self._time, self._step_end
             for move in command.moves:
                 self._move(move.servo, move.position, command.frame)
-            self._now = begin
+            self._time = begin
             self._step_end += command.frame * self.settings.frame_time
         else:
             self._motion, self._counter = 0, c.MAIN_LOOP
@@ -234,7 +212,7 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             start = c.PROGRAM_COUNTER - address
             self._counter, self._motion = int.from_bytes(data[start : start + 3], "little"), 0
         if address <= c.CONFIG < address + len(data):
-            self._step_end = max(self._step_end, self._now)  # what stood still goes on from now
+            self._step_end = max(self._step_end, self._time)  # what stood still goes on from now
 
     def _refresh(self) -> None:
         """Bring into the RAM what changes by itself."""
@@ -244,7 +222,7 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         for i, motor in self.servos.items():
             trim_at = c.device_address(i, c.TRIM)
             trim = int.from_bytes(self.ram[trim_at : trim_at + 2], "little", signed=True)
-            measured = min(max(round(motor.at(self._now)) + trim, 0), 0xFFFF)
+            measured = min(max(round(motor.at(self._time)) + trim, 0), 0xFFFF)
             target = c.FREE if motor.is_free else round(motor.target)
             self._put(c.device_address(i, c.MEASURED), *measured.to_bytes(2, "little"), *target.to_bytes(2, "little"))
 
@@ -264,16 +242,14 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
             self._accuse(f"{m.code_of(command).name}: {problem}")
         match command:
             case m.MoveServo(servo, frame, position):
-                self._judge_moves([c.Move(servo, position)], [frame])
+                self._judge_moves([c.Move(servo, position)], frame)
             case m.MoveServos(frame, moves):
-                self._judge_moves(moves, [frame] * len(moves))
-            case m.MoveServosOwn(frames, moves):
-                self._judge_moves(moves, frames)
+                self._judge_moves(moves, frame)
 
-    def _judge_moves(self, moves: Sequence[c.Move], frames: Sequence[int]) -> None:
+    def _judge_moves(self, moves: Sequence[c.Move], frame: int) -> None:
         if self._motion and self._config & c.Config.RUN_PROGRAM:
             self._accuse(f"servos are commanded while the board plays motion {self._motion}")
-        for move, frame in zip(moves, frames, strict=True):
+        for move in moves:
             servo = self.map.servos.get(move.servo)
             if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):
                 self._judge_move(servo, move.position, frame * self.settings.frame_time)
@@ -286,11 +262,8 @@ class Rcb4Emulator(Emulator[Rcb4EmulatorSettings]):
         low, high = c.counts_of_angle(servo.lowest), c.counts_of_angle(servo.highest)
         if not low <= position <= high:
             self._accuse(f"{servo.joint}: {position} is outside of {low} to {high}")
-        step = abs(position - self.servos[servo.channel].at(self._now)) / c.COUNTS_PER_DEGREE
+        step = abs(position - self.servos[servo.channel].at(self._time)) / c.COUNTS_PER_DEGREE
         if self.settings.max_step and step > self.settings.max_step and duration < _QUICK:
             self._accuse(
                 f"{servo.joint}: a step of {step:.0f} deg in {duration:.3f} s; at most {self.settings.max_step:g}"
             )
-
-    def _accuse(self, text: str) -> None:
-        self.violations.append(Violation(self._now, text))

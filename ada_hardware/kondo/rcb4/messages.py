@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host can ask of an RCB-4, as values, and what is wrong with them."""
+"""What hosts ask of an RCB-4, as values, and what is wrong with them; what nobody here sends is not there."""
 
 from __future__ import annotations
 
@@ -25,31 +25,8 @@ class WriteRam(NamedTuple):
     data: bytes
 
 
-class ReadDevice(NamedTuple):
-    """Ask for bytes of a servo's data."""
-
-    servo: int
-    offset: int
-    size: int
-
-
-class WriteDevice(NamedTuple):
-    """Write bytes of a servo's data."""
-
-    servo: int
-    offset: int
-    data: bytes
-
-
-class Jump(NamedTuple):
-    """Go on with the program somewhere else in the ROM."""
-
-    address: int
-    condition: int = 0
-
-
 class Call(NamedTuple):
-    """As Jump, and come back at a RETURN."""
+    """Run a piece of the ROM, and come back at its RETURN."""
 
     address: int
     condition: int = 0
@@ -74,13 +51,6 @@ class MoveServos(NamedTuple):
     moves: tuple[Move, ...]
 
 
-class MoveServosOwn(NamedTuple):
-    """Send servos to positions, each in its own frames [layout assumed: frame, then position, per servo]."""
-
-    frames: tuple[int, ...]
-    moves: tuple[Move, ...]
-
-
 class SetParameter(NamedTuple):
     """Set a parameter of servos; by ICS number, ascending."""
 
@@ -96,33 +66,15 @@ class AckCheck(NamedTuple):
     """Ask whether somebody is there."""
 
 
-Command: TypeAlias = (
-    ReadRam
-    | WriteRam
-    | ReadDevice
-    | WriteDevice
-    | Jump
-    | Call
-    | Return
-    | MoveServo
-    | MoveServos
-    | MoveServosOwn
-    | SetParameter
-    | Version
-    | AckCheck
-)
+Command: TypeAlias = ReadRam | WriteRam | Call | Return | MoveServo | MoveServos | SetParameter | Version | AckCheck
 
 _CODES: dict[type, Code] = {
     ReadRam: Code.MOVE,
     WriteRam: Code.MOVE,
-    ReadDevice: Code.MOVE,
-    WriteDevice: Code.MOVE,
-    Jump: Code.JUMP,
     Call: Code.CALL,
     Return: Code.RETURN,
     MoveServo: Code.MOVE_SERVO,
     MoveServos: Code.MOVE_SERVOS,
-    MoveServosOwn: Code.MOVE_SERVOS_OWN,
     SetParameter: Code.SET_PARAMETER,
     Version: Code.VERSION,
     AckCheck: Code.ACK_CHECK,
@@ -141,11 +93,7 @@ def fault_of(command: Command) -> str:
             return _bad_place(address, size)
         case WriteRam(address, data):
             return _bad_place(address, len(data)) or _bad_size(len(data), 248)
-        case ReadDevice(servo, offset, size):
-            return _bad_servo(servo, c.ICS_DEVICES) or _bad_device(offset, size)
-        case WriteDevice(servo, offset, data):
-            return _bad_servo(servo, c.ICS_DEVICES) or _bad_device(offset, len(data))
-        case Jump(address, condition) | Call(address, condition):
+        case Call(address, condition):
             if not 0 <= address < 1 << 18:
                 return f"address {address:#x}; the ROM has 0 to 0x3ffff"
             return "" if 0 <= condition <= 15 else f"condition {condition}; allowed are 0 to 15"
@@ -153,10 +101,6 @@ def fault_of(command: Command) -> str:
             return _bad_servo(servo) or _bad_frame(frame) or _bad_position(servo, position)
         case MoveServos(frame, moves):
             return _bad_frame(frame) or _bad_moves(moves)
-        case MoveServosOwn(frames, moves):
-            if len(frames) != len(moves):
-                return f"{len(frames)} frames for {len(moves)} servos"
-            return next((text for own in frames if (text := _bad_frame(own))), "") or _bad_moves(moves)
         case SetParameter(parameter, values):
             if parameter not in set(c.Parameter):
                 return f"parameter {parameter}; there are {', '.join(f'{p.value} ({p.name})' for p in c.Parameter)}"
@@ -176,14 +120,8 @@ def _bad_size(size: int, most: int) -> str:
     return "" if 1 <= size <= most else f"{size} bytes; allowed are 1 to {most}"
 
 
-def _bad_device(offset: int, size: int) -> str:
-    if offset >= 0 < size and offset + size <= c.DEVICE_SIZE:
-        return ""
-    return f"{size} bytes at offset {offset}; a device has {c.DEVICE_SIZE}"
-
-
-def _bad_servo(servo: int, count: int = c.SERVOS) -> str:
-    return "" if 0 <= servo < count else f"ICS number {servo}; there are 0 to {count - 1}"
+def _bad_servo(servo: int) -> str:
+    return "" if 0 <= servo < c.SERVOS else f"ICS number {servo}; there are 0 to {c.SERVOS - 1}"
 
 
 def _bad_frame(frame: int) -> str:
