@@ -49,6 +49,7 @@ from ada_hardware.node.hardware_settings import (
 )
 from ada_hardware.node.polled_service import PolledService
 from ada_hardware.node.requests import Requests, answered
+from ada_hardware.outlet import Outlet
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
 from ada_hardware.safety.phases import Phase
@@ -357,8 +358,9 @@ class HardwareNode(ManagedNode):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
-    return run_node(HardwareNode, arguments)
+    """Run the node until it is told to end; whoever does not read what it logs holds nothing up."""
+    with Outlet():
+        return run_node(HardwareNode, arguments)
 
 
 if __name__ == "__main__":

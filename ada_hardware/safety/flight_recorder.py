@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ada_dynamics.nodes.kit.environment import child_environment
 from ada_hardware.driver import Demand, Feedback, Mode
+from ada_hardware.outlet import stderr_for_children
 from ada_hardware.safety.flight_memory import FIXED, FlightMemory
 from ada_hardware.safety.phases import Phase
 
@@ -107,6 +108,7 @@ class FlightRecorder:
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=stderr_for_children(),
             start_new_session=True,
         )
         self._writers.append(writer)
