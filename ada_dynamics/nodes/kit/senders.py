@@ -26,12 +26,10 @@ class Taken(NamedTuple):
         message: itself.
         sender: its publisher's number, the first bytes of what `get_publishers_info_by_topic` calls endpoint_gid; None
             where it is not known.
-        received: when it came to this process, on the system's clock [ns]; 0 where it is not known.
     """
 
     message: Any
     sender: bytes | None
-    received: int
 
 
 class _Allocator(ctypes.Structure):
@@ -103,7 +101,7 @@ class Taker:
             self.close()
             return _as_rclpy_does(handle, self._kind)
         message = deserialize_message(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
-        return Taken(message, bytes(self._info.gid), self._info.received)
+        return Taken(message, bytes(self._info.gid))
 
     def close(self) -> None:
         """Give the memory back; what is taken afterwards has no sender."""
@@ -114,7 +112,7 @@ class Taker:
 
 def _as_rclpy_does(handle: Any, kind: Any) -> Taken | None:
     taken = handle.take_message(kind, False)
-    return None if taken is None else Taken(taken[0], None, taken[1].get("received_timestamp") or 0)
+    return None if taken is None else Taken(taken[0], None)
 
 
 @cache
