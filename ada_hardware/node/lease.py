@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One commander at a time: whose joint_commands a robot follows; no ROS.
 
-The first publisher whose command passes the checks holds the robot, until it was silent for host_timeout (after which
-the robot is deactivated, too) or the robot is activated anew. What others send meanwhile is refused, by their names.
+The first publisher whose command passes the checks holds the robot, until it is gone, was silent for host_timeout (then
+the robot is deactivated, too), or the robot is activated anew. What others send meanwhile is refused, by their names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 
 REASON = "another commander"
-_LOOK = 0.25  # [s] between looks at who is there, for a publisher that nobody knows
+_LOOK = 0.25  # [s] between looks at who is there
 
 
 class Lease:
@@ -53,7 +53,8 @@ class Lease:
             self._heard_at = self._clock()
             return ""
         holder = self.holder
-        if holder is None:
+        if holder is None or self._is_gone(holder):
+            self._holder = None
             return ""
         return (
             f"{self._name(holder)} commands this robot, and {self._name(sender)} may not meanwhile: end one of them. "
@@ -83,8 +84,18 @@ class Lease:
             f"of them sent one: end all but one."
         )
 
-    def _name(self, sender: bytes) -> str:
+    def _is_gone(self, holder: bytes) -> bool:
+        """Whether a publisher that was there is no more."""
+        was_there = holder in self._names
+        self._look()
+        return was_there and holder not in self._names
+
+    def _look(self) -> None:
         now = self._clock()
-        if sender not in self._names and now - self._looked_at > _LOOK:
+        if now - self._looked_at > _LOOK:
             self._looked_at, self._names = now, dict(self._who())
+
+    def _name(self, sender: bytes) -> str:
+        if sender not in self._names:
+            self._look()
         return self._names.get(sender) or f"publisher {sender.hex()}"
