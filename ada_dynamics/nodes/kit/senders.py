@@ -89,10 +89,11 @@ class Taker:
         Args:
             handle: of the subscription, entered.
         """
-        if self._library is None or self._bytes is None:
+        pointer = getattr(handle, "pointer", None)
+        if self._library is None or self._bytes is None or pointer is None:
             return _as_rclpy_does(handle, self._kind)
         code = self._library.rcl_take_serialized_message(
-            ctypes.c_void_p(handle.pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
+            ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
         )
         if code == _NOTHING:
             return None
