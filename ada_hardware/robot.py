@@ -44,14 +44,14 @@ from ada_hardware.cycle.place import (
 )
 from ada_hardware.driver import Array, Demand, Feedback, Mode, RobotDriver
 from ada_hardware.errors import HardwareError, NoAnswer, Refused
-from ada_hardware.robot_status import RobotStatus
+from ada_hardware.robot_status import Judged, RobotStatus
 from ada_hardware.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
 from ada_hardware.safety.flight_recorder import FlightRecorder
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.phases import Phase
 from ada_hardware.safety.settings import SafetySettings
 
-__all__ = ["Place", "Robot", "RobotStatus"]
+__all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
 RECENT = 0.1  # [s], or five periods: how long what the cycle told last is of the present
 Place = Literal["process", "thread"]
@@ -109,6 +109,7 @@ class Robot:
         self._is_closing = False
         self._last: Report | None = None  # of the cycle before, where there is none now
         self._closed_because = "not opened yet"
+        self._refused_at = 0.0  # [s] when a command was refused here
         unknown = np.full(len(self._joints), math.nan)
         self._unknown = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
 
@@ -204,8 +205,11 @@ class Robot:
         link, now = self._link, time.monotonic()
         report = (link.report if link is not None else None) or self._last
         refused = Counter(self._check.refused)
+        words, refused_at = self._check.last_refusal, self._refused_at
         if report is None:
-            return RobotStatus(self.phase, self.reason, refused=refused, last_refusal=self._check.last_refusal)
+            return RobotStatus(self.phase, self.reason, refused=refused, last_refusal=words, refused_at=refused_at)
+        if report.refused_at > refused_at:
+            words, refused_at = report.last_refusal, report.refused_at
         told = link.told if link is not None else None
         return RobotStatus(
             phase=self.phase,
@@ -213,7 +217,8 @@ class Robot:
             alarms=report.alarms,
             accepted=report.accepted,
             refused=refused + report.refused,
-            last_refusal=report.last_refusal or self._check.last_refusal,
+            last_refusal=words,
+            refused_at=refused_at,
             counts=report.counts,
             periods=report.periods,
             missed_cycles=report.missed_cycles,
@@ -292,7 +297,14 @@ class Robot:
         """
         self._opened("activate").ask("activate", timeout)
 
-    def command(self, mode: Mode, values: Sequence[float] | Array) -> None:
+    @property
+    def judged(self) -> Judged:
+        """Which of the commands that were sent the cycle has judged."""
+        link = self._living()
+        told = link.told if link is not None else None
+        return Judged() if told is None else Judged(told.commanded_at, told.judged_at)
+
+    def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
         """Tell it where to be, how fast to move, or what effort to make; returns at once.
 
         What breaks a rule is refused as a whole and counted: what can be seen here at once by raising, the rest by
@@ -301,6 +313,9 @@ class Robot:
         Args:
             mode: what the numbers are.
             values: one per joint.
+
+        Returns:
+            When it was made, on the steady clock [s]; by this `judged` names it.
 
         Raises:
             Refused: the robot is not ACTIVE, has no such mode; a number is missing, not finite or over a limit.
@@ -321,9 +336,11 @@ class Robot:
             raise self._refused(
                 Refusal("not taken", "the robot's cycle takes no commands: it is frozen, or overloaded.")
             )
+        return command.stamp
 
     def _refused(self, refusal: Refusal) -> Refused:
         self._check.count(refusal)
+        self._refused_at = time.monotonic()
         return Refused(refusal.text)
 
     def deactivate(self, timeout: float = 10.0) -> None:

@@ -3,13 +3,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ada_dynamics.timing.periods import PeriodSummary
 from ada_hardware.driver import Alarm, LinkCounts
 from ada_hardware.safety.phases import Phase
+
+
+class Judged(NamedTuple):
+    """Which commands a robot's cycle has judged, by when they were made on the steady clock [s]; -inf: none.
+
+    Those up to `judged_at` are: the one of `accepted_at` is the newest that is followed, those after it were refused.
+    """
+
+    accepted_at: float = -math.inf
+    judged_at: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,7 @@ class RobotStatus:
         accepted: commands that were accepted since it was opened.
         refused: commands that were not, by reason.
         last_refusal: words on the newest of them; "" where there is none.
+        refused_at: when that was, on the steady clock [s]; 0 where there is none.
         counts: of the wire.
         periods: of the cycle; None before its first.
         missed_cycles: cycles in which the device did not answer.
@@ -42,6 +55,7 @@ class RobotStatus:
     accepted: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     last_refusal: str = ""
+    refused_at: float = 0.0
     counts: LinkCounts = field(default_factory=LinkCounts)
     periods: PeriodSummary | None = None
     missed_cycles: int = 0

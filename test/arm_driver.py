@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ class ArmSettings:
     lag: float = setting(0.0, "of its drives", unit="s", lower=0.0)
     modes: tuple[str, ...] = setting(("position", "velocity", "effort"), "that it has")
     acceleration: float = setting(10.0, "that its demands may have", unit="rad/s^2")
+    says: str = setting("", "what it logs in each cycle")
     trace: str = setting("", "file that gets a line of JSON for each call and violation")
 
 
@@ -113,6 +115,8 @@ class ArmDriver(RobotDriver[ArmSettings]):
 
     def cycle(self, demand: Demand) -> Feedback:
         self._called("cycle", [demand.mode.value, *demand.values.tolist()])
+        if self.settings.says:
+            logging.getLogger("ada_hardware").warning(self.settings.says)
         self._judge(demand)
         self.demands.append(demand)
         self._obey(demand)

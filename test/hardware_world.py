@@ -16,7 +16,7 @@ from patience import Patience
 from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.driver import Alarm, Demand, Feedback, Mode
 from ada_hardware.errors import NoAnswer, Refused
-from ada_hardware.robot import RobotStatus
+from ada_hardware.robot import Judged, RobotStatus
 from ada_hardware.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
@@ -49,7 +49,8 @@ class ScriptedRobot:
         self.demand: Demand | None = None
         self.alarms: tuple[Alarm, ...] = ()
         self.refused: Counter[str] = Counter()
-        self.last_refusal = ""
+        self.last_refusal, self.refused_at = "", 0.0
+        self.judged = Judged()
         self._was_stopped = False
         unknown = np.full(len(ARM), np.nan)
         self.feedback = Feedback(0.0, unknown, unknown, unknown, is_fresh=False)
@@ -87,13 +88,18 @@ class ScriptedRobot:
             raise Refused(f"stopped: {self.reason}")
         self.phase = Phase.ACTIVE
 
-    def command(self, mode: Mode, values: Any) -> None:
+    def command(self, mode: Mode, values: Any) -> float:
         if self.phase is not Phase.ACTIVE:
             raise Refused("it is not active")
         if "command" in self.answers:
+            self.refused["scripted"] += 1
+            self.last_refusal, self.refused_at = str(self.answers["command"]), time.monotonic()
             raise self.answers["command"]
         self.demand = Demand(mode, np.array(values))
         self.told.append(self.demand)
+        now = time.monotonic()
+        self.judged = Judged(now, now)
+        return now
 
     def deactivate(self, timeout: float = 10.0) -> None:
         self._asked("deactivate")
@@ -131,6 +137,7 @@ class ScriptedRobot:
             accepted=len(self.told),
             refused=self.refused,
             last_refusal=self.last_refusal,
+            refused_at=self.refused_at,
             place=self.place,
         )
 
@@ -287,14 +294,19 @@ class Commander:
 
         self._ros, self._kind = ros, JointState
         self._publisher = ros.publisher(JointState, topic, qos.COMMANDS)
+        self._clock = ros.tester.get_clock()
 
     def ready(self) -> Commander:
         self._ros.matched(self._publisher)
         return self
 
-    def send(self, *, names: Any = ARM, stamp: float = 0.0, **numbers: Any) -> None:
+    def send(self, *, names: Any = ARM, stamp: float | None = None, **numbers: Any) -> None:
+        """Send a command, stamped now; with the stamp 0 for one that does not say when it was made."""
         message = self._kind(name=list(names))
-        message.header.stamp.sec, message.header.stamp.nanosec = int(stamp), int(1e9 * (stamp % 1.0))
+        if stamp is None:
+            message.header.stamp = self._clock.now().to_msg()
+        else:
+            message.header.stamp.sec, message.header.stamp.nanosec = int(stamp), int(1e9 * (stamp % 1.0))
         for part, values in numbers.items():
             setattr(message, part, [float(one) for one in values])
         self._publisher.publish(message)

@@ -271,13 +271,14 @@ class ControllerNode(ManagedNode):
             self.failure = self.problem  # nothing else would happen
 
     def _say_refusals(self, thread: ControlThread) -> None:
+        """Of states and references, whoever counted them."""
         count = sum(dict(thread.control.refused).values())
-        if count > self._refusals:
-            self.get_logger().warning(
-                f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
-                throttle_duration_sec=_SAY_AGAIN,
-            )
-        self._refusals = count
+        is_said = count > self._refusals and self.get_logger().warning(
+            f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
+            throttle_duration_sec=_SAY_AGAIN,
+        )
+        if is_said or count < self._refusals:
+            self._refusals = count
 
     def close(self) -> None:
         """End the controller, with its last command, and forget the robot."""

@@ -14,6 +14,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from ada_controllers.control_loop import REFERENCE
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.following import OfferedTrajectory
@@ -64,7 +65,7 @@ class ReferenceInputs:
                 self._check_frame(message.header.frame_id)
                 pose = read_pose(message.pose.position, message.pose.orientation)
             except InputError as problem:
-                self._thread.control.refuse("reference", str(problem))
+                self._thread.control.refuse(REFERENCE, str(problem))
                 raise
             self._thread.following.pose(pose)
 
@@ -80,9 +81,13 @@ class ReferenceInputs:
             )
 
     def _offer(self, topic: str, offer: Callable[[], None]) -> None:
+        refused = self._thread.control.refused
+        before = refused[REFERENCE]
         try:
             self._thread.ask(offer)
         except AdaError as problem:
+            if refused[REFERENCE] > before:
+                return  # the node logs what is counted
             self._node.get_logger().warning(f"refused on ~/{topic}: {problem}", throttle_duration_sec=1.0)
 
 

@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectoryPoint
 
+from ada_controllers.control_loop import REFERENCE
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
@@ -99,6 +100,8 @@ class TrajectoryAction:
     # --- goals ------------------------------------------------------------------------------------------------------
     def _judge(self, goal: Any, name: str, controller: str) -> GoalResponse:
         """Take a goal, and begin to follow it, or refuse it: the action has no room for the reason but the log."""
+        refused = self._thread.control.refused
+        before = refused[REFERENCE]
         try:
             running = self._thread.control.controller
             if controller not in ("", running.NAME):
@@ -113,7 +116,8 @@ class TrajectoryAction:
             offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
             self._thread.ask(lambda: self._thread.following.trajectory(offered))
         except AdaError as problem:
-            self._node.get_logger().warning(f"goal of {name} refused: {problem}")
+            if refused[REFERENCE] == before:  # the node logs what is counted
+                self._node.get_logger().warning(f"goal of {name} refused: {problem}")
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 

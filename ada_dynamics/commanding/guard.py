@@ -90,6 +90,7 @@ class CommandGuard(Tally):
         max_age: of a stamped command [s]; 0 takes any age.
         max_jump: farthest that a commanded position may be from the present one [rad, m]; 0 takes any.
         max_ahead: how far the sender's clock may be ahead [s].
+        requires_stamps: whether a command must say when it was made.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class CommandGuard(Tally):
         self.max_age = not_negative("max_age", max_age)
         self.max_jump = not_negative("max_jump", max_jump)
         self.max_ahead = not_negative("max_ahead", max_ahead)
+        self.requires_stamps = False
         self._age_parameter, self._jump_parameter = age_parameter, jump_parameter
         self._lateness = Lateness()
 
@@ -166,6 +168,13 @@ class CommandGuard(Tally):
         return None
 
     def _bad_stamp(self, stamp: float | None, now: float) -> Refusal | None:
+        if stamp is None and self.requires_stamps:
+            return Refusal(
+                Reason.NO_STAMP,
+                "the command does not say when it was made (header.stamp is zero), so nobody knows how old it is: give "
+                "it the time of this node's clock (ros2 topic pub: 'header: auto'), or allow commands without a stamp "
+                "(parameter require_stamps: false).",
+            )
         if stamp is None:
             return None
         if not math.isfinite(stamp):

@@ -25,6 +25,7 @@ class Reason(Enum):
     NO_MOTOR = "joint without a motor"
     NOT_FINITE = "not finite"
     TIMES = "times do not increase"
+    NO_STAMP = "no stamp"
     OLD = "too old"
     FROM_THE_FUTURE = "from the future"
     OVER_LIMIT = "over a limit"

@@ -21,6 +21,7 @@ from ada_dynamics.timing.realtime import be_urgent, stay_in_memory
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.place import made_driver, made_recorder
 from ada_hardware.cycle.server import CycleServer
+from ada_hardware.outlet import Outlet
 from ada_hardware.safety.settings import SafetySettings
 
 PATIENCE = 30.0  # [s] in which the program says what to do
@@ -29,7 +30,12 @@ _log = logging.getLogger("ada_hardware")
 
 
 def main(fast: int, requests: int, flight: int) -> int:
-    """Serve until the end."""
+    """Serve until the end; whoever does not read what is said on stderr holds nothing up."""
+    with Outlet():
+        return _serve(fast, requests, flight)
+
+
+def _serve(fast: int, requests: int, flight: int) -> int:
     logging.basicConfig(format="[ada_hardware.cycle] %(levelname)s %(message)s", level=logging.INFO)
     # Ctrl-C is for the program that commands: it closes the robot in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -34,7 +34,7 @@ LARGEST = 2**17  # bytes of any message
 HEARTBEAT = b"\x02"
 _COMMAND, _FEEDBACK = 1, 3
 _COMMAND_HEAD = struct.Struct("=BBxxxxxxd")  # kind, mode, stamp; then the values
-_FEEDBACK_HEAD = struct.Struct("=BBBBxxxxddd")  # kind, phase, flags, mode, times; then four vectors
+_FEEDBACK_HEAD = struct.Struct("=BBBBxxxxdddd")  # kind, phase, flags, mode, times; then four vectors
 _FRESH, _DRIVEN, _DEMANDED = 1, 2, 4
 _MODES, _PHASES = tuple(Mode), tuple(Phase)
 _MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
@@ -68,6 +68,7 @@ class Told(NamedTuple):
         feedback: of the device; without alarms and values, which are in `Report`.
         demand: that it got; None where it was told nothing that moves.
         commanded_at: when the newest accepted command was made [s]; -inf before the first.
+        judged_at: when the newest of those was made that were accepted or refused [s]; likewise.
         sent_at: when the cycle sent this, on the steady clock [s].
     """
 
@@ -75,6 +76,7 @@ class Told(NamedTuple):
     feedback: Feedback
     demand: Demand | None
     commanded_at: float
+    judged_at: float
     sent_at: float
 
 
@@ -83,7 +85,7 @@ def encode_told(told: Told) -> bytes:
     feedback, demand = told.feedback, told.demand
     flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
     mode = 0 if demand is None else _MODE_INDEX[demand.mode]
-    times = feedback.time, told.commanded_at, told.sent_at
+    times = feedback.time, told.commanded_at, told.judged_at, told.sent_at
     head = _FEEDBACK_HEAD.pack(_FEEDBACK, _PHASE_INDEX[told.phase], flags, mode, *times)
     demanded = feedback.position if demand is None else demand.values
     return b"".join([head, *(x.tobytes() for x in (feedback.position, feedback.velocity, feedback.effort, demanded))])
@@ -91,12 +93,12 @@ def encode_told(told: Told) -> bytes:
 
 def decode_told(data: bytes) -> Told:
     """What the cycle told; the other end is of the same installation, so that nothing is checked."""
-    _, phase, flags, mode, time, commanded_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
+    _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers
     feedback = Feedback(time, position, velocity, effort, bool(flags & _FRESH), bool(flags & _DRIVEN))
     demand = Demand(_MODES[mode], demanded) if flags & _DEMANDED else None
-    return Told(_PHASES[phase], feedback, demand, commanded_at, sent_at)
+    return Told(_PHASES[phase], feedback, demand, commanded_at, judged_at, sent_at)
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
@@ -110,6 +112,7 @@ class Report:
     accepted: int
     refused: Counter[str]
     last_refusal: str
+    refused_at: float
     counts: LinkCounts
     periods: PeriodSummary | None
     missed_cycles: int

@@ -18,6 +18,7 @@ from ada_hardware.cycle import messages
 from ada_hardware.cycle.server import CycleServer
 from ada_hardware.driver import RobotDriver
 from ada_hardware.errors import HardwareError, NoAnswer, UnknownDevice
+from ada_hardware.outlet import stderr_for_children
 from ada_hardware.registry import ROBOT, find
 from ada_hardware.safety.flight_memory import Flight, new_memory
 from ada_hardware.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
@@ -202,6 +203,7 @@ class CycleProcess(CyclePlace):
             env=sibling_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # else who reads this process' output would wait for that one's end
+            stderr=stderr_for_children(),
             # what ends this process' group (Ctrl-C, a closed terminal) shall not end it before the robot rests
             start_new_session=True,
         )

@@ -82,6 +82,8 @@ class CycleServer:
         self._recorded = ""  # what was latched when the flight was recorded last
         self._was_driven = False  # when this began to end
         self._restart_statistics = False
+        self._judged_at = -math.inf  # when the newest command that was judged was made
+        self._refusals, self._refused_at = 0, 0.0
 
     def run_in(self, loop: DeadlineLoop) -> None:
         """Take note of the loop that calls `tick`, and which this ends."""
@@ -125,11 +127,19 @@ class CycleServer:
         if cycle.phase is Phase.CLOSED:
             return
         cycle.step(self._clock(), commands, self._host_seen_at)
+        if commands:
+            self._judged_at = commands[-1].stamp
+        self._note_refusals()
         self._after_step()
+
+    def _note_refusals(self) -> None:
+        count = sum(self.cycle.check.refused.values())
+        if count != self._refusals:
+            self._refusals, self._refused_at = count, self._clock()
 
     def _after_step(self) -> None:
         cycle = self.cycle
-        told = Told(cycle.phase, cycle.feedback, cycle.demand, cycle.commanded_at, self._clock())
+        told = Told(cycle.phase, cycle.feedback, cycle.demand, cycle.commanded_at, self._judged_at, self._clock())
         _send(self._fast, messages.encode_told(told))
         if self._resting and cycle.phase is not Phase.STOPPING:
             rested, self._resting = self._resting, []
@@ -270,6 +280,7 @@ class CycleServer:
             accepted=cycle.check.accepted,
             refused=cycle.check.refused,
             last_refusal=cycle.check.last_refusal,
+            refused_at=self._refused_at,
             counts=self._driver.counts,
             periods=self._periods,
             missed_cycles=cycle.missed,

@@ -4,14 +4,15 @@
 A message means what it means to dynamics_node: a position (what stands beside it only helps to get there) before a
 velocity before an effort. A device follows all its joints in one mode, so the first of these that it knows is taken:
 
-- position: joints that are not named stay where they were told to be, or are;
+- position: joints that are not named stay where the robot took a command for them to be, or are;
 - velocity: those that are not named stand still;
 - effort: all joints must be named, for one without an effort would fall.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,8 +21,10 @@ import numpy as np
 from ada_dynamics.commanding.guard import Command, CommandGuard
 from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.driver import Array, Demand, Mode
+from ada_hardware.robot_status import Judged
 
 NOT_ACTIVE = "not active"
+_MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
 _PARTS = ((Mode.POSITION, "position"), (Mode.VELOCITY, "velocity"), (Mode.EFFORT, "effort"))
 
 
@@ -31,10 +34,19 @@ class Rules(NamedTuple):
     Attributes:
         max_age: of a stamped command [s]; 0: any.
         max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
+        require_stamps: whether a command must say when it was made.
     """
 
     max_age: float
     max_jump: float
+    require_stamps: bool = False
+
+
+class _Sent(NamedTuple):
+    """A demand on its way through the robot's own safety, with the positions that it tells, if it does."""
+
+    made_at: float
+    positions: Array | None
 
 
 class JointCommands:
@@ -45,6 +57,7 @@ class JointCommands:
         refused: messages that came to nothing here, by reason; those that the guard refuses, too.
         last_refusal: words on the newest command that was refused, here or by the robot's own safety, but for those
             that came while the robot was not to move.
+        refused_at: when that was, on the steady clock [s].
         age: of the newest message by its stamp, when it was read [s]; None without a stamp.
     """
 
@@ -64,8 +77,12 @@ class JointCommands:
         )
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
+        self.refused_at = 0.0
         self.age: float | None = None
         self._told: Array | None = None  # positions of the last demand, if it was one
+        self._taken: Array | None = None  # those of the last one that the robot took
+        self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
+        self.change(rules)
 
     @property
     def count(self) -> int:
@@ -75,10 +92,32 @@ class JointCommands:
     def change(self, rules: Rules) -> None:
         """Take over rules that changed."""
         self.guard.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
+        self.guard.requires_stamps = rules.require_stamps
 
     def forget(self) -> None:
         """Take what was told before for over: the robot began anew."""
-        self._told = None
+        self._told = self._taken = None
+        self._sent.clear()
+
+    # --- what became of demands -------------------------------------------------------------------------------------
+    def sent(self, made_at: float) -> None:
+        """The newest demand is on its way to the robot's own safety, which names it by this time."""
+        self._sent.append(_Sent(made_at, self._told))
+
+    def lost(self) -> None:
+        """The newest demand was refused at once: joints are told to be where they were before it."""
+        self._told = self._sent[-1].positions if self._sent else self._taken
+
+    def judged(self, robot: Judged) -> None:
+        """Take note of what the robot's own safety made of demands: what it refused is nowhere to stay."""
+        if not self._sent or self._sent[0].made_at > robot.judged_at:
+            return
+        while self._sent and self._sent[0].made_at <= robot.judged_at:
+            one = self._sent.popleft()
+            if one.made_at == robot.accepted_at:
+                self._taken = one.positions
+        if not self._sent:
+            self._told = self._taken
 
     def ignored(self) -> None:
         """Count a message that came while the robot was not to move."""
@@ -87,7 +126,7 @@ class JointCommands:
     def refuse(self, reason: str, text: str) -> None:
         """Count a message that somebody else refuses."""
         self.refused[reason] += 1
-        self.last_refusal = text
+        self.last_refusal, self.refused_at = text, time.monotonic()
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
         """What a message says to all joints.

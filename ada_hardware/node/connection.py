@@ -23,7 +23,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
 from ada_hardware.node.commands import NOT_ACTIVE, Rules
 from ada_hardware.node.device_plan import DevicePlan
-from ada_hardware.node.device_status import RobotReport, robot_state, sensor_report, sensor_state
+from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.frames import Frames
 from ada_hardware.node.hardware_settings import HardwareSettings
@@ -126,12 +126,12 @@ class Connection:
                     f"zero: {', '.join(whole.missing)}."
                 )
             self._add_frames(plan, robot, whole, settings)
-        topics = RobotTopics(self._node, robot, plan.settings.prefix, whole, rules_of(settings), settings.publish_rate)
+        topics = RobotTopics(self._node, robot, plan, whole, settings, rules_of(settings))
         self.robots[plan.name] = topics
         self._facts[plan.name] = page_facts(plan)
         self._models[plan.name] = whole
-        publishers, frames = partial(self._publishers, topics.topics["commands"]), self._frames.get(plan.name)
-        self._report(plan.name, RobotReport(robot, topics.commands, publishers, frames.whole if frames else whole))
+        frames = self._frames.get(plan.name)
+        self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
 
     def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateOfRobot, settings: HardwareSettings) -> None:
         """The robot's frames on /tf, where they can be there."""
@@ -178,23 +178,32 @@ class Connection:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, follows: bool) -> None:
-        """Hand on what came, and tell what is new.
+        """Hand on what came, and tell what is new; where that fails for one device, the others get theirs first.
 
         Args:
             follows: whether robots that are active may be commanded.
         """
-        for topics in self.sensors.values():
-            topics.look()
         playing = self.playing
+        looks: list[Callable[[], object]] = [topics.look for topics in self.sensors.values()]
         if playing is not None:
-            playing.look(time.monotonic())
-        for name, robot in self.robots.items():
-            is_active = follows and robot.robot.phase is Phase.ACTIVE
-            feedback = robot.look(is_active=is_active, plays=_plays(playing, robot.robot))
-            if feedback is not None:
-                for tool in self._tools:
-                    if tool.robot == name:
-                        tool.move(feedback)
+            looks.append(lambda: playing.look(time.monotonic()))
+        looks += [partial(self._look_at, name, robot, follows, playing) for name, robot in self.robots.items()]
+        problems = []
+        for look in looks:
+            try:
+                look()
+            except Exception as problem:
+                problems.append(problem)
+        if problems:
+            raise problems[0]
+
+    def _look_at(self, name: str, robot: RobotTopics, follows: bool, playing: Playing | None) -> None:
+        is_active = follows and robot.robot.phase is Phase.ACTIVE
+        feedback = robot.look(is_active=is_active, plays=_plays(playing, robot.robot))
+        if feedback is not None:
+            for tool in self._tools:
+                if tool.robot == name:
+                    tool.move(feedback)
 
     # --- in the thread of the poses ---------------------------------------------------------------------------------
     def _tell_poses(self, _due: int) -> None:
@@ -207,7 +216,7 @@ class Connection:
     def begin(self) -> None:
         """Robots are about to follow commands: what they were told before counts no more."""
         for topics in self.robots.values():
-            topics.commands.forget()
+            topics.begin()
 
     def is_commanded(self) -> bool:
         """Whether every robot was sent commands while it was not to move."""
@@ -224,6 +233,7 @@ class Connection:
         robots = {
             name: {
                 **robot_state(one.robot, one.commands, one.topics),
+                "commander": one.commander,
                 **with_chosen(self._facts[name], self._motion),
                 "plays": _plays(self.playing, one.robot),
             }
@@ -237,7 +247,7 @@ class Connection:
         for name, topics in self.robots.items():
             status, commands = topics.robot.status(), topics.commands
             count = sum(status.refused.values()) + commands.count
-            found[name] = (count, commands.last_refusal or status.last_refusal)
+            found[name] = (count, newest_refusal(status, commands))
         return found
 
     def close(self) -> None:
@@ -259,11 +269,6 @@ class Connection:
         self._health.add(name, source)
         self._reported.append(name)
 
-    def _publishers(self, topic: str) -> list[str]:
-        """Nodes that send commands."""
-        senders = self._node.get_publishers_info_by_topic(topic)
-        return sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
-
 
 def _plays(playing: Playing | None, robot: Robot) -> str:
     """The motion that a robot plays; "" where it plays none."""
@@ -272,7 +277,7 @@ def _plays(playing: Playing | None, robot: Robot) -> str:
 
 def rules_of(settings: HardwareSettings) -> Rules:
     """What commands are held to, as the parameters have it."""
-    return Rules(settings.max_command_age, settings.max_position_jump)
+    return Rules(settings.max_command_age, settings.max_position_jump, settings.require_stamps)
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ada_dynamics.nodes.kit.period_status import period_values
 from ada_dynamics.nodes.kit.status import Level, Status
@@ -13,6 +13,7 @@ from ada_hardware.driver import Alarm, LinkCounts
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.node.commands import NOT_ACTIVE, JointCommands
+from ada_hardware.node.lease import Lease
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot, RobotStatus
 from ada_hardware.safety.phases import Phase
@@ -42,7 +43,7 @@ class RobotReport:
         self,
         robot: Robot,
         commands: JointCommands,
-        publishers: Callable[[], Sequence[str]],
+        lease: Lease,
         whole: StateOfRobot | None = None,
     ) -> None:
         """Begin.
@@ -50,10 +51,10 @@ class RobotReport:
         Args:
             robot: which.
             commands: that came for it.
-            publishers: names of the nodes that send some.
+            lease: who may send some.
             whole: its model with its state, if it has one.
         """
-        self._robot, self._commands, self._publishers, self._whole = robot, commands, publishers, whole
+        self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole
         self._share = LinkShare()
         self._refused_before = 0
 
@@ -61,7 +62,7 @@ class RobotReport:
         """The report."""
         status, commands = self._robot.status(), self._commands
         share = self._share.of(status.counts)
-        publishers = list(self._publishers())
+        publishers = self._lease.senders()
         refused = refusals(status, commands)
         count = sum(count for reason, count in refused.items() if reason != NOT_ACTIVE)
         is_new, self._refused_before = count > self._refused_before, count
@@ -72,8 +73,9 @@ class RobotReport:
             "commands taken": status.accepted,
             "age of the newest [s]": _finite(status.command_age),
             "publishers of joint_commands": ", ".join(publishers) or "none",
+            "commander": self._lease.holder_name,
             **{f"refused: {reason}": n for reason, n in sorted(refused.items())},
-            "last refusal": commands.last_refusal or status.last_refusal,
+            "last refusal": newest_refusal(status, commands),
             **link_values(status.counts, share),
             "cycles without an answer": status.missed_cycles,
             "cycles later than half the device's watchdog": status.late_cycles,
@@ -106,7 +108,7 @@ class RobotReport:
         if self._whole is not None and self._whole.problem:
             return Level.WARN, f"its passive joints are not known: {self._whole.problem}"
         if is_new:
-            return Level.WARN, f"commands were refused: {self._commands.last_refusal or status.last_refusal}"
+            return Level.WARN, f"commands were refused: {newest_refusal(status, self._commands)}"
         return Level.OK, f"{status.phase.value}{f': {status.reason}' if status.reason else ''}"
 
 
@@ -145,6 +147,12 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
 def refusals(status: RobotStatus, commands: JointCommands) -> Counter[str]:
     """Commands that came to nothing, by reason: what the node refused, and what the robot's own safety did."""
     return commands.refused + Counter({f"safety, {reason}": n for reason, n in status.refused.items()})
+
+
+def newest_refusal(status: RobotStatus, commands: JointCommands) -> str:
+    """Words on the newest command that was refused, by the node or by the robot's own safety; "" where none was."""
+    here, there = (commands.refused_at, commands.last_refusal), (status.refused_at, status.last_refusal)
+    return max(here, there)[1] if here[1] and there[1] else here[1] or there[1]
 
 
 def alarm_text(alarms: Sequence[Alarm]) -> str:
@@ -196,7 +204,7 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
         "alarms": [
             {"code": one.code, "text": one.text, "joint": one.joint, "is_stop": one.is_stop} for one in status.alarms
         ],
-        "last_refusal": commands.last_refusal or status.last_refusal,
+        "last_refusal": newest_refusal(status, commands),
         "modes": sorted(mode.value for mode in robot.modes),
         "period": robot.period,
         "topics": dict(topics),

@@ -12,6 +12,7 @@ inactive, with the reason said. Whether anything is safe is decided in `ada_hard
 from __future__ import annotations
 
 import json
+import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -49,6 +50,7 @@ from ada_hardware.node.hardware_settings import (
 )
 from ada_hardware.node.polled_service import PolledService
 from ada_hardware.node.requests import Requests, answered
+from ada_hardware.outlet import STDERR, Outlet
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
 from ada_hardware.safety.phases import Phase
@@ -60,11 +62,7 @@ _SAY_AGAIN = 5.0  # [s] after which the same trouble is logged once more
 _FIRST_READING = 5.0  # [s] that robots have for it before they are activated all the same, and refuse with their words
 _PATIENCE = 5.0  # [s] that the node's thread has to come to the end of a look
 
-_SUCCESS, _FAILURE, _ERROR = (
-    TransitionCallbackReturn.SUCCESS,
-    TransitionCallbackReturn.FAILURE,
-    TransitionCallbackReturn.ERROR,
-)
+_SUCCESS, _FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
 class HardwareNode(ManagedNode):
@@ -102,6 +100,8 @@ class HardwareNode(ManagedNode):
         self._configured_at = 0.0
         self._was_configured = self._was_activated = False
         self._said: dict[str, int] = {}
+        self._troubles = self._told_troubles = 0  # looks of the node's thread that failed
+        self._trouble = ""
         self._told = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
@@ -149,10 +149,10 @@ class HardwareNode(ManagedNode):
             self.problem = problem
             self.get_logger().error(f"cannot {what}: {problem}")
             return _FAILURE
-        except Exception as problem:
-            self.failure = problem
+        except Exception as problem:  # nobody foresaw it, and it is no reason to let go of other robots
+            self.problem = problem
             self.get_logger().error(f"cannot {what}:\n{traceback.format_exc()}")
-            return _ERROR
+            return _FAILURE
         self.phase = phase
         self._tell_state()
         return _SUCCESS
@@ -163,7 +163,7 @@ class HardwareNode(ManagedNode):
         self.devices.open()
         settings = self._settings.value
         try:
-            self.connection = Connection(self, self.devices, self.plans, settings, self._health, self._ended)
+            self.connection = Connection(self, self.devices, self.plans, settings, self._health, self._lost_poses)
         except BaseException:
             self.devices.close()
             raise
@@ -224,10 +224,14 @@ class HardwareNode(ManagedNode):
 
     # --- the node's thread ------------------------------------------------------------------------------------------
     def _tick(self, _due: int) -> None:
-        self._stop_service.serve()
-        connection = self.connection
-        if connection is not None:
-            connection.look(follows=self._follows)
+        try:
+            self._stop_service.serve()
+            connection = self.connection
+            if connection is not None:
+                connection.look(follows=self._follows)
+        except Exception:  # a node that ends answers no stop: robots that get no commands come to rest by themselves
+            self._troubles += 1
+            self._trouble = traceback.format_exc()
 
     def _stop(self, _: Any, answer: Any) -> Any:
         return answered(answer, lambda: self._stop_all("the service ~/stop was called"))
@@ -245,12 +249,22 @@ class HardwareNode(ManagedNode):
         except AdaError as problem:
             self.get_logger().error(f"{sensor}: {why}; not all robots could be stopped: {problem}")
 
+    def _lost_poses(self, problem: BaseException) -> None:
+        """In their thread: no reason to let go of a robot."""
+        self.get_logger().error(f"no /tf any more, until the node is configured anew: {problem!r}")
+
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
     # --- now and then -----------------------------------------------------------------------------------------------
     def _look(self) -> None:
         """What happens by itself: the start, and what robots take along that leave their phase."""
+        if self._troubles > self._told_troubles:
+            self._told_troubles = self._troubles
+            self.get_logger().error(
+                f"{self._troubles} looks for commands and readings have failed; the node goes on:\n{self._trouble}",
+                throttle_duration_sec=_SAY_AGAIN,
+            )
         if self.connection is not None:
             self._say_refusals(self.connection)
             self._mirror()
@@ -298,11 +312,11 @@ class HardwareNode(ManagedNode):
     def _say_refusals(self, connection: Connection) -> None:
         for name, (count, words) in connection.refusals().items():
             new = count - self._said.get(name, 0)
-            if new > 0:
-                self.get_logger().warning(
-                    f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_SAY_AGAIN
-                )
-            self._said[name] = count
+            is_said = new > 0 and self.get_logger().warning(
+                f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_SAY_AGAIN
+            )
+            if is_said or new < 0:
+                self._said[name] = count
 
     def _tell_state(self) -> None:
         """~/state, when it has changed."""
@@ -330,6 +344,7 @@ class HardwareNode(ManagedNode):
             "dry run": self._settings.value.dry_run,
             "stopped because": latched,
             "last problem": "" if self.problem is None else str(self.problem),
+            "looks that failed": self._troubles,
             **period_values(self.loop.statistics.summary()),
         }
         if self.loop.failure is not None:
@@ -357,8 +372,11 @@ class HardwareNode(ManagedNode):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is told to end."""
-    return run_node(HardwareNode, arguments)
+    """Run the node until it is told to end; whoever does not read what it logs holds nothing up."""
+    if os.isatty(STDERR):
+        os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # rclpy would see a pipe
+    with Outlet():
+        return run_node(HardwareNode, arguments)
 
 
 if __name__ == "__main__":

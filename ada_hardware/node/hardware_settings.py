@@ -45,13 +45,18 @@ class HardwareSettings:
     max_command_age: float = setting(
         0.1, "age by its stamp at which a command is refused; 0: any age", unit="s", lower=0.0
     )
+    require_stamps: bool = setting(
+        True,
+        "refuse commands that do not say when they were made (header.stamp); false: those count from their arrival, "
+        "and how long they took to come is not known",
+    )
     max_position_jump: float = setting(
         0.5, "from the measured position to a commanded one; 0: any", unit="rad, m", lower=0.0
     )
     release_confirmed: bool = setting(
         False,
         "say yes to ~/release: somebody holds the robot, or it lies, so that nothing falls when its servos go free; "
-        "goes back to false with each release",
+        "goes back to false with each request, also one that is refused",
     )
     motion: str = setting(
         "", "path of the file that ~/play_motion plays: a motion of Heart To Heart (CSV), for a KHR-1"

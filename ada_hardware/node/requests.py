@@ -90,9 +90,10 @@ class Requests:
         plans = [plan for plan in self._driving.plans if plan.name in self._driving.devices.robots]
         able = [plan for plan in plans if can_release(plan)] or self._driving.plans[:1]
         is_confirmed = self._driving.settings.release_confirmed
+        # one yes is for one request: whoever said it saw how the robot stood then
+        self._node.set_parameters([Parameter("release_confirmed", value=False)])
         for plan in able:
             release(plan, self._robot(plan), confirmed=is_confirmed)
-        self._node.set_parameters([Parameter("release_confirmed", value=False)])
         return f"the servos of {', '.join(plan.name for plan in able)} are free."
 
     def play(self) -> str:

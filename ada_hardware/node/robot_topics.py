@@ -14,22 +14,32 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ada_dynamics.commanding.guard import Command, stamp_seconds
+from ada_dynamics.commanding.guard import Command, Reason, stamp_seconds
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.inbox import Inbox
+from ada_dynamics.nodes.kit.senders import GID
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.viewer_topics import description
-from ada_hardware.driver import Feedback
+from ada_hardware.driver import Demand, Feedback
 from ada_hardware.errors import HardwareError
 from ada_hardware.node.commands import JointCommands, Rules
+from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.joint_state_bytes import JointStateBytes
+from ada_hardware.node.lease import REASON, Lease
+from ada_hardware.node.lookout import Lookout
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot
 from ada_hardware.safety.measured import Measured
 
 _QUEUE = qos.streams(20)  # parts of the joints may come one after the other
+_SOME_LOOKS = 4.0  # periods of a slow node, after which it stood still
+_STOOD_STILL = (
+    "the command may have waited for {:.3g} s, for this node stood still; at most {:g} s are allowed "
+    "(command_timeout). The machine is overloaded, was asleep, or somebody stopped the node."
+)
 _EARLY = 0.75  # share of a period after which the next reading goes out: readings come at times that jitter
 
 
@@ -48,32 +58,36 @@ class RobotTopics:
         self,
         node: Node,
         robot: Robot,
-        prefix: str,
+        plan: DevicePlan,
         whole: StateOfRobot | None,
+        settings: HardwareSettings,
         rules: Rules,
-        publish_rate: float,
     ) -> None:
         """Create publishers and subscription.
 
         Args:
             node: whose they are.
             robot: open.
-            prefix: of the topics.
+            plan: what it is.
             whole: the robot's model with its state, for `look`; None: no model.
+            settings: of the node.
             rules: that commands are held to.
-            publish_rate: most messages a second.
         """
+        prefix = plan.settings.prefix
         self.robot, self._whole = robot, whole
         self.commands = JointCommands(robot.limits, robot.modes, rules)
         self.newest: Feedback | None = None
         self.unknown = 0
         self._node, self._clock = node, node.get_clock()
         self._stamps = Stamps(self._clock)
-        self._gap = _EARLY / publish_rate
+        self._gap = _EARLY / settings.publish_rate
+        self._stale = plan.rules.command_timeout
+        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / settings.rate))
         self._told_at = -np.inf
         self._measured = Measured(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)
-        self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE)
+        self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
+        self.lease = Lease(plan.rules.host_timeout, self._publishers)
         self._states = node.create_publisher(JointState, f"{prefix}joint_states", qos.STATES)
         self._commanded = node.create_publisher(JointState, f"~/{prefix}commanded", qos.STATES)
         self.topics = {
@@ -95,6 +109,24 @@ class RobotTopics:
         self._description = self._node.create_publisher(String, topic, qos.LATCHED)
         self._description.publish(String(data=text))
 
+    # --- who commands -----------------------------------------------------------------------------------------------
+    @property
+    def commander(self) -> str:
+        """The node whose commands are followed; "" where nobody's are."""
+        return self.lease.holder_name
+
+    def begin(self) -> None:
+        """The robot is about to follow commands: what was before counts no more."""
+        self.commands.forget()
+        self.lease.release()
+
+    def _publishers(self) -> dict[bytes, str]:
+        """Nodes that send commands, by the numbers of their publishers."""
+        return {
+            bytes(one.endpoint_gid)[:GID]: f"{one.node_namespace.rstrip('/')}/{one.node_name}"
+            for one in self._node.get_publishers_info_by_topic(self._inbox.topic)
+        }
+
     def close(self) -> None:
         """Take all of them away; on the thread that spins the node."""
         self._inbox.close()
@@ -114,13 +146,16 @@ class RobotTopics:
             A reading of all positions that was told just now.
         """
         feedback = self.robot.feedback
-        for message in self._inbox.fetch():
+        waited = self._lookout.look()
+        for message, sender in self._inbox.fetch_sent():
             if not is_active:
                 self.commands.ignored()
             elif plays:
                 self.commands.refuse("a motion is played", f"the motion {plays} is played; it takes no other command.")
+            elif waited:
+                self.commands.refuse(Reason.OLD.value, _STOOD_STILL.format(waited, self._stale))
             else:
-                self._command(message, feedback)
+                self._take(message, sender, feedback)
         if not feedback.is_fresh or feedback.time - self._told_at < self._gap:
             return None
         self._told_at = feedback.time
@@ -133,7 +168,23 @@ class RobotTopics:
         self.newest = feedback
         return feedback
 
-    def _command(self, message: Any, feedback: Feedback) -> None:
+    def _take(self, message: Any, sender: bytes | None, feedback: Feedback) -> None:
+        """A command that came just now; the first commander whose command passes the checks keeps the robot."""
+        refusal = self.lease.refusal(sender, lambda: self._inbox.publishers)
+        if refusal:
+            self.commands.refuse(REASON, refusal)
+            return
+        self.commands.judged(self.robot.judged)
+        demand = self._demand(message, feedback)
+        if demand is None:
+            return
+        self.lease.claim(sender)
+        try:
+            self.commands.sent(self.robot.command(demand.mode, demand.values.tolist()))
+        except HardwareError:  # the robot has counted it, and has the words
+            self.commands.lost()
+
+    def _demand(self, message: Any, feedback: Feedback) -> Demand | None:
         stamp = message.header.stamp
         command = Command(
             message.name,
@@ -143,13 +194,7 @@ class RobotTopics:
             stamp_seconds(stamp.sec, stamp.nanosec),
         )
         now = float(self._clock.now().nanoseconds) / NANOSECONDS
-        demand = self.commands.demand(command, now, feedback.position)
-        if demand is None:
-            return
-        try:
-            self.robot.command(demand.mode, demand.values.tolist())
-        except HardwareError as problem:
-            self.commands.last_refusal = str(problem)  # the robot has counted it
+        return self.commands.demand(command, now, feedback.position)
 
     def _tell(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ada_dynamics.nodes.kit.environment import child_environment
 from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode
+from ada_hardware.outlet import stderr_for_children
 from ada_hardware.safety.flight_memory import FIXED, VECTORS, FlightMemory
 from ada_hardware.safety.phases import Phase
 
@@ -135,6 +136,7 @@ class FlightRecorder:
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=stderr_for_children(),
             start_new_session=True,
         )
         self._writers.append(writer)

@@ -358,8 +358,8 @@ class SafeCycle:
             self._fault(now, f"the wire is gone: {problem}", at_once=True)
         except Exception as problem:
             self.feedback = replace(before, is_fresh=False)
-            _log.exception("%s: the exchange failed", self._driver.NAME)
             self._fault(now, f"the driver failed: {type(problem).__name__}: {problem}", at_once=True)
+            _log.exception("%s: the exchange failed", self._driver.NAME)
         else:
             self._is_seen = self._measured.take(self.feedback, now)
 

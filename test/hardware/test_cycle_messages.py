@@ -51,7 +51,7 @@ def test_a_heartbeat_is_no_command():
 def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven, mode):
     position, velocity, effort, demanded = (np.full(3, number) for number in row)
     demand = None if mode is None else Demand(mode, demanded)
-    told = Told(phase, Feedback(1.5, position, velocity, effort, fresh, driven), demand, -math.inf, 2.5)
+    told = Told(phase, Feedback(1.5, position, velocity, effort, fresh, driven), demand, -math.inf, 1.25, 2.5)
     found = messages.decode_told(messages.encode_told(told))
     assert (found.phase, found.commanded_at, found.sent_at) == (phase, -math.inf, 2.5)
     feedback = found.feedback
@@ -71,6 +71,7 @@ def test_reports_come_out_as_they_went_in():
         accepted=7,
         refused=Counter({"not finite": 3}),
         last_refusal="joint 's1': ...",
+        refused_at=12.5,
         counts=LinkCounts(1, 2, 3, 4, 5, "lost"),
         periods=PeriodStatistics().summary(),
         missed_cycles=9,

@@ -167,6 +167,30 @@ def test_an_open_robot_is_not_opened_twice(robot):
         robot.open()
 
 
+def test_which_commands_are_followed_is_told_by_when_they_were_made(either):
+    either.open(60.0)
+    either.wait_feedback(10.0)
+    either.activate()
+    here = either.feedback.position
+    taken = either.command(Mode.POSITION, here)
+    until(lambda: either.judged == (taken, taken), "the verdict")
+    refused = either.command(Mode.POSITION, here + 1.5)
+    until(lambda: either.judged == (taken, refused), "the refusal")
+
+
+def test_the_newest_refusal_is_told_wherever_it_was(robot):
+    robot.open()
+    robot.wait_feedback(10.0)
+    robot.activate()
+    far = robot.feedback.position + 1.5
+    for _ in range(2):
+        robot.command(Mode.POSITION, far)
+        until(lambda: "max_step" in robot.status().last_refusal, "the refusal by the cycle")
+        with pytest.raises(Refused, match="must be finite"):
+            robot.command(Mode.POSITION, [math.nan, 0.0, 0.0])
+        assert "must be finite" in robot.status().last_refusal
+
+
 def test_commands_that_break_a_rule_are_refused_here_and_counted(either):
     either.open()
     either.wait_feedback(10.0)

@@ -274,6 +274,19 @@ def test_a_reset_of_the_plant_makes_the_controller_begin_where_it_is_then(ros):
 
 
 # --- bad references ---------------------------------------------------------------------------------------------------
+def test_a_refused_reference_is_logged_once(ros, capfd):
+    plant(ros)
+    node = controller(ros, wait=True)
+    control = node.thread.control
+    joints = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
+    joints.publish(JointState(name=["knee"], position=[0.0]))
+    ros.wait(lambda: control.refused["reference"], what="the refusal")
+    looked = []
+    ros.tester.create_timer(0.1, lambda: looked.append(1))
+    ros.wait(lambda: len(looked) > 5, what="some looks of the node")
+    assert capfd.readouterr().err.count("'knee'") == 1
+
+
 def test_a_bad_reference_is_refused_and_the_old_one_stays(ros):
     sender = Sender(ros)
     node = controller(ros)

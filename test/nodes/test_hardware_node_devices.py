@@ -169,6 +169,9 @@ def test_servos_go_free_only_when_a_person_says_twice_so(ros):
         assert answer.message == "the servos of khr1 are free."
         assert node.settings.release_confirmed is False and node.phase == "inactive"
         assert not free().success, "each time anew"
+        assert transition(ros, "activate")
+        assert set_parameter(ros, "release_confirmed", True).successful
+        assert not free().success and node.settings.release_confirmed is False, "a yes is for one request"
         assert not robot.violations()
 
 

@@ -17,7 +17,10 @@ from rclpy.qos import (  # noqa: E402
 )
 from std_msgs.msg import String  # noqa: E402
 
+from ada_dynamics.nodes.kit import senders  # noqa: E402
+from ada_dynamics.nodes.kit.inbox import Inbox  # noqa: E402
 from ada_dynamics.nodes.kit.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
+from ada_dynamics.nodes.kit.senders import GID  # noqa: E402
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # of ROS 2's own clocks
 
@@ -36,6 +39,47 @@ def test_what_we_publish_reaches_strict_and_lenient_subscribers(publisher, subsc
 @pytest.mark.parametrize("publisher", [QoSProfile(depth=10), qos_profile_sensor_data, BEST_EFFORT])
 def test_subscriptions_with_sensor_take_from_everybody(publisher):
     assert is_compatible(publisher, SENSOR)
+
+
+def test_an_inbox_tells_of_a_publisher_that_nothing_can_come_from(ros, capfd):
+    """It wakes no executor for messages; what the middleware tells of publishers is logged all the same."""
+    Inbox(ros.tester, String, "commands", QoSProfile(depth=20, reliability=COMMANDS.reliability))
+    ros.node("careless").create_publisher(String, "commands", BEST_EFFORT)
+    said = []
+
+    def is_told():
+        said.append(capfd.readouterr().err)
+        return "incompatible QoS" in "".join(said)
+
+    ros.wait(is_told, what="a word in the log")
+    assert "'commands'" in "".join(said) and "RELIABILITY" in "".join(said)
+
+
+def test_messages_come_with_who_sent_them(ros):
+    inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
+    others = {name: ros.node(name) for name in ("one", "two")}
+    publishers = {name: ros.matched(node.create_publisher(String, "commands", 1)) for name, node in others.items()}
+    ros.wait(lambda: inbox.publishers == 2, what="both")
+    who = {bytes(one.endpoint_gid)[:GID]: one.node_name for one in ros.tester.get_publishers_info_by_topic("commands")}
+    assert set(who.values()) == set(others)
+    found = []
+    for text in ("one", "two", "two", "one" * 20_000):
+        publishers[text[:3]].publish(String(data=text))
+        count = len(found)
+        ros.wait(lambda n=count: found.extend(inbox.fetch_sent()) or len(found) > n, what="the message")
+    assert [len(one.message.data) for one in found] == [3, 3, 3, 60_000]
+    assert [who[one.sender] for one in found] == [one.message.data[:3] for one in found]
+    inbox.close()
+    assert inbox.fetch_sent() == [] and inbox.publishers == 0
+
+
+def test_where_the_library_does_not_tell_messages_come_without_their_sender(ros, monkeypatch):
+    monkeypatch.setattr(senders, "_library", lambda: None)
+    inbox = Inbox(ros.tester, String, "commands", QoSProfile(depth=20), senders=True)
+    ros.matched(ros.publisher(String, "commands", 1)).publish(String(data="x"))
+    found = []
+    ros.wait(lambda: found.extend(inbox.fetch_sent()) or found, what="the message")
+    assert found[0].message.data == "x" and found[0].sender is None
 
 
 def test_a_late_subscriber_gets_the_last_latched_message(ros):

@@ -12,6 +12,11 @@ import pytest
 pytest.importorskip("rclpy")
 pytestmark = pytest.mark.ros
 
+from rcl_interfaces.srv import SetParameters  # noqa: E402
+from rclpy.parameter import Parameter  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+
 NODE = """\
     import sys, threading, time
     import rclpy
@@ -153,6 +158,46 @@ def test_an_exception_in_a_callback_is_exit_code_1_after_the_node_has_closed(ros
     assert "closed" in process.output
     assert process.output.splitlines()[-1] == "small_node: error: the battery is empty"
     assert ("Traceback" in process.output) is shows_trace
+
+
+def test_no_kind_of_callback_ends_a_node_that_holds_a_robot(ros):
+    """Messages, requests and parameters come from anybody on the network."""
+    extra = """
+        from ada_dynamics.nodes.kit.managed_node import ManagedNode
+        class Holding(ManagedNode):
+            def __init__(self):
+                super().__init__("small")
+                self.create_subscription(String, "orders", lambda _: self.fail("subscription"), 10)
+                self.create_service(Trigger, "~/fail", lambda *_: self.fail("service"))
+                self.create_service(Trigger, "~/act", self.act)
+                self.add_on_set_parameters_callback(lambda _: self.fail("parameter"))
+                print("ready", flush=True)
+            def fail(self, what):
+                raise RuntimeError(f"mistake in a {what}")
+            def act(self, _, answer):
+                answer.success = True
+                return answer
+        """
+    process = small_node(ros, extra, "Holding")
+    until(ros, process, "ready")
+    orders = ros.matched(ros.publisher(String, "orders", 10))
+    fail = ros.tester.create_client(Trigger, "small/fail")
+    change = ros.tester.create_client(SetParameters, "small/set_parameters")
+    ros.wait(lambda: fail.service_is_ready() and change.service_is_ready(), what="the services")
+    wanted = Parameter("use_sim_time", value=True).to_parameter_msg()
+    for what, act in (
+        ("subscription", lambda: orders.publish(String(data="jump"))),
+        ("service", lambda: fail.call_async(Trigger.Request())),
+        ("parameter", lambda: change.call_async(SetParameters.Request(parameters=[wanted]))),
+    ):
+
+        def is_told(what=what, act=act):
+            act()  # the log has one such word a second
+            return f"mistake in a {what}" in process.output
+
+        ros.wait(is_told, what=f"the mistake in a {what}")
+        assert ros.call(Trigger, "small/act").success
+    assert process.stop() == 0, process.output
 
 
 def test_a_node_that_holds_a_robot_goes_on_when_a_callback_fails_and_says_so(ros):

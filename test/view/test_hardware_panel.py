@@ -14,7 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.view.browser import command_sliders, hardware_hold, hardware_sliders
 from ada_dynamics.view.browser.hardware_ghost import Ghost
-from ada_dynamics.view.browser.hardware_hold import EXPIRES, FORGOTTEN, RATE, Hold
+from ada_dynamics.view.browser.hardware_hold import EXPIRES, RATE, Hold
 from ada_dynamics.view.browser.hardware_panel import HardwarePanel
 from ada_dynamics.view.browser.hardware_plant import Told, Wrench
 from ada_dynamics.view.browser.hardware_sensors import SensorBars
@@ -176,15 +176,43 @@ def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page, clock):
     assert hold.is_held
     clock[0] += 0.01
     assert not hold.is_held, "no sign came: the browser is gone, or frozen"
-    hold.sign(1)
-    assert not hold.is_held, "one sign of a page that wakes up begins nothing either"
-    clock[0] += 1.0 / RATE
-    hold.sign(1)
-    assert hold.is_held and hold.presses == 1
+    hold.release(1)
+    for _ in range(2):
+        clock[0] += 1.0 / RATE
+        hold.sign(1)
+    assert hold.is_held and hold.presses == 2
     hold.release(2)
     assert hold.is_held, "another browser cannot let go of it"
     hold.release(1)
     assert not hold.is_held
+
+
+@pytest.mark.parametrize("pause", [EXPIRES + 0.01, 2.0, 60.0])
+def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pressed_anew(page, clock, pause):
+    hold = Hold(page, "hold")
+
+    def down(seconds, client=1):
+        for _ in range(round(seconds * RATE)):
+            clock[0] += 1.0 / RATE
+            hold.sign(client)
+
+    down(1.0)
+    assert hold.is_held
+    clock[0] += pause
+    for _ in range(100):
+        down(1.0 / RATE)
+        assert not hold.is_held
+    assert hold.presses == 1 and hold.refusals == 1 and "press it anew" in hold.refusal
+    hold.release(1)
+    down(0.2)
+    assert hold.is_held and hold.presses == 2 and hold.refusals == 1
+    clock[0] += pause
+    down(0.2, client=2)
+    assert hold.is_held, "another person may"
+    down(0.2)
+    hold.release(2)
+    down(0.2)
+    assert not hold.is_held, "the first one has not let go yet"
 
 
 def test_signs_that_come_all_at_once_count_as_one(page, clock):
@@ -209,15 +237,12 @@ def test_two_browsers_do_not_hold_it_in_turns(page, clock):
     assert hold.is_held and hold.presses == 2
 
 
-def test_a_press_is_another_one_after_it_was_let_go_or_forgotten(page, clock):
+def test_a_press_is_another_one_after_it_was_let_go(page, clock):
     hold = Hold(page, "hold")
     hold.sign(1)
-    clock[0] += FORGOTTEN + 0.01
-    hold.sign(1)
-    assert hold.presses == 2
     hold.release(1)
     hold.sign(1)
-    assert hold.presses == 3
+    assert hold.presses == 2
 
 
 # --- sliders ----------------------------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ class HardwareLink:
         return self._others.get(device, ())
 
     def command(self, device: str, positions: Mapping[str, float] | None) -> None:
-        """Send positions, without a stamp: they count from their arrival, whichever clock the node has."""
+        """Send positions, stamped: a robot follows no command of which it does not know how old it is."""
         if positions is None:
             return  # what is not sent again is over: the node's watchdog sees to that
         state = self._state
@@ -195,6 +195,7 @@ class HardwareLink:
         if topic is None:
             return
         message = JointState(name=list(positions), position=[float(x) for x in positions.values()])
+        message.header.stamp = self._node.get_clock().now().to_msg()
         self._commands.send(device, topic, message)
 
     # --- what is asked for --------------------------------------------------------------------------------------

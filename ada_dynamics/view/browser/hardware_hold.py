@@ -2,10 +2,10 @@
 """A button that counts as held only as long as the browser keeps saying so: a dead-man's switch.
 
 The browser sends a sign of life RATE times a second while the button is down, and a click when it is let go. So a tab
-that is closed, frozen, or cut off lets go by itself. Signs that were held up somewhere and come all at once count as
-one; and one alone, as a page sends it that wakes up, begins nothing. A page that is only slow goes on with the same
-press: what is asked for once in a press is not asked for again. Signs of a browser that the page's guard speaks against
-count for nothing.
+that is closed, frozen, or cut off lets go by itself, and for good: when it goes on, its signs count for nothing until
+the person has let go of the button and pressed it anew, for nobody knows that there still is a person. Signs that were
+held up somewhere and come all at once count as one, and one alone begins nothing. Signs of a browser that the page's
+guard speaks against count for nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ada_dynamics.view.browser.page import Page
 
 RATE = 20.0  # [Hz] of signs of life
 EXPIRES = 0.3  # [s] without one, after which the button was let go
-FORGOTTEN = 2.0  # [s] without one, after which the next sign is of another press
+FORGOTTEN = 2.0  # [s] without a refusal, after which the next one is said again
 _APART = 0.4 / RATE  # [s] between signs that count each
+_LAPSED = "this page stood still while the button was down. Let go of the button, and press it anew"
 
 
 class Hold:
@@ -49,6 +50,7 @@ class Hold:
         self._holder: int | None = None
         self._last = -1e9  # [s] when a sign came that counted
         self._signs = 0  # in this press
+        self._lapsed: set[int] = set()  # browsers that were silent while the button was down, and did not let go since
         self.button = page.gui.add_button(label, color=color, hint=hint or None)
 
         async def pressed(event: Any) -> None:
@@ -67,21 +69,26 @@ class Hold:
         """A browser says that the button is down there; one at a time counts."""
         now, why = self._clock(), self._page.guard(client)
         with self._lock:
+            if self._holder is not None and now - self._last > EXPIRES:
+                self._lapsed.add(self._holder)
+                self._holder = None
+            why = why or (_LAPSED if client in self._lapsed else "")
             if why:
                 self.refusals += now - self._refused_at > FORGOTTEN
                 self._why, self._refused_at = why, now
                 return
-            if self._holder is None or now - self._last > FORGOTTEN:
+            if self._holder is None:
                 self._holder, self._signs = client, 0
                 self.presses += 1
             if client != self._holder or (self._signs and now - self._last < _APART):
                 return
-            self._signs = 1 if now - self._last > EXPIRES else self._signs + 1
+            self._signs += 1
             self._last = now
 
     def release(self, client: int) -> None:
         """A browser says that it was let go, or is gone."""
         with self._lock:
+            self._lapsed.discard(client)
             if client == self._holder:
                 self._holder, self._signs = None, 0
 

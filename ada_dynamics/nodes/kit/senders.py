@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages taken from a subscription together with who sent them; imports rclpy.
+
+DDS tells with each message which publisher it is of. rclpy leaves that out of its MessageInfo (7.1 and 9.1 do), the C
+library beneath it does not, so it is asked for: `rcl_take_serialized_message` is part of its public interface. Where
+that cannot be done, messages are taken as rclpy does it, and have no sender.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+from rclpy.serialization import deserialize_message
+
+GID = 16  # bytes that tell a publisher: of distributions that have room for 24, the others are zero
+_OK, _NOTHING = 0, 401  # RCL_RET_OK, RCL_RET_SUBSCRIPTION_TAKE_FAILED
+
+
+class Taken(NamedTuple):
+    """A message.
+
+    Attributes:
+        message: itself.
+        sender: its publisher's number, the first bytes of what `get_publishers_info_by_topic` calls endpoint_gid; None
+            where it is not known.
+    """
+
+    message: Any
+    sender: bytes | None
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("allocate", "deallocate", "reallocate", "zero", "state"))
+
+
+class _Bytes(ctypes.Structure):
+    """rcutils_uint8_array_t, of which rcl_serialized_message_t is another name."""
+
+    _fields_ = (
+        ("buffer", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    )
+
+
+class _Info(ctypes.Structure):
+    """rmw_message_info_t, with room for what a distribution may append."""
+
+    _fields_ = (
+        ("sent", ctypes.c_int64),
+        ("received", ctypes.c_int64),
+        ("publication", ctypes.c_uint64),
+        ("reception", ctypes.c_uint64),
+        ("implementation", ctypes.c_char_p),
+        ("gid", ctypes.c_uint8 * GID),
+        ("more", ctypes.c_uint8 * 128),
+    )
+
+
+class Taker:
+    """Takes messages of one kind; for one thread.
+
+    Attributes:
+        knows_senders: whether messages come with their sender.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        """Prepare. Args: kind of the messages."""
+        self._kind, self._library = kind, _library()
+        self._info = _Info()
+        self._bytes: _Bytes | None = None
+        if self._library is not None:
+            self._bytes = _new_bytes()
+
+    @property
+    def knows_senders(self) -> bool:
+        """Whether messages come with their sender."""
+        return self._bytes is not None
+
+    def take(self, handle: Any) -> Taken | None:
+        """The oldest message that waits; None where there is none.
+
+        Args:
+            handle: of the subscription, entered.
+        """
+        pointer = getattr(handle, "pointer", None)
+        if self._library is None or self._bytes is None or pointer is None:
+            return _as_rclpy_does(handle, self._kind)
+        code = self._library.rcl_take_serialized_message(
+            ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
+        )
+        if code == _NOTHING:
+            return None
+        if code != _OK:  # an implementation of the middleware that cannot
+            self._library.rcutils_reset_error()
+            self.close()
+            return _as_rclpy_does(handle, self._kind)
+        message = deserialize_message(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
+        return Taken(message, bytes(self._info.gid))
+
+    def close(self) -> None:
+        """Give the memory back; what is taken afterwards has no sender."""
+        if self._library is not None and self._bytes is not None:
+            self._library.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
+        self._bytes = None
+
+
+def _as_rclpy_does(handle: Any, kind: Any) -> Taken | None:
+    taken = handle.take_message(kind, False)
+    return None if taken is None else Taken(taken[0], None)
+
+
+@cache
+def _library() -> Any:
+    """The C libraries that rclpy has loaded; None where they are not as expected."""
+    with suppress(OSError, AttributeError):
+        rcl, rcutils = ctypes.CDLL("librcl.so"), ctypes.CDLL("librcutils.so")
+        return _Functions(rcl, rcutils)
+    return None
+
+
+class _Functions:
+    """What is called of them.
+
+    Raises:
+        AttributeError: one is not there.
+    """
+
+    def __init__(self, rcl: Any, rcutils: Any) -> None:
+        self.rcl_take_serialized_message = rcl.rcl_take_serialized_message
+        self.rcutils_reset_error = rcutils.rcutils_reset_error
+        self.rcutils_uint8_array_fini = rcutils.rcutils_uint8_array_fini
+        self.rcutils_uint8_array_init = rcutils.rcutils_uint8_array_init
+        self.rcutils_get_default_allocator = rcutils.rcutils_get_default_allocator
+        self.rcutils_get_default_allocator.restype = _Allocator
+        self.rcutils_reset_error.restype = None
+
+
+def _new_bytes() -> _Bytes | None:
+    library, made = _library(), _Bytes()
+    allocator = library.rcutils_get_default_allocator()
+    code = library.rcutils_uint8_array_init(ctypes.byref(made), ctypes.c_size_t(1024), ctypes.byref(allocator))
+    return made if code == _OK else None

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a process says on stderr, in a way that it never waits for whoever reads it.
+
+A pipe that nobody empties, or a terminal that Ctrl-S has stopped, blocks who writes to it: a logger, and with it the
+thread that logs, or all threads of a Python program, for ROS 2 logs without letting go of the interpreter. A robot's
+cycle, and a node that must answer a stop, cannot afford that. So the descriptor is replaced by a pipe of the process'
+own. One thread empties it into a bounded queue, another one hands that on, and is all that waits. What the queue has no
+room for is dropped, and said to be once there is room again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from types import TracebackType
+
+ROOM = 2**18  # bytes that may wait
+STDERR = 2
+PATIENCE = 0.5  # [s] that the end of a process waits for what was said to leave
+_PIECE = 4096  # bytes that are handed on at once: what a pipe takes as a whole
+_LOOK = 0.01  # [s]
+_pipe_room = 1031  # F_SETPIPE_SZ, which the module fcntl of Python 3.9 does not have
+_real: dict[int, int] = {}  # descriptors that were replaced, and where they led before
+
+
+def stderr_for_children() -> int:
+    """The descriptor that a process which may outlive this one says on what there is to say."""
+    return _real.get(STDERR, STDERR)
+
+
+class Outlet:
+    """Stands between this process and one of its descriptors, from `__enter__` or `open` on.
+
+    Attributes:
+        dropped: lines that there was no room for, and that were not told of yet.
+    """
+
+    def __init__(self, descriptor: int = STDERR, room: int = ROOM) -> None:
+        """Prepare.
+
+        Args:
+            descriptor: to be replaced.
+            room: bytes that may wait.
+        """
+        self._descriptor, self._room = descriptor, room
+        self.dropped = 0
+        self._waiting: deque[bytes] = deque()
+        self._size = 0  # bytes that wait
+        self._is_writing = False
+        self._changed = threading.Condition()
+        self._real = self._reading = -1
+
+    def open(self) -> None:
+        """Replace the descriptor."""
+        self._real = os.dup(self._descriptor)
+        self._reading, writing = os.pipe()
+        with suppress(OSError):  # an unprivileged user may have too many pipes already
+            fcntl.fcntl(writing, _pipe_room, self._room)
+        os.set_blocking(writing, False)
+        os.dup2(writing, self._descriptor)
+        os.close(writing)
+        _real[self._descriptor] = self._real
+        for work in (self._take, self._hand_on):
+            threading.Thread(target=work, name="outlet", daemon=True).start()
+
+    def close(self, patience: float = PATIENCE) -> None:
+        """Hand on what waits, as far as somebody takes it in time, and put the descriptor back.
+
+        Where nobody does, the descriptor stays as it is, so that nothing that is said later makes the process wait.
+        """
+        deadline = time.monotonic() + patience
+        while not self._is_empty():
+            if time.monotonic() > deadline:
+                return
+            time.sleep(_LOOK)
+        os.dup2(self._real, self._descriptor)
+        _real.pop(self._descriptor, None)
+
+    def _is_empty(self) -> bool:
+        with self._changed:
+            is_idle = not (self._waiting or self._is_writing or self.dropped)
+            return is_idle and not select.select([self._reading], [], [], 0.0)[0]
+
+    # --- threads of its own -----------------------------------------------------------------------------------------
+    def _take(self) -> None:
+        while True:
+            select.select([self._reading], [], [])
+            with self._changed:
+                data = os.read(self._reading, _PIECE)
+                if not data:
+                    return
+                if self._size + len(data) > self._room:
+                    self.dropped += max(1, data.count(b"\n"))
+                else:
+                    self._keep(self._notice() + data)
+                self._changed.notify()
+
+    def _keep(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+
+    def _notice(self) -> bytes:
+        """How much is missing; nothing where all is there."""
+        count, self.dropped = self.dropped, 0
+        return f"[{count} lines are missing here: nobody read what was said]\n".encode() if count else b""
+
+    def _hand_on(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self.dropped:
+                    self._changed.wait()
+                data = self._waiting.popleft() if self._waiting else b""
+                self._size -= len(data)
+                data = data or self._notice()
+                self._is_writing = True
+            with suppress(OSError):  # whoever read it is gone
+                while data:
+                    data = data[os.write(self._real, data) :]
+            self._is_writing = False
+
+    def __enter__(self) -> Outlet:
+        """Open it."""
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()

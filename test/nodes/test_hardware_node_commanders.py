@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hardware node on real DDS: two who command, old commands, and what must not end or freeze a node with a robot."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from hardware_world import ONE, TWO, Commander, Fleet, call, hardware, life, set_parameter, states, transition
+from sensor_msgs.msg import JointState
+
+from ada_hardware.safety.phases import Phase
+
+pytestmark = pytest.mark.ros
+STILL = [0.0] * 7
+
+
+@pytest.fixture
+def fleet(monkeypatch):
+    fleet = Fleet(monkeypatch)
+    yield fleet
+    fleet.open_all()
+
+
+class Rival:
+    """Where a second commander's node is."""
+
+    def __init__(self, ros):
+        self.tester = ros.node("rival")
+        self.publisher, self.matched, self.wait = self.tester.create_publisher, ros.matched, ros.wait
+
+
+# --- one commander at a time ------------------------------------------------------------------------------------------
+def test_of_two_commanders_the_first_is_obeyed_and_the_second_refused_by_name(ros, fleet):
+    node = hardware(ros, **ONE, until="active")
+    told, robot, heard = states(ros), fleet.robot, node.connection.robots["pa10"].commands
+    first, second = Commander(ros).ready(), Commander(Rival(ros)).ready()
+    first.until(lambda: robot.told, velocity=[0.1] * 7)
+
+    def both():
+        first.send(velocity=[0.1] * 7)
+        second.send(velocity=[-0.1] * 7)
+        return heard.refused["another commander"] > 20
+
+    ros.wait(both, what="refusals")
+    assert {tuple(one.values) for one in robot.told} == {(0.1,) * 7}
+    assert heard.last_refusal.startswith("/tester commands this robot, and /rival may not meanwhile")
+    ros.wait(lambda: told[-1]["devices"]["pa10"]["commander"] == "/tester", what="the commander in ~/state")
+    # the first is silent for host_timeout, 0.5 s
+    second.until(lambda: tuple(robot.told[-1].values) == (-0.1,) * 7, velocity=[-0.1] * 7)
+    assert node.connection.robots["pa10"].commander == "/rival"
+
+
+def test_a_commander_that_leaves_makes_room(ros, fleet):
+    hardware(ros, **ONE, pa10__safety__host_timeout=60.0, until="active")
+    rival = Rival(ros)
+    Commander(rival).ready().until(lambda: fleet.robot.told, velocity=[0.1] * 7)
+    first = Commander(ros).ready()
+    first.send(velocity=STILL)
+    ros.remove(rival.tester)
+    first.until(lambda: fleet.robot.told[-1].values.tolist() == STILL, velocity=STILL)
+
+
+# --- ages -------------------------------------------------------------------------------------------------------------
+def test_a_command_without_a_stamp_moves_a_robot_only_where_that_is_allowed(ros, fleet):
+    node = hardware(ros, **ONE, until="active")
+    heard, sender = node.connection.robots["pa10"].commands, Commander(ros).ready()
+    sender.until(lambda: heard.refused["no stamp"] > 3, stamp=0.0, velocity=[0.1] * 7)
+    assert not fleet.robot.told and "header.stamp is zero" in heard.last_refusal
+    assert set_parameter(ros, "require_stamps", False).successful
+    sender.until(lambda: fleet.robot.told, stamp=0.0, velocity=[0.1] * 7)
+
+
+def test_what_waited_while_the_node_was_frozen_moves_nothing(ros):
+    arm = {"variant": "7c", "device_timeout": 0.4, "period": 0.006, "reply_timeout": 0.0055}
+    words = ["device:=pa10", "dry_run:=true", "autostart:=commanded", "require_stamps:=false", "tf_rate:=0.0"]
+    words += [f"pa10.driver.{name}:={value}" for name, value in arm.items()]
+    words += ["pa10.safety.host_timeout:=30.0", "pa10.safety.max_missed:=1000"]
+    parameters = [one for word in words for one in ("-p", word)]
+    process = ros.start(sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", *parameters)
+    sender, told, measured = Commander(ros).ready(), states(ros), ros.collect(JointState, "joint_states")
+
+    def speed():
+        return measured[-1].velocity[0] if measured else 0.0
+
+    sender.until(lambda: speed() > 0.1, "a moving arm", stamp=0.0, velocity=[0.15, *STILL[1:]])
+    sender.until(lambda: abs(speed()) < 1e-6, "an arm at rest", stamp=0.0, velocity=STILL)
+    before = list(measured[-1].position)
+    process.signal(signal.SIGSTOP)
+    try:
+        for _ in range(40):
+            sender.send(stamp=0.0, velocity=[0.15, *STILL[1:]])
+            time.sleep(0.01)
+    finally:
+        process.signal(signal.SIGCONT)
+    ros.wait(lambda: "stood still" in told[-1]["devices"]["pa10"]["last_refusal"], what="the refusals")
+    seen = len(measured)
+    ros.wait(lambda: len(measured) > seen + 50, what="readings")
+    assert max(abs(a - b) for a, b in zip(measured[-1].position, before, strict=True)) < 1e-6
+    sender.until(lambda: speed() > 0.1, "an arm that moves again", stamp=0.0, velocity=[0.15, *STILL[1:]])
+
+
+# --- what must not end, or freeze, a node that holds a robot ----------------------------------------------------------
+def test_a_stop_is_answered_while_nobody_reads_what_the_node_logs(ros):
+    """A full pipe; a terminal in which Ctrl-S was pressed is the same."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    while select.select([], [writing], [], 0.0)[1]:
+        os.write(writing, b"." * 4096)
+    os.set_blocking(writing, True)
+    words = ["-p", "device:=pa10", "-p", "dry_run:=true"]
+    command = [sys.executable, "-m", "ada_hardware.node.hardware_node", "--ros-args", *words]
+    process = subprocess.Popen(command, env=ros.environment, stderr=writing, stdout=writing)
+    try:
+        told = states(ros)
+        ros.wait(lambda: told and told[-1]["phase"] == "inactive", what="a node that reads its arm")
+        assert call(ros, "stop").success
+        ros.wait(lambda: told[-1]["stopped"], what="the stop")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30.0) == 0
+    finally:
+        process.kill()
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_look_that_fails_ends_neither_the_node_nor_what_other_robots_get(ros, fleet):
+    node = hardware(ros, **TWO, until="active")
+    left, right = fleet.made
+    reading, left.feedback = left.feedback, None  # nobody foresaw that
+    ros.wait(lambda: node._troubles > 3, what="failures")
+    Commander(ros, "right/joint_commands").ready().until(lambda: right.told, velocity=STILL)
+    assert call(ros, "stop").success and left.phase is Phase.STOPPED and node.failure is None
+    left.feedback = reading
+    assert call(ros, "reset").success and node.loop.is_running
+
+
+@pytest.mark.parametrize("what", ["open", "activate", "deactivate"])
+def test_a_transition_that_fails_as_nobody_foresaw_is_refused_and_can_be_asked_for_again(ros, fleet, what):
+    node = hardware(ros, **ONE, autostart="unconfigured")
+    if what == "open":
+        fleet.answers["open"] = ZeroDivisionError("a mistake")
+        assert not transition(ros, "configure")
+        fleet.answers.clear()
+    assert transition(ros, "configure")
+    if what == "activate":
+        fleet.robot.answers["activate"] = ZeroDivisionError("a mistake")
+        assert not transition(ros, "activate") and life(ros) == "inactive"
+        fleet.robot.phase = Phase.INACTIVE
+    assert transition(ros, "activate")
+    if what == "deactivate":
+        fleet.robot.answers["deactivate"] = ZeroDivisionError("a mistake")
+        assert not transition(ros, "deactivate")
+    assert call(ros, "stop").success and fleet.robot.phase is Phase.STOPPED
+    assert node.failure is None

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose commands count, how long they may have waited, and what refused ones leave behind; in lock step, no ROS."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ada_dynamics.commanding.guard import Command
+from ada_dynamics.commanding.rules import JointLimit
+from ada_hardware.driver import Mode
+from ada_hardware.node.commands import JointCommands, Rules
+from ada_hardware.node.device_status import newest_refusal
+from ada_hardware.node.lease import Lease
+from ada_hardware.node.lookout import SETTLED, Lookout
+from ada_hardware.robot_status import Judged, RobotStatus
+
+A, B = b"a" * 16, b"b" * 16
+NAMES = ["a", "b", "c"]
+HERE = np.array([0.1, 0.2, 0.3])
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+# --- one at a time ----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lease(clock):
+    return Lease(0.5, lambda: {A: "/arm/controller", B: "/view"}, clock)
+
+
+def refusal(lease, sender):
+    return lease.refusal(sender, lambda: 2)
+
+
+def test_the_second_commander_is_refused_by_name_until_the_first_was_silent(lease, clock):
+    assert refusal(lease, A) == "" and lease.holder_name == ""
+    lease.claim(A)
+    for _ in range(100):
+        clock.now += 0.02
+        assert refusal(lease, A) == ""
+        assert "/arm/controller commands this robot, and /view may not" in refusal(lease, B)
+    assert lease.holder_name == "/arm/controller"
+    clock.now += 0.49
+    assert "0.5 s (host_timeout)" in refusal(lease, B)
+    clock.now += 0.02
+    assert refusal(lease, B) == "" and lease.holder_name == ""
+    lease.claim(B)
+    assert "/view commands this robot, and /arm/controller may not" in refusal(lease, A)
+
+
+def test_a_commander_that_is_gone_holds_nothing(clock):
+    there = {A: "/arm/controller", B: "/view"}
+    lease = Lease(20.0, lambda: there, clock)
+    lease.claim(A)
+    assert "/view may not" in refusal(lease, B)
+    del there[A]
+    clock.now += 0.3
+    assert refusal(lease, B) == ""
+
+
+def test_a_robot_that_is_activated_anew_is_anybodys(lease):
+    lease.claim(A)
+    lease.release()
+    assert refusal(lease, B) == ""
+
+
+def test_a_commander_that_only_sends_what_is_refused_keeps_nobody_out(lease):
+    assert refusal(lease, A) == ""  # and never claims it
+    assert refusal(lease, B) == ""
+
+
+def test_a_publisher_that_the_graph_does_not_know_is_refused_all_the_same(lease):
+    lease.claim(A)
+    assert f"publisher {'63' * 16} may not" in refusal(lease, b"c" * 16)
+
+
+def test_where_senders_are_not_told_two_publishers_are_both_refused(clock):
+    lease = Lease(0.5, lambda: {A: "/arm/controller", B: "/view"}, clock)
+    assert lease.refusal(None, lambda: 1) == ""
+    lease.claim(None)
+    assert "/arm/controller and /view publish commands" in lease.refusal(None, lambda: 2)
+    assert lease.refusal(None, lambda: 1) == ""
+
+
+# --- standstills ------------------------------------------------------------------------------------------------------
+def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
+    lookout = Lookout(0.1, clock)
+    for _ in range(50):
+        clock.now += 0.002
+        assert lookout.look() == 0.0
+    clock.now += 0.4
+    assert lookout.look() == pytest.approx(0.4)
+    clock.now += 0.5 * SETTLED
+    assert lookout.look() == pytest.approx(0.4 + 0.5 * SETTLED), "it comes through little by little"
+    clock.now += 0.51 * SETTLED
+    assert lookout.look() == 0.0
+
+
+@given(st.lists(st.floats(0.001, 0.6), min_size=1, max_size=60))
+def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(steps):
+    """Messages come at any time, wait for the next look, and are held up by at most SETTLED after a standstill."""
+    clock = Clock()
+    lookout = Lookout(0.1, clock)
+    for step in steps:
+        before = clock.now
+        clock.now += step
+        waited = lookout.look()
+        oldest = clock.now - before  # a message that came right after the look before
+        assert waited >= oldest - 1e-9 if oldest > 0.1 + 1e-9 else waited == 0.0 or waited >= oldest - 1e-9
+
+
+# --- what the robot's own safety refused ------------------------------------------------------------------------------
+class Cycle:
+    """A robot's safety that judges by a rule of its own: no position farther than 0.3 from where it was told to be."""
+
+    def __init__(self):
+        self.at, self.judged, self.t = HERE.copy(), Judged(), 0.0
+
+    def take(self, heard, values):
+        self.t += 0.002
+        heard.sent(self.t)
+        is_near = bool((np.abs(values - self.at) <= 0.3).all())
+        if is_near:
+            self.at = np.array(values)
+        self.judged = Judged(self.t if is_near else self.judged.accepted_at, self.t)
+        return is_near
+
+
+def heard():
+    return JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode), Rules(0.0, 0.0))
+
+
+def told(heard, cycle, names, positions):
+    heard.judged(cycle.judged)
+    demand = heard.demand(Command(names, position=positions), 0.0, HERE)
+    return cycle.take(heard, demand.values)
+
+
+def test_a_full_target_that_the_robot_refused_does_not_spoil_later_parts():
+    one, cycle = heard(), Cycle()
+    assert told(one, cycle, NAMES, [0.2, 0.3, 0.4])
+    assert not told(one, cycle, NAMES, [0.9, 0.3, 0.4]), "too far"
+    for step in range(5):
+        assert told(one, cycle, ["b"], [0.3 + 0.1 * step])
+    assert cycle.at.tolist() == pytest.approx([0.2, 0.7, 0.4])
+
+
+def test_parts_that_follow_one_another_before_the_robot_has_judged_are_put_together():
+    one = heard()
+    first = one.demand(Command(["a"], position=[0.2]), 0.0, HERE)
+    one.sent(1.0)
+    one.judged(Judged())
+    second = one.demand(Command(["b"], position=[0.4]), 0.0, HERE)
+    assert first.values.tolist() == [0.2, 0.2, 0.3] and second.values.tolist() == [0.2, 0.4, 0.3]
+
+
+def test_a_target_that_was_refused_at_once_is_forgotten_at_once():
+    one = heard()
+    one.demand(Command(NAMES, position=[0.2, 0.3, 0.4]), 0.0, HERE)
+    one.sent(1.0)
+    one.judged(Judged(1.0, 1.0))
+    one.demand(Command(NAMES, position=[0.9, 0.9, 0.9]), 0.0, HERE)
+    one.lost()
+    assert one.demand(Command(["b"], position=[0.1]), 0.0, HERE).values.tolist() == [0.2, 0.1, 0.4]
+
+
+@given(st.lists(st.tuples(st.sets(st.sampled_from(NAMES), min_size=1), st.floats(-1.0, 1.0)), max_size=40))
+def test_joints_that_are_not_named_are_never_told_to_move(commands):
+    one, cycle = heard(), Cycle()
+    for names, wanted in commands:
+        before, named = cycle.at.copy(), sorted(names)
+        is_taken = told(one, cycle, named, [wanted] * len(named))
+        others = [i for i, name in enumerate(NAMES) if name not in names]
+        assert cycle.at[others].tolist() == before[others].tolist()
+        near = all(abs(wanted - before[NAMES.index(name)]) <= 0.3 for name in named)
+        assert is_taken == near, "whether a part is taken depends on that part alone"
+
+
+@pytest.mark.parametrize(("here", "there", "words"), [(2.0, 1.0, "node"), (1.0, 2.0, "robot")])
+def test_the_newest_reason_is_told_whoever_refused(here, there, words):
+    one = heard()
+    one.refuse("x", "node")
+    one.refused_at = here
+    assert newest_refusal(RobotStatus(last_refusal="robot", refused_at=there), one) == words
+    assert newest_refusal(RobotStatus(), one) == "node"
+    assert newest_refusal(RobotStatus(last_refusal="robot", refused_at=there), heard()) == "robot"
+
+
+def test_a_command_that_does_not_say_when_it_was_made_is_refused_where_that_is_asked_for():
+    one = heard()
+    one.change(Rules(0.1, 0.0, require_stamps=True))
+    assert one.demand(Command(NAMES, velocity=[0.0] * 3), 10.0, HERE) is None
+    assert one.refused == {"no stamp": 1} and "require_stamps" in one.last_refusal
+    assert one.demand(Command(NAMES, velocity=[0.0] * 3, stamp=9.95), 10.0, HERE) is not None
+    assert one.demand(Command(NAMES, velocity=[0.0] * 3, stamp=9.8), 10.0, HERE) is None
