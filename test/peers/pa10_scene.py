@@ -23,7 +23,7 @@ from peers.pa10_witness import Pa10Witness, bounds, is_safe
 from peers.stream_judge import Bounds, StreamJudge
 
 Values = np.ndarray | Callable[[], np.ndarray]
-SETTLES = {"ce": 0.05, "7c": 0.7}  # [s] until an arm that stands is seen to stand: a 7C tells no speeds
+SETTLES = {"ce": 0.12, "7c": 0.8}  # [s] until an arm whose brakes closed is seen to stand: a 7C tells no speeds
 WATCHDOGS = {"ce": 0.010, "7c": 0.400}  # [s] of the controllers, the longer one where sources disagree
 
 
