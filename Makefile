@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it sets up. The machine brings Python >= 3.10 and make.
-# On the command line: ARGS (for sim, bench, test, fuzz and soak), PYTHON, EXTRAS, JOBS.
+# On the command line: ARGS (for sim, bench, faults, test, fuzz and soak), PYTHON, EXTRAS, JOBS.
 
 PYTHON ?= python3
 JOBS ?= auto
@@ -24,7 +24,7 @@ PACKAGES := $(wildcard ada_dynamics ada_controllers ada_hardware)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format sim bench bench-ros bench-hw fuzz soak docs pictures clean
+.PHONY: help setup test lint format sim bench bench-ros bench-hw faults fuzz soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
 
 bench-hw: $(READY) ## emulated devices under faults: time to safe states, cycles, restarts
 	@$(BIN)/python -m benchmarks.hardware $(ARGS)
+
+faults: $(READY) ## devices written a second time, every fault of theirs, random life, bad commands: 0 unsafe is wanted
+	@$(BIN)/python -m benchmarks.hardware.peers $(ARGS)
 
 fuzz: $(READY) ## property tests on many random inputs: minutes to hours
 	@$(BIN)/python -m pytest -m fuzz --hypothesis-profile fuzz -n $(JOBS) --maxprocesses 8 $(ARGS)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults against devices that share no code with drivers and emulators, judged on what reaches the wire."""
+
+import logging
+
+import pytest
+from peers.faults_table import UNSAFE_TODAY, all_faults, why_unsafe
+
+FAULTS = all_faults()
+TRIALS = 4
+
+
+def listed(*, cheap):
+    marks = {fault.name: why_unsafe(fault.name) for fault in FAULTS}
+    return [
+        pytest.param(fault, id=fault.name, marks=[pytest.mark.xfail(strict=True, reason=why)] if why else [])
+        for fault in FAULTS
+        if fault.is_cheap is cheap
+        for why in [marks[fault.name]]
+    ]
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    caplog.set_level(logging.CRITICAL)  # a fault's traceback says nothing about the test
+
+
+@pytest.mark.parametrize("fault", listed(cheap=True))
+def test_a_fault_leads_to_nothing_unsafe_and_there_is_a_way_back(fault):
+    assert fault.run(0).unsafe == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fault", listed(cheap=False))
+def test_every_fault_leads_to_nothing_unsafe_whichever_way_the_arm_goes(fault):
+    assert [text for number in range(TRIALS) for text in fault.run(number).unsafe] == []
+
+
+def test_the_tables_rows_have_names_of_their_own_and_what_is_known_to_be_unsafe_is_in_it():
+    names = [fault.name for fault in FAULTS]
+    assert len(set(names)) == len(names)
+    starts = [start for group in UNSAFE_TODAY.values() for start in group]
+    assert [start for start in starts if not any(name.startswith(start) for name in names)] == []

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of the stream and the peers' own rules: each rule is broken once on purpose, and is seen to be."""
+
+import numpy as np
+import pytest
+from peers import pa10_words as words
+from peers.pa10 import AT, Pa10Peer
+from peers.pa10_body import LIMITS, TORQUES, gravity
+from peers.pa10_witness import Pa10Witness, bounds
+from peers.rcb1 import Rcb1Peer, checksum
+from peers.servo_judge import ServoJudge
+from peers.stream_judge import StreamJudge
+
+T = 0.002
+
+
+class Wire:
+    """A host by hand."""
+
+    def __init__(self, layout="ce", **peer):
+        self.judge = StreamJudge(bounds())
+        self.peer = Pa10Peer(layout, witness=Pa10Witness(self.judge), **peer)
+        self.now, self.number, self.layout = 10.0, 0, layout
+
+    def send(self, kind, payload=b"", sender="host", after=T):
+        self.now += after
+        self.number = (self.number + 1) & 0x7F
+        data = words.packet(self.number, kind, payload, of_host=True)
+        return list(self.peer.hear(self.now, sender, data))
+
+    def cycle(self, mode, speed=0.0, torque=0.0, **how):
+        return self.send("C", cyclic(self.layout, mode, speed, torque), **how)
+
+    def active(self):
+        self.send("S")
+        self.cycle(words.BRAKE)
+        self.judge.activated(self.now)
+        self.cycle(words.SERVO)
+        return self
+
+    def at(self, speed, steps=30):
+        for step in range(1, steps + 1):
+            self.cycle(words.SERVO, speed * step / steps)
+        return self
+
+
+def cyclic(layout, mode, speed, torque):
+    """A command to all axes alike, by hand: numbers of the documents, not the peer's reader."""
+    payload = b""
+    for axis in range(7):
+        rated = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)[axis]
+        count = 0.05 if layout == "7c" else 50.0 * rated / 4096.0
+        order = "little" if layout == "7c" else "big"
+        t = round(np.broadcast_to(torque, 7)[axis] / count)
+        v = round(np.broadcast_to(speed, 7)[axis] * 5000)
+        payload += mode.to_bytes(1 if layout == "7c" else 2, order)
+        payload += t.to_bytes(2, order, signed=True) + v.to_bytes(2, order, signed=True)
+    return payload if layout == "7c" else payload + b"\0\0"
+
+
+@pytest.mark.parametrize("layout", ["ce", "7c"])
+def test_a_host_that_does_everything_right_breaks_no_rule_and_moves_the_arm(layout):
+    wire = Wire(layout).active().at(0.5)
+    for _ in range(100):
+        wire.cycle(words.SERVO, 0.5)
+    for step in range(29, -1, -1):
+        wire.cycle(words.SERVO, 0.5 * step / 30)
+    for _ in range(20):
+        wire.cycle(words.SERVO)
+    wire.cycle(words.BRAKE)
+    wire.send("E")
+    assert wire.judge.unsafe == []
+    # 130 cycles of 2 ms at 0.5 rad/s, half of two ramps of 30 cycles among them
+    assert wire.peer.body.q - AT == pytest.approx(0.5 * 130 * T, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rule", "act"),
+    [
+        ("speed", lambda wire: wire.at(1.05, 100)),
+        ("acceleration", lambda wire: wire.at(0.5, 10)),
+        ("acceleration", lambda wire: wire.at(0.4).cycle(words.BRAKE)),
+        ("torque", lambda wire: wire.cycle(words.SERVO | words.TORQUE, torque=1.01 * TORQUES)),
+        ("phase", lambda wire: (wire.judge.asked_to_stop(wire.now, 0.0), wire.at(0.1))),
+        ("phase", lambda wire: (wire.cycle(words.BRAKE), wire.cycle(words.SERVO, 0.01))),
+        ("phase", lambda wire: (wire.send("E"), wire.send("S"), wire.cycle(words.SERVO, 0.01))),
+        ("sender", lambda wire: wire.send("S", sender="another")),
+        ("frame", lambda wire: wire.send("W")),
+        ("frame", lambda wire: wire.send("C", b"\0" * 43)),
+    ],
+)
+def test_a_host_that_breaks_a_rule_is_seen(rule, act):
+    wire = Wire().active()
+    act(wire)
+    assert rule in wire.judge.counts
+
+
+def test_motion_that_nobody_activated_is_seen():
+    wire = Wire()
+    wire.send("S")
+    wire.cycle(words.SERVO)
+    wire.at(0.1)
+    assert set(wire.judge.counts) == {"phase"}
+
+
+def test_an_arm_driven_over_its_limit_is_seen_on_its_way_and_there():
+    wire = Wire(start=LIMITS - 0.002).active()
+    wire.at(0.2, 40)
+    for _ in range(20):
+        wire.cycle(words.SERVO, 0.2)
+    assert {one.text.split(" is ")[1].split(" rad")[0].split(" ")[0] for one in wire.judge.unsafe} >= {"beyond"}
+    assert any("beyond its limit" in one.text and one.rule == "position" for one in wire.judge.unsafe)
+
+
+def test_torque_that_is_dropped_with_open_brakes_lets_the_arm_fall_and_is_seen():
+    wire = Wire().active()
+    hold, _ = gravity("ce", AT)
+    for _ in range(50):
+        wire.cycle(words.SERVO | words.TORQUE, torque=hold)
+    assert wire.judge.unsafe == []
+    held = wire.peer.body.q.copy()
+    assert held == pytest.approx(AT, abs=2e-3)  # what a count of torque leaves over
+    for _ in range(120):
+        wire.cycle(words.SERVO | words.TORQUE, torque=0.0)
+    assert {"torque rate", "held by nothing"} <= set(wire.judge.counts)
+    assert np.abs(wire.peer.body.q - held).max() > 0.1
+
+
+def test_gravity_is_the_slope_of_the_arms_potential_energy():
+    """The peer's own plant: torque of gravity from heights of the centres of mass, by central differences."""
+    from peers.pa10_body import ABOVE, CENTRES, MASSES, G
+
+    def height(q):
+        turn, at, energy = np.eye(3), np.zeros(3), 0.0
+        for axis, angle in enumerate(q):
+            at = at + turn @ [0, 0, ABOVE["ce"][axis]]
+            c, s = np.cos(angle), np.sin(angle)
+            about = [[c, -s, 0], [s, c, 0], [0, 0, 1]] if axis % 2 == 0 else [[c, 0, s], [0, 1, 0], [-s, 0, c]]
+            turn = turn @ np.array(about)
+            energy += MASSES[axis] * G * (at + turn @ [0, 0, CENTRES[axis]])[2]
+        return energy
+
+    small = 1e-6 * np.eye(7)
+    slope = [(height(AT + one) - height(AT - one)) / 2e-6 for one in small]
+    assert gravity("ce", AT)[0] == pytest.approx(slope, abs=1e-6)
+
+
+def test_a_controller_that_hears_nothing_brakes_and_needs_a_new_start():
+    wire = Wire().active().at(0.5)
+    answer = wire.cycle(words.SERVO, 0.5, after=0.011)
+    assert wire.peer.is_safe
+    assert int.from_bytes(answer[0][1][6:8], "big") == 0xFF0 | 0x4000  # silence, not controllable
+    wire.cycle(words.SERVO, 0.5)
+    assert wire.peer.is_safe
+    for axis in range(1, 8):
+        wire.send("A", axis.to_bytes(2, "big"))
+    assert wire.cycle(words.SERVO)[0][1][6:8] == b"\x40\x00"
+    wire.send("S")
+    wire.cycle(words.SERVO)
+    assert not wire.peer.is_safe
+
+
+def test_two_boards_answer_as_the_documents_say():
+    line = Rcb1Peer()
+    assert checksum(bytes.fromhex("ff5a02")) == 0x5B
+    assert next(data for _, data in line.hear(1.0, bytes.fromhex("fc007c")))[0] == 0
+    assert next(data for _, data in line.hear(1.1, bytes.fromhex("fc017d")))[0] == 1
+    assert list(line.hear(1.2, bytes.fromhex("fc007d"))) == []  # a wrong check sum is not answered
+    assert list(line.hear(1.3, bytes.fromhex("fc027e"))) == []  # nor an ID that nobody has
+    centre = bytes.fromhex("fd0004") + b"\x5a" * 12 + b"\x39"
+    assert [data for _, data in line.hear(1.4, centre)] == [b"\x00\x06"]
+    line.advance(3.0)
+    assert line.boards[0].angle == pytest.approx(90.0)
+    assert line.boards[1].angle[1] == 115.0  # the other board's servos are where they were
+
+
+@pytest.mark.parametrize(
+    ("rule", "frame"),
+    [
+        ("speed", bytes.fromhex("fd0000") + bytes((35, *[0xFF] * 11))),
+        ("position", bytes.fromhex("fd0000") + bytes((200, *[0xFF] * 11))),
+        ("frame", bytes.fromhex("fb00")),
+        ("phase", bytes.fromhex("ef0000")),
+    ],
+)
+def test_frames_that_must_not_be_are_seen(rule, frame):
+    judge = ServoJudge(0.05)
+    line = Rcb1Peer(judge)
+    judge.activated(1.0)
+    line.hear(1.0, frame + bytes((checksum(frame),)))
+    assert set(judge.counts) == {rule}

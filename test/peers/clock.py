@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time that only goes on when somebody waits, and wires on which it does: the world in lock step."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable
+
+from ada_hardware.errors import TransportError
+from ada_hardware.transport.wires import ByteStream, PacketPort
+
+STEP = 0.0005  # [s]
+Reply = tuple[float, bytes]  # how long after the question it comes [s], and what
+
+
+class Clock:
+    """A steady clock."""
+
+    def __init__(self, now: float = 100.0) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    def wait(self, seconds: float) -> None:
+        self._now += max(seconds, 0.0)
+
+    def wait_until(self, time: float) -> None:
+        self._now = max(self._now, time)
+
+
+class _Arrivals:
+    """What is on its way to the host.
+
+    Attributes:
+        is_pulled: the cable is out.
+        source: what a device sends without being asked, up to a time, with the time of each.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.is_pulled = self.is_closed = False
+        self.source: Callable[[float], Iterable[tuple[float, bytes]]] | None = None
+        self._queue: list[tuple[float, int, bytes]] = []
+        self._numbers = itertools.count()
+
+    def add(self, replies: Iterable[Reply]) -> None:
+        for delay, data in replies:
+            heapq.heappush(self._queue, (self.clock.now() + delay, next(self._numbers), data))
+
+    def take(self, timeout: float) -> bytes | None:
+        self.require()
+        end = self.clock.now() + max(timeout, 0.0)
+        while True:  # in steps where the device speaks by itself: what it says depends on what is done to it until then
+            until = end if self.source is None else min(end, self.clock.now() + STEP)
+            for at, data in self.source(until) if self.source is not None else ():
+                heapq.heappush(self._queue, (at, next(self._numbers), data))
+            if self._queue and self._queue[0][0] <= until:
+                at, _, data = heapq.heappop(self._queue)
+                self.clock.wait_until(at)
+                return data
+            self.clock.wait_until(until)
+            if until >= end:
+                return None
+
+    def forget(self) -> None:
+        """Only what has come: what is still on its way comes later."""
+        for at, data in self.source(self.clock.now()) if self.source is not None else ():
+            heapq.heappush(self._queue, (at, next(self._numbers), data))
+        while self._queue and self._queue[0][0] <= self.clock.now():
+            heapq.heappop(self._queue)
+
+    def require(self) -> None:
+        if self.is_pulled:
+            raise TransportError("lock step: the cable is out.")
+        if self.is_closed:
+            raise TransportError("lock step: is closed.")
+
+
+class LockStepPackets(PacketPort):
+    """Packets to a peer: each is heard at once, and answers come when the peer says."""
+
+    def __init__(self, clock: Clock, peer: Callable[[float, object, bytes], Iterable[Reply]], sender: object) -> None:
+        """Args: clock; what hears packets (time, sender, packet) and answers; the sender's address."""
+        self.url = f"lockstep:{sender}"
+        self._peer, self._sender, self.arrivals = peer, sender, _Arrivals(clock)
+
+    def send(self, packet: bytes) -> None:
+        self.arrivals.require()
+        self.arrivals.add(self._peer(self.arrivals.clock.now(), self._sender, packet))
+
+    def receive(self, timeout: float) -> bytes | None:
+        return self.arrivals.take(timeout)
+
+    def discard_input(self) -> None:
+        self.arrivals.forget()
+
+    def close(self) -> None:
+        """Free it; a driver that was given a wire may open it again."""
+
+
+class LockStepLine(ByteStream):
+    """A serial line to a peer, with the time that its bytes need."""
+
+    def __init__(self, clock: Clock, peer: Callable[[float, bytes], Iterable[Reply]], baud: int) -> None:
+        """Args: clock; what hears bytes (time, bytes) and answers; bits per second, ten of them to a byte."""
+        self.url = "lockstep:line"
+        self._peer, self._byte, self.arrivals = peer, 10.0 / baud, _Arrivals(clock)
+        self._left = b""
+
+    def write(self, data: bytes) -> None:
+        self.arrivals.require()
+        self.arrivals.clock.wait(self._byte * len(data))
+        replies = list(self._peer(self.arrivals.clock.now(), data))
+        self.arrivals.add((delay + self._byte * len(answer), answer) for delay, answer in replies)
+
+    def read(self, limit: int, timeout: float) -> bytes:
+        self.arrivals.require()
+        if not self._left:
+            self._left = self.arrivals.take(timeout) or b""
+        taken, self._left = self._left[:limit], self._left[limit:]
+        return taken
+
+    def discard_input(self) -> None:
+        self._left = b""
+        self.arrivals.forget()
+
+    def close(self) -> None:
+        """Free it; a driver that was given a line may open it again."""

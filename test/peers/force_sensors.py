@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DynPick and a Net F/T, from the documents alone; every fault has a switch.
+
+What they measure changes all the time and is known at any moment (`load`), so that an old record is seen to be old.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from peers.clock import Reply
+
+ZERO = 8192
+SENSITIVITY = (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0)  # counts per N and N m
+SLOPES = np.array([30.0, -20.0, 12.0, 0.4, -0.3, 0.25])  # [N/s, N m/s]
+COUNTS_PER_FORCE = COUNTS_PER_TORQUE = 1_000_000
+OUT_OF_RANGE, SUMMARY, CONDITION, WATCHDOG = 0x00020000, 0x80000000, 0x00010000, 0x00004000
+
+
+def load(now: float) -> np.ndarray:
+    """What pulls at a sensor: no two moments within 2 s are alike."""
+    return SLOPES * ((now % 2.0) - 1.0)
+
+
+class DynPickPeer:
+    """Attributes:
+    is_silent, lose, mangle, answer_after: as of the other peers.
+    knows_sensitivity: whether it is a newer one, which answers `p`.
+    heard: what it was sent.
+    """
+
+    def __init__(self) -> None:
+        self.is_silent, self.lose, self.answer_after = False, 0.0, 0.0003
+        self.mangle: Callable[[bytes], bytes | None] | None = None
+        self.knows_sensitivity = True
+        self.offset = np.zeros(6)
+        self.chance = random.Random(1)
+        self.heard = b""
+        self._count = 0
+        self._next = float("inf")
+
+    def record(self, now: float) -> bytes:
+        """27 bytes."""
+        counts = np.round(load(now) * SENSITIVITY).astype(int) + ZERO - self.offset.astype(int)
+        self._count = (self._count + 1) % 10
+        return f"{self._count}".encode() + b"".join(b"%04X" % max(0, min(0x3FFF, int(c))) for c in counts) + b"\r\n"
+
+    def hear(self, now: float, data: bytes) -> Iterable[Reply]:
+        """Letters of the host, and what is answered."""
+        self.heard += data
+        replies = []
+        for letter in data.decode("latin-1"):
+            if letter == "R":
+                replies.append(self._said(self.record(now)))
+            elif letter == "S":
+                self._next = now + 0.001
+            elif letter == "E":
+                self._next = float("inf")
+            elif letter == "O":
+                self.offset = np.round(load(now) * SENSITIVITY)
+            elif letter == "p" and self.knows_sensitivity:
+                replies.append(",".join(f"{one:07.2f}"[:6].ljust(6, "0") for one in SENSITIVITY).encode() + b"\r\n")
+            elif letter == "V":
+                replies.append(b"peer 1.0\r\n")
+            elif letter == "T":
+                replies.append(b"0190\r\n")
+        return [(self.answer_after, one) for one in replies if one]
+
+    def _said(self, record: bytes) -> bytes:
+        if self.is_silent or self.chance.random() < self.lose:
+            return b""
+        return (record if self.mangle is None else self.mangle(record)) or b""
+
+    def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
+        """What comes by itself after `S`, a thousand times a second."""
+        while self._next <= until:
+            at, self._next = self._next, self._next + 0.001
+            said = self._said(self.record(at))
+            if said:
+                yield at + 0.0003, said
+
+
+class NetFtPeer:
+    """Attributes:
+    is_silent, lose, mangle: as of the other peers.
+    delay: by number of a record, how much later it comes [s]: so that records overtake each other.
+    status: its word.
+    twice: every n-th record comes twice; 0: none.
+    frozen: the sensor behind it has stopped: ft_sequence and wrench stay.
+    heard: what it was sent.
+    """
+
+    PAGE = (
+        "<?xml version='1.0'?><netftStatus><prodname>peer</prodname><cfgcpf>1000000</cfgcpf><cfgcpt>1000000</cfgcpt>"
+        "<scfgfu>N</scfgfu><scfgtu>Nmm</scfgtu></netftStatus>"
+    )
+
+    def __init__(self, rate: float = 1000.0) -> None:
+        self.period = 1.0 / rate
+        self.is_silent, self.lose, self.status, self.twice, self.frozen = False, 0.0, 0, 0, False
+        self.delay: Callable[[int], float] = lambda number: 0.0
+        self.mangle: Callable[[bytes], bytes | None] | None = None
+        self.chance = random.Random(1)
+        self.heard: list[bytes] = []
+        self.bias = np.zeros(6)
+        self._next, self._number, self._ft = float("inf"), 0, 0
+        self._still = np.zeros(6)
+
+    def record(self, now: float) -> bytes:
+        """36 bytes; torques in N mm, as the page says."""
+        self._number += 1
+        if not self.frozen:
+            self._ft += 7
+            self._still = load(now)
+        counts = (self._still - self.bias) * np.array([1e6, 1e6, 1e6, 1e9, 1e9, 1e9])
+        numbers = [max(-(2**31), min(2**31 - 1, round(float(one)))) for one in counts]
+        return struct.pack(">III6i", self._number, self._ft, self.status, *numbers)
+
+    def hear(self, now: float, sender: object, data: bytes) -> Iterable[Reply]:
+        """A request; none is answered but by records."""
+        self.heard.append(data)
+        if len(data) == 8 and data[:2] == b"\x12\x34":
+            command = int.from_bytes(data[2:4], "big")
+            if command in (2, 3):
+                self._next = now + self.period
+            elif command == 0:
+                self._next = float("inf")
+            elif command == 0x42:
+                self.bias = load(now)
+        return ()
+
+    def stream(self, until: float) -> Iterable[tuple[float, bytes]]:
+        """Records, for as long as nobody stops them."""
+        while self._next <= until:
+            at, self._next = self._next, self._next + self.period
+            record: bytes | None = self.record(at)
+            if self.is_silent or self.chance.random() < self.lose:
+                continue
+            if self.mangle is not None and record is not None:
+                record = self.mangle(record)
+            if record is None:
+                continue
+            came = at + 0.0002 + self.delay(self._number)
+            yield came, record
+            if self.twice and self._number % self.twice == 0:
+                yield came + 0.0001, record

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends of a PA-10's ways, axes that are held, rates, stops at any moment, and strangers on its wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ada_hardware.driver import Mode
+from ada_hardware.errors import HardwareError
+from ada_hardware.safety.phases import Phase
+from ada_hardware.safety.settings import SafetySettings
+from peers import pa10_words as words
+from peers.pa10 import AT
+from peers.pa10_body import LIMITS
+from peers.pa10_faults import SHORT, Do, E, P, V, end, row
+from peers.pa10_scene import Scene
+from peers.pa10_witness import bounds
+from peers.trial import EITHER, GOES_ON, STOPS, Fault, Outcome
+
+
+# --- limits and motion ------------------------------------------------------------------------------------------------
+def limits() -> list[Fault]:
+    """Ends of the way, axes that are held, rates."""
+    five = SafetySettings(max_acceleration=5.0, max_deceleration=5.0, record_seconds=0.0)
+    judged = {"judged": bounds(acceleration=5.0)}
+    rows = [
+        Fault("a joint one count beyond its limit is activated, and led back", _beyond(words.ANGLE), is_cheap=True),
+        Fault("a joint 1.1 mrad beyond its limit is activated, and led back", _beyond(1.1e-3)),
+        Fault("full speed into every limit, velocity ce", _into_limits(V), is_cheap=True),
+        Fault("full speed into every limit, position ce", _into_limits(P), is_cheap=True),
+        row(
+            "reversal at once",
+            V,
+            lambda scene: scene.run(0.3, V, np.full(7, -0.9)),
+            speed=0.9,
+            expect=GOES_ON,
+            safety=five,
+            scene=judged,
+            cheap=True,
+        ),
+        row("first torque is far from none", E, lambda scene: None, expect=GOES_ON, cheap=True),
+        row("a command jumps by 100 N m", E, _torque_jump, expect=EITHER, lasts=0.01, cheap=True),
+    ]
+    for mode in (V, P):
+        for speed in (0.05, 0.3, 0.9):
+            expect = STOPS if speed >= 0.3 else EITHER
+            rows.append(
+                row(
+                    f"an axis is held for 0.15 s at {speed:g} rad/s, and freed",
+                    mode,
+                    _hold_axis(1),
+                    lasts=0.15,
+                    mend=_free,
+                    expect=EITHER,
+                    safety=five,
+                    scene=judged,
+                    speed=speed,
+                    cheap=speed == 0.9,
+                )
+            )
+            rows.append(
+                row(
+                    f"an axis is held at {speed:g} rad/s",
+                    mode,
+                    _hold_axis(3),
+                    expect=expect,
+                    within=2.5,
+                    speed=speed,
+                    mend=_free,
+                    cheap=speed == 0.3,
+                )
+            )
+    return rows
+
+
+def _beyond(far: float) -> Callable[[int], Outcome]:
+    def run(number: int) -> Outcome:
+        axis, side = number % 7, 1.0 if number // 7 % 2 == 0 else -1.0
+        start = AT.copy()
+        start[axis] = side * (LIMITS[axis] + far)
+        scene, unsafe = Scene(start=start), []
+        out, back = side * 0.2 * np.eye(7)[axis], -side * 0.2 * np.eye(7)[axis]
+        try:
+            scene.activate()
+            scene.run(0.2, V, out)
+            if side * (scene.peer.body.q[axis] - start[axis]) > 1e-4:
+                unsafe.append("driven farther out")
+            scene.run(0.5, V, back)
+            reaction = f"{scene.phase.value}; {np.abs(scene.peer.body.q[axis]) - LIMITS[axis]:.3g} rad beyond"
+            if np.abs(scene.peer.body.q[axis]) > LIMITS[axis] - 0.01:
+                unsafe.append(f"not led back: {scene.phase.value}: {scene.cycle.reason}")
+        except HardwareError as problem:
+            reaction = f"refused: {problem}"
+            unsafe.append(f"no way back: {problem}")
+        return end(scene, reaction, unsafe)
+
+    return run
+
+
+def _into_limits(mode: Mode) -> Callable[[int], Outcome]:
+    def run(number: int) -> Outcome:
+        side = 1.0 if number % 2 == 0 else -1.0
+        scene = Scene(start=side * (LIMITS - 0.4))
+        limits = np.array([limit.velocity for limit in scene.driver.limits])
+        scene.activate()
+        if mode is V:
+            scene.run(1.0, V, side * limits)
+        else:
+            place = scene.cycle.feedback.position.copy()
+
+            def onward() -> np.ndarray:
+                nonlocal place
+                place = place + side * limits * scene.period
+                return np.clip(place, -LIMITS, LIMITS)
+
+            scene.run(1.0, P, onward)
+        unsafe = [] if scene.phase is Phase.ACTIVE else [f"{scene.phase.value}: {scene.cycle.reason}"]
+        left = float((LIMITS - np.abs(scene.peer.body.q)).max())
+        if scene.phase is Phase.ACTIVE:
+            scene.run(0.3, V, -side * 0.2 * np.ones(7))
+            scene.cycle.deactivate(scene.now)
+            scene.rest()
+        problem = scene.recover()
+        unsafe += [f"no way back: {problem}"] if problem else []
+        return end(scene, f"stands {left:.3g} rad before them at the most", unsafe)
+
+    return run
+
+
+def _torque_jump(scene: Scene) -> None:
+    for _ in range(3):
+        scene.step(E, scene.hold() + np.array([0.0, 100.0, 0, 0, 0, 0, 0]))
+
+
+def _hold_axis(axis: int) -> Do:
+    def do(scene: Scene) -> None:
+        scene.peer.body.is_held[axis] = True
+
+    return do
+
+
+def _free(scene: Scene) -> None:
+    scene.peer.body.is_held[:] = False
+
+
+# --- stops and strangers ----------------------------------------------------------------------------------------------
+def stops() -> list[Fault]:
+    """A program that stops, at any moment; somebody else on the wire."""
+    rows = []
+    for mode in (V, P, E):
+        rows.append(Fault(f"stop in motion, {SHORT[mode]} ce", _asked(mode, "stop"), is_cheap=True))
+        rows.append(Fault(f"deactivate in motion, {SHORT[mode]} ce", _asked(mode, "deactivate")))
+        rows.append(Fault(f"stop at full speed, {SHORT[mode]} ce", _asked(mode, "stop", 0.95)))
+    for kind in ("E, S", "S", "C with brakes"):
+        for mode in (V, E):
+            rows.append(
+                row(
+                    f"a stranger is heard: {kind}",
+                    mode,
+                    _stranger(kind, is_seen=True),
+                    within=0.05,
+                    prepared=_knows_stranger,
+                    cheap=kind == "E, S",
+                )
+            )
+    for mode in (V, E):
+        rows.append(
+            row(
+                "a stranger sends E, and S after 5 ms, unheard",
+                mode,
+                _stranger("E, S", gap=0.006),
+                within=0.1,
+                prepared=_knows_stranger,
+                cheap=mode is V,
+            )
+        )
+    return rows
+
+
+def _asked(mode: Mode, what: str, speed: float = 0.4) -> Callable[[int], Outcome]:
+    def run(number: int) -> Outcome:
+        scene = Scene()
+        scene.activate()
+        scene.drive(mode, 0.3, speed if number % 2 == 0 else -speed)
+        before = scene.now
+        getattr(scene.cycle, what)(scene.now, "a test")
+        while scene.now < before + 0.6:
+            scene.step(V, np.full(7, speed))
+        safe = scene.safe_after(before)
+        unsafe = [] if safe < 0.45 else [f"not at rest {safe:.3g} s after the {what}"]
+        wanted = Phase.STOPPED if what == "stop" else Phase.INACTIVE
+        if scene.phase is not wanted:
+            unsafe.append(f"it is {scene.phase.value}")
+        problem = scene.recover()
+        unsafe += [f"no way back: {problem}"] if problem else []
+        return end(scene, f"{wanted.value}", unsafe, safe)
+
+    return run
+
+
+def _knows_stranger(scene: Scene) -> None:
+    scene.judge.strangers.add("a stranger")
+
+
+def _stranger(kind: str, *, is_seen: bool = False, gap: float = 0.0) -> Do:
+    """Packets of somebody else; on a wire that all share, their answers are heard by all."""
+
+    def say(scene: Scene, letter: str) -> None:
+        payload = bytes((0, words.BRAKE, 0, 0, 0, 0)) * 7 + b"\0\0" if letter == "C" else b""
+        packet = words.packet(0x55, letter, payload, of_host=True)
+        answers = list(scene.peer.hear(scene.now, "a stranger", packet))
+        if is_seen:
+            scene.wire.arrivals.add(answers)
+
+    def do(scene: Scene) -> None:
+        for number, part in enumerate(kind.split(", ")):
+            if number and gap:
+                scene.run(gap)
+            say(scene, part[0])
+
+    return do
+
+
+def motion_faults() -> list[Fault]:
+    """Every row."""
+    return [*limits(), *stops()]

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fault, tried once on a PA-10: driven, disturbed, watched, brought back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_hardware.driver import Mode
+from ada_hardware.safety.phases import Phase
+from peers.pa10_scene import Scene
+
+STOPS, GOES_ON, EITHER = "stops", "goes on", "either"
+RESTING = (Phase.STOPPED, Phase.INACTIVE)
+FALL = 0.03  # [rad] that an axis may sink before its brake holds it
+FALLING = 0.25  # [rad/s]
+WATCHED = 0.12  # [s] after a fault is gone: nothing may begin by itself
+
+
+class Outcome(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        reaction: of the robot.
+        safe_after: from the fault until the arm stood and nothing told it to move [s]; nan where it went on, as it may.
+        unsafe: what must not have been.
+    """
+
+    reaction: str
+    safe_after: float
+    unsafe: list[str]
+
+
+class Fault(NamedTuple):
+    """A row of the table.
+
+    Attributes:
+        name: of the fault.
+        run: one trial, by its number.
+        is_cheap: whether it belongs to the ordinary tests.
+    """
+
+    name: str
+    run: Callable[[int], Outcome]
+    is_cheap: bool = False
+
+
+def trial(
+    scene: Scene,
+    mode: Mode,
+    fault: Callable[[Scene], object],
+    *,
+    expect: str = STOPS,
+    within: float = 0.5,
+    lasts: float = 0.1,
+    mend: Callable[[Scene], object] = lambda scene: None,
+    speed: float = 0.3,
+    says_nothing: bool = False,
+) -> Outcome:
+    """Drive, let the fault happen, go on as a program does, mend, see that nothing starts by itself, and bring it back.
+
+    Args:
+        scene: opened.
+        mode: in which it is driven.
+        fault: happens at once, or takes its time.
+        expect: what it must lead to.
+        within: until the arm is safe, where it must stop [s].
+        lasts: how long the fault is there [s].
+        mend: ends it.
+        speed: of the motion [rad/s].
+        says_nothing: the program is silent from the fault on.
+    """
+    scene.activate()
+    scene.drive(mode, 0.25, speed)
+    before, began = scene.peer.body.q.copy(), scene.now
+    scene.judge.faulted(began)
+    watch = _Falling(scene, before) if mode is Mode.EFFORT else None
+    go_on = _program(scene, mode, speed, silent=says_nothing)
+    if watch is not None:
+        go_on = watch.around(go_on)
+    fault(scene)
+    if watch is not None:
+        watch.before = scene.peer.body.q.copy()  # what it did on torques of before, while nobody ran, is the arm's
+    safe_after = math.nan
+    if expect == STOPS:
+        while scene.now < began + within and not (scene.is_safe and scene.phase in RESTING):
+            go_on()
+        safe_after = scene.safe_after(began)
+        lasts = max(lasts, 0.1)
+    end = max(scene.now, began + lasts)
+    while scene.now < end:
+        go_on()
+    mend(scene)
+    end = scene.now + WATCHED
+    while scene.now < end:
+        go_on()
+    unsafe = [] if watch is None else list(watch.fallen)
+    reaction = f"{scene.phase.value}: {scene.cycle.reason}" if scene.phase is not Phase.ACTIVE else "goes on"
+    if expect == STOPS:
+        if not safe_after <= within + 1e-6:
+            unsafe.append(f"not safe within {within:g} s ({scene.phase.value}: {scene.cycle.reason})")
+        if scene.phase is Phase.ACTIVE:
+            unsafe.append("still active")
+    elif expect == GOES_ON and scene.phase is not Phase.ACTIVE:
+        unsafe.append(f"does not go on: {scene.phase.value}: {scene.cycle.reason}")
+    if scene.phase in RESTING and not scene.is_safe:
+        unsafe.append(f"{scene.phase.value}, but told to move")
+    problem = scene.recover()
+    if problem:
+        unsafe.append(f"no way back: {problem}")
+    else:
+        scene.drive(Mode.VELOCITY, 0.05, 0.1)
+        scene.cycle.deactivate(scene.now)
+        scene.rest()
+    scene.cycle.close(scene.now)
+    unsafe += [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:3]]
+    return Outcome(reaction, safe_after, unsafe)
+
+
+def _program(scene: Scene, mode: Mode, speed: float, *, silent: bool) -> Callable[[], None]:
+    """What goes on sending, whatever happened."""
+    if silent:
+        return scene.step
+    if mode is Mode.EFFORT:
+        return lambda: scene.step(mode, scene.hold)
+    if mode is Mode.VELOCITY:
+        return lambda: scene.step(mode, np.full(7, speed))
+    place = scene.cycle.feedback.position + scene.period * speed
+
+    def one() -> None:
+        nonlocal place
+        place = place + scene.period * speed
+        scene.step(mode, place)
+
+    return one
+
+
+class _Falling:
+    """Whether an arm that torques hold sinks."""
+
+    def __init__(self, scene: Scene, before: np.ndarray) -> None:
+        self._scene, self.before = scene, before
+        self.fallen: list[str] = []
+
+    def around(self, go_on: Callable[[], None]) -> Callable[[], None]:
+        def one() -> None:
+            go_on()
+            self.look()
+
+        return one
+
+    def look(self) -> None:
+        body = self._scene.peer.body
+        sunk, speed = np.abs(body.q - self.before).max(), np.abs(body.v).max()
+        if not self.fallen and (sunk > FALL or speed > FALLING):
+            self.fallen.append(f"it falls: {sunk:.3g} rad at {speed:.3g} rad/s")
