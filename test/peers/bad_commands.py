@@ -88,7 +88,7 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
     chance = random.Random(seed)
     kinds = _kinds(chance)
     names = sorted(kinds)
-    scene = Scene(layout, safety=SafetySettings(record_seconds=0.0, hold_without_commands=True))
+    scene = Scene(layout, safety=SafetySettings(tool_speed=0.0, record_seconds=0.0, hold_without_commands=True))
     scene.activate()
     start = scene.peer.body.q.copy()
     sent, by_kind, unsafe = 0, Counter[str](), []

@@ -23,7 +23,7 @@ from peers.trial import EITHER, GOES_ON, STOPS, Fault, Outcome
 # --- limits and motion ------------------------------------------------------------------------------------------------
 def limits() -> list[Fault]:
     """Ends of the way, axes that are held, rates."""
-    five = SafetySettings(max_acceleration=5.0, max_deceleration=5.0, record_seconds=0.0)
+    five = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, record_seconds=0.0)
     judged = {"judged": bounds(acceleration=5.0)}
     rows = [
         Fault("a joint one count beyond its limit is activated, and led back", _beyond(words.ANGLE), is_cheap=True),

@@ -55,7 +55,7 @@ class Scene:
         self.witness = Pa10Witness(self.judge)
         self.peer = Pa10Peer(layout, watchdog=longest, start=start, witness=self.witness)
         self.wire = LockStepPackets(self.clock, self.peer.hear, "the host")
-        self.settings, self.safety = driver_settings, safety or SafetySettings(record_seconds=0.0)
+        self.settings, self.safety = driver_settings, safety or SafetySettings(tool_speed=0.0, record_seconds=0.0)
         self.host_seen_at: float | None = None
         self.restart()
 

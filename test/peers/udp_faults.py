@@ -26,7 +26,7 @@ from peers.udp import UdpPeer
 
 WATCHDOG = 0.4  # [s] of a 7C: a machine that is busy for some milliseconds is no part of these trials
 PATIENCE = 20.0  # [s]
-SAFETY = SafetySettings(record_seconds=0.0, realtime_priority=0)
+SAFETY = SafetySettings(tool_speed=0.0, record_seconds=0.0, realtime_priority=0)
 
 
 def _until(holds: Callable[[], bool], most: float = PATIENCE) -> bool:
