@@ -33,7 +33,9 @@ NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
 def made(ros, **parameters):
     """A node in this process."""
     overrides = [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
-    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    ros.wait(lambda: node.loop is None or node.loop.is_ready or node.failure, what="the physics")
+    return node
 
 
 def positions(message):
