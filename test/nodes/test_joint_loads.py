@@ -11,6 +11,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.stops import JointStops
@@ -37,6 +38,20 @@ def state(model, seed=3):
     for joint in model.actuated:
         tau[model.v_index(joint)] = rng.normal()
     return dynamics, Row(0.5, q, v, tau)
+
+
+@pytest.mark.parametrize("name", ["pa10", "four_bar", "khr1", "hexa", "hoap2_standing"])
+def test_every_wrench_is_in_a_frame_that_the_transforms_have(name):
+    model = ada.load(name)
+    loads = JointLoads(model, ada.Dynamics(model))
+    states = StateMessages(model, ada.Dynamics(model), "ground")
+    frames = {"ground"} | {row.child for row in states.static_transforms()}
+    frames |= {joint.child for joint in model.joints.values() if joint.kind != "fixed"}  # /tf has these
+    written = WrenchMessages(loads, "ground")
+    for joint, message in written._messages.items():
+        # CDR: 4 bytes say which, 8 are the stamp, 4 the length of the frame's name
+        frame = bytes(message.fill_one(0, np.zeros(6)))[16:].split(b"\0")[0].decode()
+        assert frame in frames, f"the wrench of {joint} is in a frame that nobody publishes"
 
 
 def momentum_rate(model, dynamics, row, a, link):
