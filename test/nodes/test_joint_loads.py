@@ -15,6 +15,7 @@ from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.stops import JointStops
+from ada_dynamics.simulation.system import frictionless
 
 G = 9.81
 
@@ -149,7 +150,7 @@ def test_a_pendulum_at_rest_hangs_with_its_weight_on_its_pivot():
 def test_stops_and_friction_count_among_what_the_joint_carries():
     model = pendulum(friction=0.7)
     stops = JointStops(stiffness=1000.0, damping=0.0)
-    without = ada.Dynamics(ada.simulation.system.frictionless(model))
+    without = ada.Dynamics(frictionless(model))
     loads = JointLoads(model, without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
     row = Row(0.0, np.array([0.6]), np.array([2.0]), np.array([3.0]))
     # Motor, stop at a depth of 0.1 rad, and friction that is all there at this speed.
