@@ -55,7 +55,6 @@ class StatePublishers:
         self.world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
         self._messages = StateMessages(model, dynamics, self.world_frame)
         self._last_stamp = -1
-        self._began: int | None = None  # stamp of the first state
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
         self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if settings.publish_clock else None
@@ -97,16 +96,16 @@ class StatePublishers:
         Args:
             snapshot: the state.
             runs: whether it is one of a motion. A robot whose physics does not run yet cannot follow anybody, and
-                nobody shall begin to control it: there is no ~/state, and the stamps of joint_states stand.
+                nobody shall begin to control it: it has positions alone, and no ~/state.
         """
         stamp = snapshot.stamp
-        if self._began is None:
-            self._began = stamp
         if self._clock is not None:
             self._clock.publish(self._messages.clock(stamp))
-        self._joint_states.publish(self._messages.joint_state(snapshot, stamp if runs else self._began))
         if runs:
+            self._joint_states.publish(self._messages.joint_state(snapshot, stamp))
             self._state.publish(self._messages.state(snapshot))
+        else:
+            self._joint_states.publish(self._messages.joint_positions(snapshot, stamp))
         # one transform for each time: tf2 complains about a second one
         if self._tf is not None and stamp != self._last_stamp:
             self._tf.publish(self._messages.transforms(snapshot, stamp))
