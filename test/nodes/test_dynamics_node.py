@@ -76,6 +76,7 @@ def test_the_streamed_state_is_that_of_the_simulation_bit_for_bit(ros):
     states = ros.collect(Float64MultiArray, "dynamics_node/state", 100)
     joint_states = ros.collect(JointState, "joint_states", 100)
     made(ros, robot="pa10", idle="release", start_paused=True, publish_rate=1000.0, step_count=5, publish_clock=True)
+    states.clear()  # of what came before the physics ran
     for k in range(1, 11):  # as many at once as wait in the queue of a publisher, at most
         assert ros.call(Trigger, "dynamics_node/step").success
         ros.wait(lambda t=0.005 * k: states and states[-1].data[0] == pytest.approx(t), what=f"{5 * k} steps")
@@ -104,6 +105,7 @@ def test_every_joint_is_in_joint_states_and_every_link_in_tf(ros, robot):
     states = ros.collect(JointState, "joint_states")
     description = ros.collect(String, "robot_description", qos.LATCHED)
     made(ros, robot=robot)
+    states.clear()  # of what came before the physics ran
     ros.wait(lambda: tree and fixed and states and description, what="the first messages")
     model = ada.load(description[0].data, base="floating" if robot == "khr1" else None)
     single = [name for name in model.joint_names if model.joints[name].nq == 1]
@@ -154,6 +156,7 @@ def test_wrenches_that_the_motion_does_not_determine_are_named(ros):
 def test_differences_of_positions_by_their_stamps_are_the_velocities_beside_a_busy_thread(ros):
     states = ros.collect(JointState, "joint_states", 1000)
     node = made(ros, robot="planar_3r", idle="release")
+    states.clear()  # of what came before the physics ran
     ending = threading.Event()
 
     def work():
@@ -263,6 +266,7 @@ def test_a_robot_that_cannot_be_simulated_ends_the_node_with_the_reason(ros, mon
 def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
     states = ros.collect(JointState, "joint_states")
     made(ros, robot="pa10")
+    states.clear()  # of what came before the physics ran
     commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
     ros.wait(lambda: states, what="a state")
     commands.publish(JointState(name=["s1"], position=[0.3]))
@@ -278,6 +282,7 @@ def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
 def test_a_wrench_on_a_link_acts_for_its_time_and_then_no_more(ros):
     states = ros.collect(JointState, "joint_states")
     made(ros, robot="pa10", idle="release", gravity=[0.0, 0.0, 0.0], initial_positions=[0.0] * 7)
+    states.clear()  # of what came before the physics ran
     pushes = ros.matched(ros.publisher(WrenchStamped, "dynamics_node/external_wrench"))
     message = WrenchStamped()
     message.header.frame_id = ada.load("pa10").joints["s1"].child
@@ -292,6 +297,7 @@ def test_bad_commands_are_refused_counted_and_move_nothing(ros):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     states = ros.collect(JointState, "joint_states")
     node = made(ros, robot="pa10", gravity=[0.0, 0.0, 0.0])
+    states.clear()  # of what came before the physics ran
     commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
     ros.wait(lambda: states, what="a state")
     start = node.loop.latest.q.copy()
@@ -403,6 +409,7 @@ def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_l
     states = ros.collect(JointState, "joint_states", 2000)
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     node = made(ros, robot="pa10")
+    states.clear()  # of what came before the physics ran
     plant = node.loop.plant
     ros.wait(lambda: states, what="a state")
     node.loop.post(lambda: plant.push("link_7", [9e5, 0, 0, 0, 0, 0], 0.1))  # past the door where it is refused
