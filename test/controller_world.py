@@ -27,7 +27,9 @@ def overrides(parameters: dict[str, Any]) -> list[Parameter]:
 def plant(ros: Any, **parameters: Any) -> Any:
     """A simulated PA-10 in this process."""
     chosen = {"robot": "pa10", "publish_rate": 500.0, "initial_positions": BENT, **parameters}
-    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides(chosen)))
+    ros.wait(lambda: node.loop.is_ready, what="the physics")
+    return node
 
 
 def controller(ros: Any, **parameters: Any) -> Any:

@@ -42,6 +42,8 @@ class JointLimit(NamedTuple):
         velocity: greatest speed, either way [rad/s, m/s].
         effort: greatest effort, either way [N m, N].
         has_motor: whether it can be commanded at all.
+        derived: which of "position", "velocity" and "effort" the description leaves open, so that the bound here is
+            somebody else's; for texts.
     """
 
     name: str
@@ -50,6 +52,7 @@ class JointLimit(NamedTuple):
     velocity: float = math.inf
     effort: float = math.inf
     has_motor: bool = True
+    derived: tuple[str, ...] = ()
 
 
 class Refusal(NamedTuple):
@@ -138,10 +141,13 @@ def refused_number(joint: JointLimit, what: str, value: float, where: str = "") 
         is_inside = abs(value) <= upper
     if is_inside:
         return None
+    whose = "the limits of the robot description"
+    if what in joint.derived:
+        whose = "as far as a joint goes for which the robot description has no such limit"
     return Refusal(
         Reason.OVER_LIMIT,
-        f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], the limits of "
-        f"the robot description; command a value inside.",
+        f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], {whose}; "
+        f"command a value inside.",
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock
@@ -12,26 +12,40 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from ada_dynamics.commanding.limits import motor_joints
+from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics
 from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.nodes.kit.run_node import run_node
+from ada_dynamics.nodes.kit.status import Status
 from ada_dynamics.nodes.robot.command_inputs import CommandInputs
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings, ServoGains
 from ada_dynamics.nodes.robot.load_publishers import LoadPublishers
 from ada_dynamics.nodes.robot.plant import Plant, Snapshot
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_loop import Blueprint, PlantLoop
 from ada_dynamics.nodes.robot.plant_recording import PlantRecording
 from ada_dynamics.nodes.robot.plant_services import PlantServices
 from ada_dynamics.nodes.robot.plant_status import PhysicsStatus, loop_status
-from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of
+from ada_dynamics.nodes.robot.robot_source import (
+    bounds_of,
+    initial_state,
+    load_robot,
+    scene_of,
+    simulation_of,
+    start_snapshot,
+)
+from ada_dynamics.nodes.robot.stamps import Stamps
 from ada_dynamics.nodes.robot.standard_services import StandardServices
 from ada_dynamics.nodes.robot.state_publishers import StatePublishers
+from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.system import frictionless
 from ada_dynamics.timing.deadlines import calm_interpreter
 
 NAME = "dynamics_node"
+_SAY_AGAIN = 10.0  # [s] between words about time that was dropped
 SERVO = "servo"  # prefix of the gains of joints
 ACTING_GRAVITY = "model.gravity"  # read-only: the robot's own, where the parameter gravity is empty
 
@@ -108,69 +122,84 @@ class DynamicsNode(Node):
 
     def _set_up(self, described: str | None) -> None:
         settings = self._settings.value
-        model = load_robot(settings, described)
+        model = self._model = load_robot(settings, described)
         gains = {name: Parameters(self, ServoGains, prefix=f"{SERVO}.{name}").value for name in motor_joints(model)}
         own = {name: (gain.stiffness, gain.damping) for name, gain in gains.items() if gain != ServoGains()}
         refuse_unknown_overrides(self)
         about = ParameterDescriptor(description="gravity vector that acts, in the world [m/s^2]", read_only=True)
         self.declare_parameter(ACTING_GRAVITY, list(model.gravity), about)
-        plant = Plant(simulation_of(model, settings, own), idle=settings.idle, timeout=settings.command_timeout)
-        plant.warm_up()
-        self.loop = PlantLoop(
-            plant,
+        scene, bounds = scene_of(model, settings), bounds_of(model, settings)
+        start = start_snapshot(model, scene, settings)
+        self.loop = loop = PlantLoop(
+            Blueprint(start, 1.0 / settings.physics_rate, lambda leave_off: self._make(model, scene, own, leave_off)),
             self._tell,
             every=round(settings.physics_rate / settings.publish_rate),
             real_time_factor=settings.real_time_factor,
             paused=settings.start_paused,
             listen=self._listen,
             follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
+            stamps=None if settings.publish_clock else Stamps(lambda: int(self.get_clock().now().nanoseconds)),
             priority=settings.realtime_priority,
+            on_ready=self._begins,
             on_failure=self._physics_ended,
         )
-        loop = self.loop
-        self._out = StatePublishers(self, plant, settings, publishes_description=not described)
-        self._loads = LoadPublishers(
-            self,
-            plant,
-            settings,
-            world_frame=self._out.world_frame,
-            latest=lambda: loop.latest,
-            stamp=self._out.stamp,
-        )
-        self._in = CommandInputs(self, loop, settings, self._now)
+        # kinematics of its own: those of the plant are not there yet
+        poses = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        self._out = StatePublishers(self, model, poses, settings, publishes_description=not described)
+        world_frame = self._out.world_frame
+        self._loads = LoadPublishers(self, model, scene, settings, world_frame=world_frame, latest=lambda: loop.latest)
+        self._in = CommandInputs(self, model, bounds, loop, settings, self._now)
         self._on_request = PlantServices(self, loop, lambda: self._settings.value)
-        self._on_standard_request = StandardServices.offered(
-            self, loop, self._on_request, world_frame=self._out.world_frame, stamp=self._out.stamp
-        )
+        self._on_standard_request = StandardServices.offered(self, model, bounds, loop, self._on_request, world_frame)
         self._health = Diagnostics(self, model.name)
-        self._health.add("physics", PhysicsStatus(loop))
+        self._health.add("physics", self._physics_status)
         self._health.add("commands", self._in.status)
         self._health.add("wrenches and markers", self._loads.status)
         if model.loops:
-            self._health.add("loops", loop_status(loop))
-        if settings.record:
-            self._recording = PlantRecording(settings.record, plant)
-            self._health.add("recording", self._recording.status)
-        self._out.warm_up(loop.latest)
-        self._loads.warm_up()
-        calm_interpreter()
+            self._health.add("loops", loop_status(model, loop))
+        self._physics = PhysicsStatus(loop)
         try:
             loop.start()
-            self._loads.start()
-            self.get_logger().info(
-                f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
-                f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
-                f"{settings.physics_rate / loop.every:g} Hz" + (", paused" if settings.start_paused else "")
-            )
         except BaseException:  # a signal may come while the node is being made, after its threads have begun
             self.close()
             raise
 
+    # --- in the thread that makes the plant ---------------------------------------------------------------------
+    def _make(
+        self, model: Model, scene: Scene, gains: dict[str, tuple[float, float]], leave_off: Callable[[], None]
+    ) -> Plant:
+        """Compile all that will be needed: the physics must not wait for it once it runs."""
+        settings, bounds = self._settings.value, bounds_of(model, self._settings.value)
+        simulation = simulation_of(model, settings, gains, scene)
+        leave_off()
+        plant = Plant(simulation, idle=settings.idle, timeout=settings.command_timeout, bounds=bounds)
+        plant.warm_up()
+        leave_off()
+        self._loads.warm_up()
+        leave_off()
+        if settings.record:
+            self._recording = PlantRecording(settings.record, plant)
+            self._health.add("recording", self._recording.status)
+        calm_interpreter()
+        return plant
+
+    # --- in the physics thread, before the first step -----------------------------------------------------------
+    def _begins(self, plant: Plant) -> None:
+        settings, model = self._settings.value, plant.model
+        plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)  # they may have changed meanwhile
+        self._in.began(plant)
+        self._loads.start()
+        assert self.loop is not None
+        self.get_logger().info(
+            f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
+            f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
+            f"{settings.physics_rate / self.loop.every:g} Hz" + (", paused" if settings.start_paused else "")
+        )
+
     # --- time ---------------------------------------------------------------------------------------------------
     def _now(self) -> float:
         """Time on the clock of the stamps [s]."""
-        assert self.loop is not None
-        if self._settings.value.publish_clock:
+        if self._settings.value.publish_clock and self.loop is not None:
             return self.loop.latest.t
         return float(self.get_clock().now().nanoseconds) / NANOSECONDS
 
@@ -184,9 +213,17 @@ class DynamicsNode(Node):
         self._in.listen()
 
     def _tell(self, snapshot: Snapshot) -> None:
-        self._out.tell(snapshot)
-        if self._recording is not None:
+        runs = self.loop is not None and self.loop.is_ready
+        self._out.tell(snapshot, runs=runs)
+        if runs and self._recording is not None:
             self._recording.take(snapshot)
+
+    def _physics_status(self) -> Status:
+        status = self._physics()
+        dropped = status.values["time dropped since the last report [s]"]
+        if isinstance(dropped, float) and dropped > 0.0:
+            self.get_logger().warning(f"the physics is {status.message}", throttle_duration_sec=_SAY_AGAIN)
+        return status
 
     def _physics_ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
@@ -196,21 +233,21 @@ class DynamicsNode(Node):
         loop = self.loop
         if loop is None:
             return
-        plant = loop.plant
         if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
-            initial_state(plant.model, new)  # whether ~/reset could use them
+            initial_state(self._model, new)  # whether ~/reset could use them
         if new.wrenches != old.wrenches:
             self._loads.choose(new.wrenches)
         if new.real_time_factor != old.real_time_factor:
             loop.set_real_time_factor(new.real_time_factor)
         self._in.change(new)
-        loop.post(lambda: plant.set_rules(idle=new.idle, timeout=new.command_timeout))
+        if loop.is_ready:
+            loop.post(lambda: loop.plant.set_rules(idle=new.idle, timeout=new.command_timeout))
 
     def close(self) -> None:
         """End the physics and what is recorded of it."""
         if self.loop is not None:
-            self._loads.stop()
             self.loop.stop()
+            self._loads.stop()
         if self._recording is not None:
             self._recording.close()
 

@@ -75,6 +75,7 @@ class OracleNode(Node):
             steady = Clock(clock_type=ClockType.STEADY_TIME)
             self._deadline = self.create_timer(settings.description_timeout, self._give_up, clock=steady)
         self._is_over = False
+        self._said: str | None = None  # the problem that was logged
         self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
         self._loop.start()
 
@@ -108,6 +109,10 @@ class OracleNode(Node):
     # --- in the thread that compares ----------------------------------------------------------------------------
     def _compare(self, _due: int) -> None:
         verdict = self._watch.compare()
+        if self._watch.problem != self._said:
+            self._said = self._watch.problem
+            if self._said is not None:
+                self.get_logger().error(f"nothing is compared: {self._said}")
         if verdict is None:
             return
         self._differences.publish(_table(verdict, self._watch.labels))

@@ -126,9 +126,15 @@ class RobotWatch:
         return True
 
     def _seen(self, message: bytes) -> None:
-        if not self._counted(message) or self.moved is not None:
+        if self.moved is not None:
+            self._counted(message)
             return
-        positions = deserialize_message(message, JointState).position
+        state = deserialize_message(message, JointState)
+        if not state.velocity:  # the start pose of a simulation that is still being compiled
+            return
+        if not self._counted(message):
+            return
+        positions = state.position
         if self._start is None or len(self._start) != len(positions):
             self._start = positions
         elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):

@@ -69,6 +69,7 @@ class DeadlineLoop:
 
     Attributes:
         statistics: of the periods; any thread may read them.
+        deadline: the last one that a tick was called for, on the steady clock [ns].
         failure: what the function raised to end the loop; None until then.
     """
 
@@ -112,6 +113,7 @@ class DeadlineLoop:
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         self.statistics = PeriodStatistics(clock)
+        self.deadline = clock()
         self.failure: BaseException | None = None
 
     # --- from any thread ------------------------------------------------------------------------------------------
@@ -232,6 +234,7 @@ class DeadlineLoop:
                 sleep(min(wait, _LONGEST_SLEEP) * _NS)
                 continue
             due, given_up = deadlines.meet(now, self._catch_up_ns)
+            self.deadline = deadlines.last
             statistics.add(-wait, None if before is None else now - before, due)
             if given_up:
                 statistics.slip(given_up, deadlines.duration(given_up))
@@ -268,13 +271,14 @@ class Deadlines:
 
     Attributes:
         next: the deadline to be met [ns].
+        last: the one before, after `meet` the newest that is not after the present time [ns].
         period: between deadlines [s].
     """
 
     def __init__(self, now: int) -> None:
         """Args: present time [ns]; `follow` has to be called with a period before anything else."""
         self.period, self.next = -1.0, now
-        self._origin = self._last = now
+        self._origin = self.last = now
         self._count = 0
 
     def follow(self, period: float, now: int) -> None:
@@ -289,7 +293,7 @@ class Deadlines:
         if period == self.period:
             return
         length = round(period / _NS)
-        self._origin = max(self._last, now - length) if self.period else now
+        self._origin = max(self.last, now - length) if self.period else now
         self.period, self._count = period, 1
         self.next = self._origin + length if period else now
 
@@ -303,7 +307,7 @@ class Deadlines:
         Returns:
             How many periods are due, and how many are given up.
         """
-        self._last = self.next
+        self.last = self.next
         if not self.period:
             return 1, 0
         late = now - self.next
@@ -313,7 +317,7 @@ class Deadlines:
             missed += 1
         while missed and self._time(self._count + missed) > now:
             missed -= 1
-        self._last = self._time(self._count + missed)
+        self.last = self._time(self._count + missed)
         self._count += missed + 1
         self.next = self._time(self._count)
         return (1, missed) if late > max(catch_up, self.duration(1)) else (1 + missed, 0)

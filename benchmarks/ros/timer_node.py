@@ -34,7 +34,10 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
     Attributes:
         plant: what moves.
         latest: its state as it was published last.
+        is_ready: it is, once it is made.
     """
+
+    is_ready = True
 
     def __init__(self) -> None:
         """Make the robot and start the timer."""
@@ -43,8 +46,8 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         self.plant = Plant(simulation_of(load_robot(settings), settings))
         self.latest = self.plant.snapshot()
         self._every = round(settings.physics_rate / settings.publish_rate)
-        self._outgoing = StatePublishers(self, self.plant, settings)
-        self._incoming = CommandInputs(self, self, settings, self._now)
+        self._outgoing = StatePublishers(self, self.plant.model, self.plant.dynamics, settings)
+        self._incoming = CommandInputs(self, self.plant.model, self.plant.bounds, self, settings, self._now)
         self._period = 1.0 / settings.physics_rate
         self._trace = PeriodTrace(Path(os.environ[TRACES]) / "physics.npy")
         calm_interpreter()
@@ -72,7 +75,7 @@ class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped
         self._incoming.listen()
         self.plant.advance(1)
         if self.plant.steps % self._every == 0:
-            self.latest = self.plant.snapshot()
+            self.latest = self.plant.snapshot()._replace(stamp=self.get_clock().now().nanoseconds)
             self._outgoing.tell(self.latest)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 
 import math
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from visualization_msgs.msg import MarkerArray
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
+from ada_dynamics.nodes import dynamics_node
 from ada_dynamics.nodes.dynamics_node import DynamicsNode
 from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.robot.robot_source import simulation_of
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 
 pytestmark = pytest.mark.ros
@@ -33,7 +36,9 @@ NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
 def made(ros, **parameters):
     """A node in this process."""
     overrides = [Parameter(name.replace("__", "."), value=value) for name, value in parameters.items()]
-    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    ros.wait(lambda: node.loop is None or node.loop.is_ready or node.failure, what="the physics")
+    return node
 
 
 def positions(message):
@@ -54,6 +59,12 @@ def set_parameter(ros, name, value):
     return ros.call(SetParameters, "dynamics_node/set_parameters", request).results[0]
 
 
+def pushed(link, force):
+    message = WrenchStamped()
+    message.header.frame_id, message.wrench.force.x = link, force
+    return message
+
+
 def point(positions, seconds, velocities=()):
     message = JointTrajectoryPoint(positions=positions, velocities=list(velocities))
     message.time_from_start.sec, message.time_from_start.nanosec = int(seconds), round(1e9 * (seconds % 1))
@@ -65,6 +76,7 @@ def test_the_streamed_state_is_that_of_the_simulation_bit_for_bit(ros):
     states = ros.collect(Float64MultiArray, "dynamics_node/state", 100)
     joint_states = ros.collect(JointState, "joint_states", 100)
     made(ros, robot="pa10", idle="release", start_paused=True, publish_rate=1000.0, step_count=5, publish_clock=True)
+    states.clear()  # of what came before the physics ran
     for k in range(1, 11):  # as many at once as wait in the queue of a publisher, at most
         assert ros.call(Trigger, "dynamics_node/step").success
         ros.wait(lambda t=0.005 * k: states and states[-1].data[0] == pytest.approx(t), what=f"{5 * k} steps")
@@ -93,6 +105,7 @@ def test_every_joint_is_in_joint_states_and_every_link_in_tf(ros, robot):
     states = ros.collect(JointState, "joint_states")
     description = ros.collect(String, "robot_description", qos.LATCHED)
     made(ros, robot=robot)
+    states.clear()  # of what came before the physics ran
     ros.wait(lambda: tree and fixed and states and description, what="the first messages")
     model = ada.load(description[0].data, base="floating" if robot == "khr1" else None)
     single = [name for name in model.joint_names if model.joints[name].nq == 1]
@@ -140,10 +153,120 @@ def test_wrenches_that_the_motion_does_not_determine_are_named(ros):
     assert "joint_1" in report["not determined by the motion"]
 
 
+def test_differences_of_positions_by_their_stamps_are_the_velocities_beside_a_busy_thread(ros):
+    states = ros.collect(JointState, "joint_states", 1000)
+    node = made(ros, robot="planar_3r", idle="release")
+    states.clear()  # of what came before the physics ran
+    ending = threading.Event()
+
+    def work():
+        while not ending.is_set():
+            sum(range(2000))
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    try:
+        states.clear()
+        ros.wait(lambda: len(states) > 400, what="states")
+    finally:
+        ending.set()
+        for worker in workers:
+            worker.join()
+    stamps = np.array([s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in states])
+    q, v = (np.array([getattr(s, name) for s in states]) for name in ("position", "velocity"))
+    passed = 1e-9 * np.diff(stamps)
+    # a step's time was dropped, or a message lost, in the others; a machine may do that, and it is counted
+    whole = np.abs(passed - 0.004) < 1e-6
+    assert whole.sum() > 100
+    rate = np.diff(q, axis=0)[whole] / passed[whole][:, None]
+    # both ends of the trapezoidal rule; the rods change their speed by less than 1 rad/s in 4 ms
+    assert np.abs(rate - 0.5 * (v[1:] + v[:-1])[whole]).max() < 0.05
+    assert (passed > 0.0).all()
+    # and where time was dropped the robot seems slower, never faster
+    swing = np.abs(np.diff(q, axis=0)).max(axis=1) / passed
+    assert (swing <= np.maximum(np.abs(v[1:]).max(axis=1), np.abs(v[:-1]).max(axis=1)) + 0.05)[passed < 0.2].all()
+    assert abs(node.get_clock().now().nanoseconds - stamps[-1]) < 5e9
+
+
+# --- the start --------------------------------------------------------------------------------------------------------
+def test_the_start_pose_is_there_at_once_and_requests_are_refused_with_words_while_the_physics_is_compiled(
+    ros, monkeypatch
+):
+    compiled = threading.Event()
+
+    def compile_slowly(*arguments):
+        assert compiled.wait(60.0)
+        return simulation_of(*arguments)
+
+    monkeypatch.setattr(dynamics_node, "simulation_of", compile_slowly)
+    states = ros.collect(JointState, "joint_states")
+    wholes = ros.collect(Float64MultiArray, "dynamics_node/state")
+    description = ros.collect(String, "robot_description", qos.LATCHED)
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    overrides = [Parameter("robot", value="pa10"), Parameter("initial_positions", value=[0.1] * 7)]
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    try:
+        ros.wait(lambda: len(states) > 2 and description, what="the start pose, again and again")
+        assert all(list(s.position) == [0.1] * 7 for s in states)
+        assert states[-1].header.stamp != states[-2].header.stamp
+        assert not any(s.velocity or s.effort for s in states), "no state that a controller would begin with"
+        assert not wholes
+        for name in ("reset", "step"):
+            answer = ros.call(Trigger, f"dynamics_node/{name}")
+            assert not answer.success and "being compiled" in answer.message
+        assert not ros.call(SetBool, "dynamics_node/pause", SetBool.Request(data=True)).success
+        assert set_parameter(ros, "idle", "release").successful
+        sent = {
+            "joint_commands": JointState(name=["s1"], position=[0.5]),
+            "joint_trajectory": JointTrajectory(joint_names=["s1"], points=[point([0.5], 1.0)]),
+            "dynamics_node/set_state": JointState(name=["s1"], position=[0.5]),
+            "dynamics_node/external_wrench": pushed("link_7", 1.0),
+        }
+        for topic, message in sent.items():
+            ros.matched(ros.publisher(type(message), topic, qos.COMMANDS)).publish(message)
+        ros.wait(lambda: sum(node._in.others.values()) == len(sent), what="all to be refused")
+        assert all("being compiled" in words for words in node._in._last.values())
+        report = ros.wait(lambda: "compiled" in diagnosed(reports, "physics").get("message", "") and reports)
+        assert diagnosed(report, "physics")["level"] == 1
+        assert not any(states[-1].velocity)
+    finally:
+        compiled.set()
+    ros.wait(lambda: node.loop.is_ready and any(states[-1].velocity), what="motion")
+    assert node.loop.plant.idle == "release", "what was set meanwhile holds"
+    assert node._in.guard.accepted == 0, "and nothing that was refused comes back"
+    assert ros.call(Trigger, "dynamics_node/reset").success
+
+
+def test_a_node_that_is_ended_while_its_physics_is_compiled_leaves_nothing_running(ros, monkeypatch):
+    begun = threading.Event()
+
+    def compile_slowly(*arguments):
+        begun.set()
+        return simulation_of(*arguments)
+
+    monkeypatch.setattr(dynamics_node, "simulation_of", compile_slowly)
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
+    assert begun.wait(30.0)
+    ros.remove(node)
+    assert not node.loop.loop.is_running and not node.loop._maker.is_alive()
+    assert node.failure is None
+
+
+def test_a_robot_that_cannot_be_simulated_ends_the_node_with_the_reason(ros, monkeypatch):
+    def fails(*arguments):
+        raise InputError("it cannot be")
+
+    monkeypatch.setattr(dynamics_node, "simulation_of", fails)
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
+    ros.wait(lambda: str(node.failure) == "it cannot be", what="the failure")
+
+
 # --- commands ---------------------------------------------------------------------------------------------------------
 def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
     states = ros.collect(JointState, "joint_states")
     made(ros, robot="pa10")
+    states.clear()  # of what came before the physics ran
     commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
     ros.wait(lambda: states, what="a state")
     commands.publish(JointState(name=["s1"], position=[0.3]))
@@ -159,6 +282,7 @@ def test_positions_efforts_and_trajectories_move_the_joints_they_name(ros):
 def test_a_wrench_on_a_link_acts_for_its_time_and_then_no_more(ros):
     states = ros.collect(JointState, "joint_states")
     made(ros, robot="pa10", idle="release", gravity=[0.0, 0.0, 0.0], initial_positions=[0.0] * 7)
+    states.clear()  # of what came before the physics ran
     pushes = ros.matched(ros.publisher(WrenchStamped, "dynamics_node/external_wrench"))
     message = WrenchStamped()
     message.header.frame_id = ada.load("pa10").joints["s1"].child
@@ -173,6 +297,7 @@ def test_bad_commands_are_refused_counted_and_move_nothing(ros):
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     states = ros.collect(JointState, "joint_states")
     node = made(ros, robot="pa10", gravity=[0.0, 0.0, 0.0])
+    states.clear()  # of what came before the physics ran
     commands = ros.matched(ros.publisher(JointState, "joint_commands", qos.COMMANDS))
     ros.wait(lambda: states, what="a state")
     start = node.loop.latest.q.copy()
@@ -257,6 +382,48 @@ def test_malformed_messages_of_the_other_topics_are_refused_and_counted(ros):
     poses.publish(JointState(name=[motor], position=[float(start[at]) + 0.1]))
     ros.wait(lambda: node.loop.latest.q[at] != start[at], what="the new pose")
     assert node.loop.plant.dynamics.largest_gap(node.loop.latest.q) < 1e-10
+
+
+def test_inputs_beyond_the_bounds_of_the_robot_are_refused_with_the_bound(ros):
+    node = made(ros, robot="pa10", start_paused=True)
+    start, others = node.loop.latest.q.copy(), node._in.others
+    pushes = ros.matched(ros.publisher(WrenchStamped, "dynamics_node/external_wrench"))
+    pushes.publish(pushed("link_7", 9e5))
+    ros.wait(lambda: others["external_wrench"] == 1, what="refusal of 9e5 N")
+    assert "3356 N (10 times the robot's weight)" in node._in._last["external_wrench"]
+    poses = ros.matched(ros.publisher(JointState, "dynamics_node/set_state", qos.COMMANDS))
+    for i, bad in enumerate((JointState(name=["s2"], position=[100.0]), JointState(name=["s2"], velocity=[50.0])), 1):
+        poses.publish(bad)
+        ros.wait(lambda n=i: others["set_state"] == n, what=f"refusal of {bad}")
+        assert "joint 's2'" in node._in._last["set_state"]
+    for name, values in (
+        ("initial_positions", [0.0, 100.0] + [0.0] * 5),
+        ("initial_velocities", [0.0, 1e9] + [0.0] * 5),
+    ):
+        answer = set_parameter(ros, name, values)
+        assert not answer.successful and "s2" in answer.reason
+    assert np.array_equal(node.loop.latest.q, start)
+
+
+def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_leads_back(ros):
+    states = ros.collect(JointState, "joint_states", 2000)
+    reports = ros.collect(DiagnosticArray, "/diagnostics")
+    node = made(ros, robot="pa10")
+    states.clear()  # of what came before the physics ran
+    plant = node.loop.plant
+    ros.wait(lambda: states, what="a state")
+    node.loop.post(lambda: plant.push("link_7", [9e5, 0, 0, 0, 0, 0], 0.1))  # past the door where it is refused
+    report = ros.wait(lambda: diagnosed(reports, "physics").get("level") == 2 and diagnosed(reports, "physics"))
+    assert "diverged" in report["message"] and "~/reset" in report["message"]
+    count = len(states)
+    ros.wait(lambda: len(states) > count + 2, what="the last good state, again and again")
+    assert states[-1].position == states[-2].position
+    assert max(abs(x) for s in states for x in s.velocity) < 1000.0 * math.pi  # half a turn in a step
+    assert node.failure is None
+    assert ros.call(Trigger, "dynamics_node/reset").success
+    began = plant.steps
+    ros.wait(lambda: plant.steps > began + 100, what="motion after the reset")
+    assert plant.failure is None
 
 
 def test_two_publishers_of_commands_are_reported(ros):

@@ -11,9 +11,11 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.stops import JointStops
+from ada_dynamics.simulation.system import frictionless
 
 G = 9.81
 
@@ -37,6 +39,20 @@ def state(model, seed=3):
     for joint in model.actuated:
         tau[model.v_index(joint)] = rng.normal()
     return dynamics, Row(0.5, q, v, tau)
+
+
+@pytest.mark.parametrize("name", ["pa10", "four_bar", "khr1", "hexa", "hoap2_standing"])
+def test_every_wrench_is_in_a_frame_that_the_transforms_have(name):
+    model = ada.load(name)
+    loads = JointLoads(model, ada.Dynamics(model))
+    states = StateMessages(model, ada.Dynamics(model), "ground")
+    frames = {"ground"} | {row.child for row in states.static_transforms()}
+    frames |= {joint.child for joint in model.joints.values() if joint.kind != "fixed"}  # /tf has these
+    written = WrenchMessages(loads, "ground")
+    for joint, message in written._messages.items():
+        # CDR: 4 bytes say which, 8 are the stamp, 4 the length of the frame's name
+        frame = bytes(message.fill_one(0, np.zeros(6)))[16:].split(b"\0")[0].decode()
+        assert frame in frames, f"the wrench of {joint} is in a frame that nobody publishes"
 
 
 def momentum_rate(model, dynamics, row, a, link):
@@ -134,7 +150,7 @@ def test_a_pendulum_at_rest_hangs_with_its_weight_on_its_pivot():
 def test_stops_and_friction_count_among_what_the_joint_carries():
     model = pendulum(friction=0.7)
     stops = JointStops(stiffness=1000.0, damping=0.0)
-    without = ada.Dynamics(ada.simulation.system.frictionless(model))
+    without = ada.Dynamics(frictionless(model))
     loads = JointLoads(model, without, efforts=passive_efforts(model, stops, friction_speed=1e-6))
     row = Row(0.0, np.array([0.6]), np.array([2.0]), np.array([3.0]))
     # Motor, stop at a depth of 0.1 rad, and friction that is all there at this speed.

@@ -13,6 +13,8 @@ from patience import Patience
 pytest.importorskip("rclpy")
 pytest.importorskip("pinocchio")
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import Log
+from rclpy.logging import LoggingSeverity
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -196,6 +198,21 @@ def test_without_pinocchio_the_report_names_the_extra(ros, monkeypatch):
     status = robot.until(lambda: report(arrays, ERROR), "an error")
     assert "pip install" in status.message and "[oracle]" in status.message
     assert not differences
+
+
+def test_without_pinocchio_the_log_says_at_once_and_once_that_nothing_is_compared(ros, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pinocchio", None)
+    logged = ros.collect(Log, "/rosout")
+    node, _, _ = started(ros)
+
+    def words():
+        return [one.msg for one in logged if one.name == "oracle_node" and one.level >= LoggingSeverity.ERROR]
+
+    ros.wait(words, what="an error in the log, without any robot")
+    looks = node._loop.statistics.summary().count
+    ros.wait(lambda: node._loop.statistics.summary().count > looks + 10, what="ten more looks")
+    assert len(words()) == 1
+    assert "nothing is compared" in words()[0] and "pip install" in words()[0]
 
 
 def test_a_description_that_never_comes_ends_the_node_with_the_fix(ros):

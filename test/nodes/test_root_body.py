@@ -6,7 +6,9 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.robot.root_body import FARTHEST, PoseError, RootBody
+from ada_dynamics.model.joints.base import NO_LIMIT
+from ada_dynamics.nodes.robot.bounds import StateBounds
+from ada_dynamics.nodes.robot.root_body import PoseError, RootBody
 
 # A quarter turn about z: x goes to y.
 TURNED = [1.0, -2.0, 0.5, 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
@@ -20,7 +22,7 @@ def at_rest(name):
 
 def test_a_fixed_root_is_at_the_origin_and_stays_there():
     model, q, v = at_rest("pa10")
-    root = RootBody(model)
+    root = RootBody(model, StateBounds(model, 1e-3))
     assert not root.is_free
     state = root.state(q, v)
     assert state.pose.tolist() == [0, 0, 0, 0, 0, 0, 1]
@@ -31,7 +33,7 @@ def test_a_fixed_root_is_at_the_origin_and_stays_there():
 
 def test_a_quaternion_base_is_put_where_it_was_told_with_its_velocity_in_its_own_axes():
     model, q, v = at_rest("floating_rod")
-    moved, moving = RootBody(model).moved(q, v, TURNED, TWIST)
+    moved, moving = RootBody(model, StateBounds(model, 1e-3)).moved(q, v, TURNED, TWIST)
     at = model.q_index("root_joint")
     assert moved[at] == pytest.approx(TURNED, abs=1e-15)
     # x' = Rᵀ x of the quarter turn: (x, y) -> (y, -x)
@@ -40,7 +42,7 @@ def test_a_quaternion_base_is_put_where_it_was_told_with_its_velocity_in_its_own
 
 def test_an_euler_base_is_put_where_it_was_told_with_its_velocity_in_the_worlds_axes():
     model, q, v = at_rest("floating_rod_euler")
-    moved, moving = RootBody(model).moved(q, v, TURNED, TWIST)
+    moved, moving = RootBody(model, StateBounds(model, 1e-3)).moved(q, v, TURNED, TWIST)
     assert moved[model.q_index("root_joint")] == pytest.approx([1.0, -2.0, 0.5, np.pi / 2, 0.0, 0.0], abs=1e-12)
     assert moving[model.v_index("root_joint")] == pytest.approx([0.3, 0.2, -0.1, 2.0, 0.0, 0.0], abs=1e-12)
 
@@ -49,7 +51,7 @@ def test_an_euler_base_is_put_where_it_was_told_with_its_velocity_in_the_worlds_
 def test_what_was_set_is_what_is_said_afterwards_and_the_joints_keep_their_state(name):
     model, q, _ = at_rest(name)
     v = np.linspace(0.1, 0.5, model.nv)
-    root = RootBody(model)
+    root = RootBody(model, StateBounds(model, 1e-3))
     pose = [0.1, 0.2, 0.3, 0.5, -0.1, 0.2, np.sqrt(1.0 - 0.3)]
     moved, moving = root.moved(q, v, pose, TWIST)
     state = root.state(moved, moving)
@@ -63,7 +65,7 @@ def test_what_was_set_is_what_is_said_afterwards_and_the_joints_keep_their_state
 
 def test_a_new_pose_alone_keeps_the_twist_in_the_world_and_a_twist_alone_the_pose():
     model, q, v = at_rest("floating_rod")
-    root = RootBody(model)
+    root = RootBody(model, StateBounds(model, 1e-3))
     q, v = root.moved(q, v, None, TWIST)
     q, v = root.moved(q, v, TURNED, None)
     assert root.state(q, v).twist == pytest.approx(TWIST, abs=1e-12)
@@ -73,7 +75,7 @@ def test_a_new_pose_alone_keeps_the_twist_in_the_world_and_a_twist_alone_the_pos
 
 def test_a_quaternion_that_was_rounded_is_taken_and_anything_else_refused():
     model, q, v = at_rest("floating_rod")
-    root = RootBody(model)
+    root = RootBody(model, StateBounds(model, 1e-3))
     rounded, _ = root.moved(q, v, [0, 0, 0, 0.71, 0, 0, 0.71], None)
     assert np.linalg.norm(rounded[3:7]) == pytest.approx(1.0, abs=1e-15)
     for bad, words in (
@@ -81,7 +83,7 @@ def test_a_quaternion_that_was_rounded_is_taken_and_anything_else_refused():
         ([0, 0, 0, 2, 0, 0, 0], "norm 2"),
         ([0, 0, np.nan, 0, 0, 0, 1], "finite"),
         ([0, 0, 0, 0, np.inf, 0, 1], "finite"),
-        ([0, 2 * FARTHEST, 0, 0, 0, 0, 1], "up to 1e"),
+        ([0, 2 * NO_LIMIT, 0, 0, 0, 0, 1], "up to 1e"),
     ):
         with pytest.raises(PoseError, match=words):
             root.moved(q, v, bad, None)
@@ -92,4 +94,4 @@ def test_a_quaternion_that_was_rounded_is_taken_and_anything_else_refused():
 def test_a_pose_in_which_euler_angles_are_singular_is_refused():
     model, q, v = at_rest("floating_rod_euler")
     with pytest.raises(PoseError, match="Euler"):
-        RootBody(model).moved(q, v, [0, 0, 0, 0, np.sqrt(0.5), 0, np.sqrt(0.5)], None)
+        RootBody(model, StateBounds(model, 1e-3)).moved(q, v, [0, 0, 0, 0, np.sqrt(0.5), 0, np.sqrt(0.5)], None)

@@ -63,7 +63,9 @@ class TopicHardware:
 def simulation(ros, **parameters: object) -> DynamicsNode:
     options = {"robot": str(resources.find("config", ROBOT)), "marker_rate": 0.0, **parameters}
     overrides = [Parameter(name, value=value) for name, value in options.items()]
-    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    ros.wait(lambda: node.loop.is_ready, what="the physics")
+    return node
 
 
 def hardware(ros, interface: str, **options: float) -> TopicHardware:

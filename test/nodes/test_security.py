@@ -79,7 +79,9 @@ def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
 def simulation(ros, *parameters: Parameter):
     from ada_dynamics.nodes.dynamics_node import DynamicsNode
 
-    return ros.add(DynamicsNode(context=ros.context, parameter_overrides=list(parameters)))
+    node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=list(parameters)))
+    ros.wait(lambda: node.loop is None or node.loop.is_ready, what="the physics")
+    return node
 
 
 def test_the_simulation_has_exactly_what_its_policy_allows(ros):

@@ -56,6 +56,7 @@ class Simulator:
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
         self.loop = self.node.loop
+        ros.wait(lambda: self.loop.is_ready, what="the physics")
 
     def ask(self, kind, name, **fields):
         service = getattr(self.standard.srv, kind)
@@ -100,6 +101,7 @@ def services_of(ros, node):
 def test_without_the_package_the_node_offers_its_own_services_alone(ros, monkeypatch):
     monkeypatch.setattr(standard_services, "LACKING", "No module named 'simulation_interfaces'")
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
+    ros.wait(lambda: node.loop.is_ready, what="the physics")
     assert ros.call(Trigger, "dynamics_node/reset").success
     found = ros.wait(lambda: services_of(ros, node), what="the services of the node")
     assert "reset" in found
@@ -110,6 +112,7 @@ def test_many_steps_of_the_nodes_own_service_are_taken_exactly_and_told_at_the_s
     parameters = {"robot": "pa10", "start_paused": True, "step_count": 450, "publish_rate": 333.0}
     overrides = [Parameter(name, value=value) for name, value in parameters.items()]
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=overrides))
+    ros.wait(lambda: node.loop.is_ready, what="the physics")
     told, tell = [], node.loop._tell
     node.loop._tell = lambda snapshot: (told.append(snapshot.step), tell(snapshot))
     assert ros.call(Trigger, "dynamics_node/step").success

@@ -15,6 +15,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 
 AUTO = "auto"
+LARGEST_GRAVITY = 1000.0  # [m/s^2]; a hundred times the earth's
 
 
 @dataclass(frozen=True)
@@ -60,5 +61,7 @@ def check_gravity(gravity: Sequence[float]) -> None:
     Raises:
         InputError: it is not.
     """
-    if gravity and (len(gravity) != 3 or not np.isfinite(gravity).all()):
-        raise InputError(f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2], or empty.")
+    if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # NaN fails it, too
+        raise InputError(
+            f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
+        )

@@ -18,10 +18,10 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.reach import reach_of
 from ada_dynamics.nodes.messages.wrenches import JointLoads, LoadedState
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.view.browser.marks import Colour, Kind, Mark
-from ada_dynamics.view.browser.parts import size_of
 from ada_dynamics.view.browser.scene import gap_colour
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Marks:
         self._contacts = {name: i for i, name in enumerate(self._frames)}
         self._ground = ground
         self._numbers = CompiledLoopNumbers(dynamics.kernels) if model.loops else None
-        self._size = size_of(model)
+        self._size = reach_of(model)
         strength = float(np.linalg.norm(model.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
         self._weight = (model.total_mass or 1.0) * strength
         self.problem: str | None = None

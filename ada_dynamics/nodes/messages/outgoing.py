@@ -82,6 +82,7 @@ class StateMessages:
         self.joint_names = self._joints.names
         self.world_frame = _world_frame(model, world_frame)
         self._joint_state = messages.joint_state(self.joint_names)
+        self._joint_positions = messages.joint_state(self.joint_names, (True, False, False))
         self._clock = messages.clock()
         self._state = messages.vectors({"t": 1, "q": model.nq, "v": model.nv, "tau": model.nv})
         moving = [joint for joint in model.joints.values() if joint.kind != Fixed.kind]
@@ -106,6 +107,10 @@ class StateMessages:
         """
         numbers = self._joints.numbers(state.q, state.v, state.tau)
         return self._joint_state.fill_one(stamp_ns, np.concatenate(numbers))
+
+    def joint_positions(self, state: State, stamp_ns: int) -> bytes:
+        """The same with positions alone: of a robot that cannot move yet."""
+        return self._joint_positions.fill_one(stamp_ns, self._joints.numbers(state.q, state.v, state.tau).position)
 
     def transforms(self, state: State, stamp_ns: int) -> bytes:
         """tf2_msgs/TFMessage from parent to child link of all joints that move; arguments as in `joint_state`.

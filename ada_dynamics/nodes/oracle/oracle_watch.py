@@ -63,6 +63,7 @@ class OracleWatch:
         has_states: whether somebody publishes whole states.
         model: the robot; None until it is known.
         verdict: newest comparison.
+        problem: why nothing can be compared at all; None where something can, or nothing came yet.
     """
 
     def __init__(self, settings: Callable[[], OracleSettings], readers: Readers) -> None:
@@ -81,7 +82,7 @@ class OracleWatch:
         self._is_guessed = False  # whether the base is fixed because nobody said anything else
         self._oracle: Oracle | None = None
         self._has_pinocchio: bool | None = None  # None: not looked for yet
-        self._problem: str | None = None  # why nothing can be compared at all
+        self.problem: str | None = None
         self._first_joints: float | None = None
         self._seen: tuple[Arrived | None, Arrived | None] = (None, None)
         self._compared_at = -math.inf  # [s], steady clock
@@ -119,11 +120,11 @@ class OracleWatch:
                 self._has_pinocchio = True
             text = self.description
             if text is not self._text and self._has_pinocchio:
-                self._text, self._problem, self._fixed = text, None, None
+                self._text, self.problem, self._fixed = text, None, None
                 self._forget()
                 self._fixed = self._load("fixed")
         except AdaError as problem:
-            self._problem = str(problem)
+            self.problem = str(problem)
         return self._fixed is not None
 
     def _forget(self) -> None:
@@ -221,8 +222,8 @@ class OracleWatch:
         return Status(level, text, self._values())
 
     def _level(self, over: str | None) -> tuple[Level, str]:
-        if self._problem is not None:
-            return Level.ERROR, self._problem
+        if self.problem is not None:
+            return Level.ERROR, self.problem
         if self.description is None:
             return Level.STALE, "no robot's description yet: waiting for robot_description"
         silence = self._silence()

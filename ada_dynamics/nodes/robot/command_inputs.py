@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -20,19 +19,21 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.commanding.guard import Command, CommandGuard, Refusal, stamp_seconds
-from ada_dynamics.commanding.limits import joint_limits
+from ada_dynamics.commanding.limits import motor_joints
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.inbox import Inbox
 from ada_dynamics.nodes.kit.status import Level, Status
+from ada_dynamics.nodes.robot.bounds import StateBounds
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import OfferedTrajectory
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
+from ada_dynamics.nodes.robot.plant import OfferedTrajectory, Plant
+from ada_dynamics.nodes.robot.plant_loop import NotReadyError, PlantLoop, done
 from ada_dynamics.nodes.robot.robot_source import state_with
 
 _COMMANDS = "joint_commands"
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
-LARGEST_WRENCH = 1e6  # [N, N m]
+_EARLY = f"{_COMMANDS} before the physics ran"  # what is counted apart of the guard, which knows no robot yet
 
 
 class CommandInputs:
@@ -43,20 +44,30 @@ class CommandInputs:
         others: messages refused on the other topics, by topic.
     """
 
-    def __init__(self, node: Node, loop: PlantLoop, settings: DynamicsSettings, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        model: Model,
+        bounds: StateBounds,
+        loop: PlantLoop,
+        settings: DynamicsSettings,
+        now: Callable[[], float],
+    ) -> None:
         """Subscribe.
 
         Args:
             node: whose subscriptions they are.
-            loop: of the plant that is commanded.
+            model: of the robot that is commanded.
+            bounds: of what it takes.
+            loop: of its plant.
             settings: of the node.
             now: time on the clock of the stamps [s].
         """
         self._node, self._loop, self._now = node, loop, now
-        self._model = loop.plant.model
+        self._model, self._bounds = model, bounds
         self._settings = settings
         self.guard = CommandGuard(
-            joint_limits(self._model, loop.plant.motors),
+            bounds.limits(motor_joints(model)),
             max_age=settings.max_command_age,
             max_jump=settings.max_position_jump,
             age_parameter="max_command_age",
@@ -75,7 +86,12 @@ class CommandInputs:
         """Take over parameters that changed."""
         self._settings = settings
         self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
-        self._loop.plant.trajectory.max_jump = settings.max_position_jump
+        if self._loop.is_ready:
+            self.began(self._loop.plant)
+
+    def began(self, plant: Plant) -> None:
+        """Take over a plant that has just been made, or tell it what changed."""
+        plant.trajectory.max_jump = self._settings.max_position_jump
 
     # --- in the physics thread ----------------------------------------------------------------------------------
     def listen(self) -> None:
@@ -84,6 +100,11 @@ class CommandInputs:
             self._command(message)
 
     def _command(self, message: JointState) -> None:
+        try:
+            plant = self._loop.plant
+        except NotReadyError as problem:
+            self._refuse(_EARLY, str(problem))
+            return
         stamp = message.header.stamp
         command = Command(
             message.name,
@@ -92,7 +113,7 @@ class CommandInputs:
             message.effort.tolist(),
             stamp_seconds(stamp.sec, stamp.nanosec),
         )
-        plant, now = self._loop.plant, self._now()
+        now = self._now()
         if command.stamp is not None:
             self._age = now - command.stamp
         if self.guard.check(command, now, plant.positions()) is None:
@@ -100,7 +121,7 @@ class CommandInputs:
 
     # --- in the executor's thread -------------------------------------------------------------------------------
     def _trajectory(self, message: JointTrajectory) -> None:
-        plant, points, stamp = self._loop.plant, message.points, message.header.stamp
+        points, stamp = message.points, message.header.stamp
         start = stamp_seconds(stamp.sec, stamp.nanosec)
         offered = OfferedTrajectory(
             list(message.joint_names),
@@ -111,19 +132,19 @@ class CommandInputs:
             [point.effort.tolist() for point in points],
             None if start is None else start - self._now(),
         )
-        future = self._loop.post(lambda: plant.follow(offered))
+        future = self._loop.post(lambda: self._loop.plant.follow(offered))
         future.add_done_callback(lambda done: self._report("joint_trajectory", done))
 
     def _wrench(self, message: WrenchStamped) -> None:
         force, torque = message.wrench.force, message.wrench.torque
         wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
         link, duration = message.header.frame_id, self._settings.external_wrench_duration
-        largest = max(abs(x) for x in wrench)
-        if not np.isfinite(wrench).all() or largest > LARGEST_WRENCH:
-            self._refuse("external_wrench", f"{wrench} on link {link!r}: finite numbers up to {LARGEST_WRENCH:g} only.")
+        try:
+            self._bounds.check_wrench(wrench, link)
+        except InputError as problem:
+            self._refuse("external_wrench", str(problem))
             return
-        plant = self._loop.plant
-        future = self._loop.post(lambda: plant.push(link, wrench, duration))
+        future = self._loop.post(lambda: self._loop.plant.push(link, wrench, duration))
         future.add_done_callback(lambda done: self._report("external_wrench", done))
 
     def _set_state(self, message: JointState) -> None:
@@ -140,12 +161,15 @@ class CommandInputs:
             positions = dict(zip(names, position, strict=False))
             velocities = dict(zip(names, velocity, strict=False))
             present = done(self._loop.post(lambda: self._loop.plant.simulation.q))
+            self._bounds.check_joints(positions, velocities)
             q, v = state_with(self._model, present, positions, velocities)
+            self._bounds.check_moved(present, q)
+            self._bounds.check_velocities(v)
         except AdaError as problem:
             self._refuse("set_state", str(problem))
             return
-        plant = self._loop.plant
-        self._loop.change(lambda: plant.reset(q, v)).add_done_callback(lambda done: self._report("set_state", done))
+        changed = self._loop.change(lambda: self._loop.plant.reset(q, v))
+        changed.add_done_callback(lambda done: self._report("set_state", done))
 
     # --- refusals -----------------------------------------------------------------------------------------------
     def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
@@ -184,9 +208,11 @@ class CommandInputs:
             "taken": guard.accepted,
             "refused": sum(guard.refused.values()),
             "publishers of joint_commands": ", ".join(names) or "none",
-            "ended without a newer one": self._loop.plant.stale,
         }
-        reasons = guard.refused + self._loop.plant.trajectory.refused
+        reasons = guard.refused
+        if self._loop.is_ready:
+            values["ended without a newer one"] = self._loop.plant.stale
+            reasons = reasons + self._loop.plant.trajectory.refused
         values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})

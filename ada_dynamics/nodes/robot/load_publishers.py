@@ -18,14 +18,16 @@ from visualization_msgs.msg import MarkerArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
+from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.status import Level, Status
 from ada_dynamics.nodes.messages.markers import MarkerMessages
 from ada_dynamics.nodes.messages.marks import Marks
 from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import Plant, Snapshot
+from ada_dynamics.nodes.robot.plant import Snapshot
 from ada_dynamics.simulation.contact_frames import frames_of
+from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.system import frictionless
 from ada_dynamics.timing.deadlines import DeadlineLoop
 
@@ -39,33 +41,32 @@ class LoadPublishers:
     def __init__(
         self,
         node: Node,
-        plant: Plant,
+        model: Model,
+        scene: Scene,
         settings: DynamicsSettings,
         *,
         world_frame: str,
         latest: Callable[[], Snapshot],
-        stamp: Callable[[Snapshot], int],
     ) -> None:
         """Create the publishers; `start` begins.
 
         Args:
             node: whose they are.
-            plant: of which they tell.
+            model: of which they tell.
+            scene: that it is in.
             settings: of the node.
             world_frame: frame of the ground.
             latest: the newest state.
-            stamp: time for the headers [ns].
 
         Raises:
             InputError: a joint in the parameter wrenches is unknown.
         """
-        self._node, self._world_frame, self._latest, self._stamp = node, world_frame, latest, stamp
-        model = plant.model
+        self._node, self._world_frame, self._latest = node, world_frame, latest
         # Kernels of its own: those of the physics thread belong to that. Friction comes on top (`passive_efforts`).
-        self._dynamics = Dynamics(frictionless(model), pose=plant.simulation.q if model.loops else None)
-        self._efforts = passive_efforts(model, plant.simulation.stops)
-        self._frames = frames_of(plant.simulation.contact)
-        self._ground = None if plant.simulation.contact is None else 0.0
+        self._dynamics = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        self._efforts = passive_efforts(model, scene.stops)
+        self._frames = frames_of(scene.contact)
+        self._ground = None if scene.contact is None else 0.0
         self._lock = threading.Lock()  # between this thread and the executor, which changes the choice
         self._topics: dict[str, Any] = {}
         self._loads: JointLoads | None = None
@@ -124,7 +125,7 @@ class LoadPublishers:
         snapshot = self._latest()
         with self._lock, self._said("wrenches"):
             if self._wrenches is not None:
-                for joint, message in self._wrenches.encode(snapshot, self._stamp(snapshot)).items():
+                for joint, message in self._wrenches.encode(snapshot, snapshot.stamp).items():
                     self._topics[joint].publish(message)
 
     def _tell_markers(self, _: int) -> None:
@@ -132,7 +133,7 @@ class LoadPublishers:
             return
         snapshot = self._latest()
         with self._lock, self._said("markers"):
-            self._markers.publish(self._marker_messages.message(self._marks.at(snapshot), self._stamp(snapshot)))
+            self._markers.publish(self._marker_messages.message(self._marks.at(snapshot), snapshot.stamp))
 
     # --- for /diagnostics ---------------------------------------------------------------------------------------
     def status(self) -> Status:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot behind the dynamics node: its motors follow commands, step by step; no ROS.
 
-It belongs to one thread. What others hand in has been checked before (`kit.commands`).
+It belongs to one thread. What others hand in has been checked before (`command_inputs`, `bounds`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import IntEnum
@@ -15,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.commanding.guard import Command, Refusal
-from ada_dynamics.commanding.limits import joint_limits
 from ada_dynamics.commanding.trajectory import TrajectoryFollower
 from ada_dynamics.errors import AdaError
+from ada_dynamics.nodes.robot.bounds import StateBounds
 from ada_dynamics.simulation import Simulation
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
 
 Array = NDArray[np.float64]
 
@@ -35,6 +37,8 @@ class Mode(IntEnum):
 
 _ALL = slice(None)
 _MANY = 1_000_000  # steps
+_LOOK = 50  # steps after which the state is looked at, at the latest: the last good one is no older
+_LOG = logging.getLogger(__name__)
 TIMED = (Mode.EFFORT, Mode.VELOCITY)  # commands that end when no newer one comes
 
 
@@ -49,6 +53,7 @@ class Snapshot(NamedTuple):
         tau: efforts of the motors.
         external: by link, wrench [f, n] from outside, at its origin in its axes.
         contact: by contact, wrench [f, n] on its body, world's axes, at its place.
+        stamp: time of the state on the clock of those that it is told [ns]; of the plant itself, simulated time.
     """
 
     step: int
@@ -58,6 +63,7 @@ class Snapshot(NamedTuple):
     tau: Array
     external: Mapping[str, Array]
     contact: Mapping[str, Array]
+    stamp: int = 0
 
 
 class OfferedTrajectory(NamedTuple):
@@ -87,6 +93,7 @@ class Plant:
 
     Attributes:
         simulation: the motion.
+        bounds: of its states, and of what may be given from outside.
         steps: done since the plant was made.
         idle: what motors without a command do: "hold" or "release".
         timeout: simulated time after which efforts and velocities end without a newer command [s]; 0: never.
@@ -94,17 +101,23 @@ class Plant:
         failure: why the motion cannot go on, or None; `reset` mends it.
     """
 
-    def __init__(self, simulation: Simulation, *, idle: str = "hold", timeout: float = 0.5) -> None:
+    def __init__(
+        self, simulation: Simulation, *, idle: str = "hold", timeout: float = 0.5, bounds: StateBounds | None = None
+    ) -> None:
         """Take a simulation with servos; its motors are idle."""
         self.simulation = simulation
         self.model, self.dynamics = simulation.model, simulation.dynamics
+        self.bounds = bounds or StateBounds(
+            self.model, simulation.step_length, keeps_limits=simulation.stops is not None
+        )
         self.idle, self.timeout = idle, timeout
         self.steps = self.stale = 0
         self.failure: str | None = None
         self._bank = simulation.servos
-        self.trajectory = TrajectoryFollower(joint_limits(self.model, self._bank.names))
+        self.trajectory = TrajectoryFollower(self.bounds.limits(self._bank.names))
         self._step = simulation.step_length
         self._expires, self._is_moving = np.inf, False
+        self._good = simulation.q, simulation.v
         self._forget_commands()
 
     @property
@@ -208,7 +221,7 @@ class Plant:
     def advance(self, steps: int) -> None:
         """Take steps, unless the motion has failed.
 
-        A motion that cannot go on is told by `failure`; the robot stays where it was last.
+        A motion that cannot go on, or leaves its bounds, is told by `failure`; the robot stays where it was last.
         """
         while steps > 0 and self.failure is None:
             if self.t >= self._expires:
@@ -217,14 +230,32 @@ class Plant:
                 self._move_targets()
             if self._is_changed:
                 self._tell_servos()
-            count = 1 if self._is_moving else min(steps, self._steps_to_timeout())
-            try:
-                self.simulation.step(count)
-            except (AdaError, ArithmeticError) as problem:
-                self.failure = str(problem)
+            count = 1 if self._is_moving else min(steps, self._steps_to_timeout(), _LOOK)
+            if not self._take(count):
                 return
             self.steps += count
             steps -= count
+
+    def _take(self, count: int) -> bool:
+        """Take steps; whether the robot is in a state that may be told."""
+        sim, before = self.simulation, self.t
+        try:
+            sim.step(count)
+            problem = self.bounds.diverged(sim.q, sim.v)
+            if problem:
+                problem = f"the motion of model {self.model.name!r} diverged at t = {self.t:.9g} s: {problem}."
+        except (AdaError, ArithmeticError) as failure:
+            problem = str(failure)
+        except Exception as failure:  # whatever numbers can do to an algorithm, the robot's node outlives it
+            _LOG.exception("%s: a step failed", self.model.name)
+            problem = f"{type(failure).__name__}: {failure}"
+        if not problem:
+            self._good = sim.q, sim.v
+            return True
+        self.failure = problem
+        with suppress(AdaError):
+            sim.reset(*self._good, before)
+        return False
 
     def _end_stale_commands(self) -> None:
         old = self.t >= self._told_at + self.timeout - 0.5 * self._step
@@ -307,6 +338,7 @@ class Plant:
             restarts_time: whether simulated time begins at zero again; else it goes on.
         """
         self.simulation.reset(q, v, 0.0 if restarts_time else self.t)
+        self._good = self.simulation.q, self.simulation.v
         self.failure = None
         self._forget_commands()
 
@@ -319,4 +351,4 @@ class Plant:
         sim = self.simulation
         external = sim.external_wrenches() if loads else {}
         contact = sim.contact_wrenches() if loads else {}
-        return Snapshot(self.steps, sim.t, sim.q, sim.v, sim.tau, external, contact)
+        return Snapshot(self.steps, sim.t, sim.q, sim.v, sim.tau, external, contact, round(sim.t * NANOSECONDS))

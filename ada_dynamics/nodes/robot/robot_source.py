@@ -19,7 +19,9 @@ from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit.robot_settings import AUTO
+from ada_dynamics.nodes.robot.bounds import StateBounds
 from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Snapshot
 from ada_dynamics.simulation import JointServos, Simulation, defaults
 from ada_dynamics.view.mesh_vertices import mesh_vertices
 
@@ -63,6 +65,8 @@ def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
     """
     given = settings.initial_positions
     start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
+    if given:  # and where there are stops, their limits are checked with them
+        bounds_of(model, settings).check_positions(given)
     return defaults.scene_for(
         model,
         start,
@@ -73,6 +77,11 @@ def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
         is_given=bool(given),
         vertices=mesh_vertices(),
     )
+
+
+def bounds_of(model: Model, settings: DynamicsSettings) -> StateBounds:
+    """What the robot takes from outside; see `StateBounds`."""
+    return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
 
 
 def _integrator(model: Model, settings: DynamicsSettings) -> str:
@@ -88,7 +97,9 @@ def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Arra
 def _initial_velocities(model: Model, settings: DynamicsSettings) -> Array | None:
     if not settings.initial_velocities:
         return None
-    return _vector("initial_velocities", settings.initial_velocities, model.nv, model)
+    v = _vector("initial_velocities", settings.initial_velocities, model.nv, model)
+    bounds_of(model, settings).check_velocities(v)
+    return v
 
 
 def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Array:
@@ -133,13 +144,23 @@ def state_with(
     return q, v
 
 
+def start_snapshot(model: Model, scene: defaults.Scene, settings: DynamicsSettings) -> Snapshot:
+    """The state that a simulation of the robot starts in."""
+    v = _initial_velocities(model, settings)
+    rest = np.zeros(model.nv)
+    return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
+
+
 def algorithm_for(model: Model, wanted: str) -> str:
     """The algorithm wanted, or "auto" where ADA is and joints mimic others, which it cannot couple."""
     return "auto" if model.has_mimics and wanted == "ada" else wanted
 
 
 def simulation_of(
-    model: Model, settings: DynamicsSettings, gains: Mapping[str, tuple[float, float]] | None = None
+    model: Model,
+    settings: DynamicsSettings,
+    gains: Mapping[str, tuple[float, float]] | None = None,
+    scene: defaults.Scene | None = None,
 ) -> Simulation:
     """The simulation that the parameters ask for.
 
@@ -147,8 +168,9 @@ def simulation_of(
         model: the robot.
         settings: the parameters.
         gains: (stiffness, damping) of joints whose servos have their own.
+        scene: as `scene_of` has it, where it is there already.
     """
-    scene, v = scene_of(model, settings), _initial_velocities(model, settings)
+    scene, v = scene or scene_of(model, settings), _initial_velocities(model, settings)
     for note in scene.notes:
         _LOG.warning("%s: %s", model.name, note)
     may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else

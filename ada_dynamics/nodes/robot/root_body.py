@@ -13,15 +13,15 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.edit.poses import joint_positions
+from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.robot.bounds import StateBounds
 from ada_dynamics.simulation import defaults
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.spatial.rotation_arrays import quaternions
 
 Array = NDArray[np.float64]
 
-FARTHEST = 1e6  # [m] from the world's origin
-FASTEST = 1e6  # [m/s, rad/s]
 _NOT_UNIT = 1e-2  # how far a quaternion's norm may be from 1: rounded numbers, not something else
 _WXYZ_TO_XYZW = [1, 2, 3, 0]
 _AT_ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
@@ -50,9 +50,9 @@ class RootBody:
         is_free: whether it can be anywhere, rather than fixed to the world.
     """
 
-    def __init__(self, model: Model) -> None:
-        """Args: the robot."""
-        self._model = model
+    def __init__(self, model: Model, bounds: StateBounds) -> None:
+        """Args: the robot, and the bounds of its states."""
+        self._model, self._bounds = model, bounds
         self.is_free = defaults.floats(model)
         self._dynamics: Dynamics | None = None
         if self.is_free:
@@ -87,7 +87,7 @@ class RootBody:
                 f"{self._model.root!r}, the root link of {self._model.name!r}, is fixed to the world. Start the node "
                 "with -p base:=floating to have it free."
             )
-        wanted = self.state(q, v).twist if twist is None else _checked_twist(twist)
+        wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
         if pose is not None:
             q = q.copy()
             q[self._model.q_index(ROOT_JOINT)] = self._positions(pose)
@@ -95,8 +95,8 @@ class RootBody:
 
     def _positions(self, pose: Sequence[float]) -> Array:
         at = np.asarray(pose, dtype=np.float64)
-        if not np.isfinite(at).all() or np.abs(at[:3]).max() > FARTHEST:
-            raise PoseError(f"pose {at.tolist()}: finite numbers only, and positions up to {FARTHEST:g} m.")
+        if not np.isfinite(at).all() or np.abs(at[:3]).max() > NO_LIMIT:
+            raise PoseError(f"pose {at.tolist()}: finite numbers only, and positions up to {NO_LIMIT:g} m.")
         norm = float(np.linalg.norm(at[3:]))
         if abs(norm - 1.0) > _NOT_UNIT:
             raise PoseError(f"quaternion {at[3:].tolist()} (x, y, z, w) has norm {norm:.3g}; it must be 1.")
@@ -116,14 +116,16 @@ class RootBody:
         v[rows] = np.linalg.solve(np.column_stack(columns), twist)
         return v
 
+    def _checked_twist(self, twist: Sequence[float]) -> Array:
+        given = np.asarray(twist, dtype=np.float64)
+        fastest = np.repeat([self._bounds.fastest_sliding, self._bounds.fastest_turning], 3)
+        if not (np.abs(given) <= fastest).all():  # not so for NaN
+            raise InputError(
+                f"twist {given.tolist()}: finite numbers up to {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s only."
+            )
+        return given
+
     def _own(self, q: Array) -> Dynamics:
         if self._dynamics is None:  # most robots are never asked
             self._dynamics = Dynamics(self._model, pose=q if self._model.loops else None)
         return self._dynamics
-
-
-def _checked_twist(twist: Sequence[float]) -> Array:
-    given = np.asarray(twist, dtype=np.float64)
-    if not np.isfinite(given).all() or np.abs(given).max() > FASTEST:
-        raise InputError(f"twist {given.tolist()}: finite numbers up to {FASTEST:g} only.")
-    return given

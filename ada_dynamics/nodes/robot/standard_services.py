@@ -18,6 +18,8 @@ from rclpy.time import Time
 
 from ada_dynamics import __version__
 from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.robot.bounds import StateBounds
 from ada_dynamics.nodes.robot.plant import Snapshot
 from ada_dynamics.nodes.robot.plant_loop import PlantLoop, done
 from ada_dynamics.nodes.robot.plant_services import PlantServices
@@ -59,7 +61,6 @@ MOST_STEPS = 1_000_000  # of one request
 _LAST_WORDS = 0.2  # [s] from the request to quit until the node ends, for the answer to leave
 _UNKNOWN = float("nan")
 
-Stamp = Callable[[Snapshot], int]
 Handler = Callable[[Any, Any], None]
 
 
@@ -76,29 +77,32 @@ class StandardServices:
 
     @classmethod
     def offered(
-        cls, node: Node, loop: PlantLoop, services: PlantServices, *, world_frame: str, stamp: Stamp
+        cls, node: Node, model: Model, bounds: StateBounds, loop: PlantLoop, services: PlantServices, world_frame: str
     ) -> StandardServices | None:
         """Offer them, if the package can be imported.
 
         Args:
             node: whose services they are.
+            model: the robot.
+            bounds: of its states.
             loop: of the plant.
             services: what does the work.
             world_frame: frame of the ground.
-            stamp: time for a header [ns].
         """
         if LACKING is not None:
             node.get_logger().debug(f"no standard services of simulators: {LACKING}")
             return None
-        return cls(node, loop, services, world_frame=world_frame, stamp=stamp)
+        return cls(node, model, bounds, loop, services, world_frame)
 
-    def __init__(self, node: Node, loop: PlantLoop, services: PlantServices, *, world_frame: str, stamp: Stamp) -> None:
+    def __init__(
+        self, node: Node, model: Model, bounds: StateBounds, loop: PlantLoop, services: PlantServices, world_frame: str
+    ) -> None:
         """Offer them; arguments as in `offered`."""
         self._node, self._loop, self._services = node, loop, services
         self._stopped_at: int | None = None  # the plant's steps when it was stopped
         self._is_quitting = False
-        self._root = RootBody(loop.plant.model)
-        entities = _Entities(loop, self._root, world_frame, stamp)
+        self._root = RootBody(model, bounds)
+        entities = _Entities(model, loop, self._root, world_frame)
         node.create_service(GetSimulatorFeatures, "get_simulator_features", self._features)
         for kind, name, handle in (
             (ResetSimulation, "reset_simulation", self._reset),
@@ -231,9 +235,9 @@ class StandardServices:
 class _Entities:
     """Entities of the standard: there is one, the robot, placed by its root link."""
 
-    def __init__(self, loop: PlantLoop, root: RootBody, world_frame: str, stamp: Stamp) -> None:
-        self._loop, self._root, self._world_frame, self._stamp = loop, root, world_frame, stamp
-        self._name = loop.plant.model.name
+    def __init__(self, model: Model, loop: PlantLoop, root: RootBody, world_frame: str) -> None:
+        self._loop, self._root, self._world_frame = loop, root, world_frame
+        self._name = model.name
 
     def names(self, request: Any, answer: Any) -> None:
         answer.entities = self._chosen(request.filters)
@@ -300,15 +304,14 @@ class _Entities:
 
     def _now(self) -> Snapshot:
         """The state at this step; the newest one that was told may be some steps older."""
-        plant = self._loop.plant
-        snapshot: Snapshot = done(self._loop.post(lambda: plant.snapshot(loads=False)))
+        snapshot: Snapshot = done(self._loop.present())
         return snapshot
 
     def _present(self) -> Any:
         snapshot = self._now()
         pose, twist = self._root.state(snapshot.q, snapshot.v)
         state = EntityState()
-        state.header.stamp = Time(nanoseconds=self._stamp(snapshot)).to_msg()
+        state.header.stamp = Time(nanoseconds=snapshot.stamp).to_msg()
         state.header.frame_id = self._world_frame
         _fill(state.pose.position, "xyz", pose[:3].tolist())
         _fill(state.pose.orientation, "xyzw", pose[3:].tolist())

@@ -16,16 +16,14 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.model import Model
 from ada_dynamics.nodes.kit import environment, qos
 from ada_dynamics.nodes.messages.outgoing import FixedTransform, StateMessages
 from ada_dynamics.nodes.robot.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_dynamics.nodes.robot.plant import Plant, Snapshot
+from ada_dynamics.nodes.robot.plant import Snapshot
 from ada_dynamics.simulation import defaults
-from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.viewer_topics import description
-
-_MARKERS_LAST = 5.0  # periods
-_WARN_EVERY = 10.0  # [s]
 
 
 class StatePublishers:
@@ -38,7 +36,8 @@ class StatePublishers:
     def __init__(
         self,
         node: Node,
-        plant: Plant,
+        model: Model,
+        dynamics: Dynamics,
         settings: DynamicsSettings,
         *,
         publishes_description: bool = True,
@@ -47,29 +46,28 @@ class StatePublishers:
 
         Args:
             node: whose they are.
-            plant: of which they tell.
+            model: of which they tell.
+            dynamics: of it, for its poses.
             settings: of the node.
             publishes_description: whether robot_description is ours to publish.
         """
         self._node = node
-        model = plant.model
         self.world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
-        self._is_clock = settings.publish_clock
-        self._messages = StateMessages(model, plant.dynamics, self.world_frame)
+        self._messages = StateMessages(model, dynamics, self.world_frame)
         self._last_stamp = -1
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
-        self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if self._is_clock else None
+        self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if settings.publish_clock else None
         self._tf = self._publish_tf() if settings.publish_tf else None
         if publishes_description:
-            self._publish_description(plant)
+            self._publish_description(model)
 
     # --- what stays ---------------------------------------------------------------------------------------------
-    def _publish_description(self, plant: Plant) -> None:
-        text = description(plant.model)
+    def _publish_description(self, model: Model) -> None:
+        text = description(model)
         if text is None:
             self._node.get_logger().warning(
-                f"no URDF can say what {plant.model.name!r} is: no robot_description, viewers show frames only."
+                f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
             )
             return
         self._description = self._node.create_publisher(String, "robot_description", qos.LATCHED)
@@ -91,30 +89,27 @@ class StatePublishers:
         )
         return self._node.create_publisher(TFMessage, "/tf", qos.STATES)
 
-    def warm_up(self, snapshot: Snapshot) -> None:
-        """Compile all that will be needed, before the physics runs: it would have to wait."""
-        stamp = self.stamp(snapshot)
-        for encode in (self._messages.joint_state, self._messages.transforms):
-            encode(snapshot, stamp)
-
     # --- from the physics thread --------------------------------------------------------------------------------
-    def tell(self, snapshot: Snapshot) -> None:
-        """Publish a state."""
-        stamp = self.stamp(snapshot)
+    def tell(self, snapshot: Snapshot, *, runs: bool = True) -> None:
+        """Publish a state.
+
+        Args:
+            snapshot: the state.
+            runs: whether it is one of a motion. A robot whose physics does not run yet cannot follow anybody, and
+                nobody shall begin to control it: it has positions alone, and no ~/state.
+        """
+        stamp = snapshot.stamp
         if self._clock is not None:
             self._clock.publish(self._messages.clock(stamp))
-        self._joint_states.publish(self._messages.joint_state(snapshot, stamp))
-        self._state.publish(self._messages.state(snapshot))
+        if runs:
+            self._joint_states.publish(self._messages.joint_state(snapshot, stamp))
+            self._state.publish(self._messages.state(snapshot))
+        else:
+            self._joint_states.publish(self._messages.joint_positions(snapshot, stamp))
         # one transform for each time: tf2 complains about a second one
         if self._tf is not None and stamp != self._last_stamp:
             self._tf.publish(self._messages.transforms(snapshot, stamp))
         self._last_stamp = stamp
-
-    def stamp(self, snapshot: Snapshot) -> int:
-        """Time for the headers [ns]: simulated time where this node is the clock, else that of the node's clock."""
-        if self._is_clock:
-            return round(snapshot.t * NANOSECONDS)
-        return int(self._node.get_clock().now().nanoseconds)
 
 
 def transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:

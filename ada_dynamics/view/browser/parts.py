@@ -13,6 +13,7 @@ from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.reach import reach_of
 from ada_dynamics.view.browser.solids import SOLIDS, Surface
 from ada_dynamics.view.mesh_files import Mesh
 from ada_dynamics.view.meshes import RobotMeshes
@@ -54,15 +55,6 @@ class Part:
         return self.mesh if self.mesh is not None else SOLIDS[self.solid]()
 
 
-def size_of(model: Model) -> float:
-    """How far the robot reaches from its root, stretched out: the measure for sticks and markers [m]."""
-    reach = {model.root: 0.0}
-    for joint in model.joints.values():  # parents come first
-        reach[joint.child] = reach.get(joint.parent, 0.0) + float(np.linalg.norm(joint.xyz))
-    tips = [reach.get(link.name, 0.0) + 2.0 * float(np.linalg.norm(link.com)) for link in model.links.values()]
-    return max(tips, default=0.0) or 1.0
-
-
 def parts_of(model: Model) -> list[Part]:
     """The solids of all links; sticks for a body that has no shapes, so that every robot can be seen.
 
@@ -81,7 +73,7 @@ def parts_of(model: Model) -> list[Part]:
         if joint.kind == Fixed.kind and joint.parent in bodies:
             bodies[joint.child] = bodies[joint.parent]
     seen = {bodies[name] for name, parts in drawn.items() if parts}
-    radius = _THIN * size_of(model)
+    radius = _THIN * reach_of(model)
     for link in model.links.values():
         if bodies[link.name] not in seen:
             drawn[link.name] = _sticks(model, link, radius)

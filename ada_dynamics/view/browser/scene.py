@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.reach import reach_of
 from ada_dynamics.view.browser.batch import Batch, Batches
 from ada_dynamics.view.browser.grabs import Grabs, Pull
-from ada_dynamics.view.browser.parts import Part, parts_of, size_of
+from ada_dynamics.view.browser.parts import Part, parts_of
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class Scene:
         """
         self.model = model
         self.dynamics = dynamics or Dynamics(model)
-        self.size = size_of(model)
+        self.size = reach_of(model)
         self.poses: dict[str, Array] = {}
         self._server = server
         self._ground = ground

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulated robot takes from outside, and when its motion counts as diverged. No ROS."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ada_dynamics as ada
+from ada_dynamics.commanding.guard import Command, CommandGuard, Reason
+from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.robot.bounds import StateBounds
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Plant
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of
+from ada_dynamics.settings import checked
+
+STEP = 1e-3
+HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step
+
+
+def settings(**values):
+    return checked(DynamicsSettings, {"robot": "pa10", **values})
+
+
+def plant(**values):
+    chosen = settings(**values)
+    return Plant(simulation_of(load_robot(chosen), chosen))
+
+
+def refused(check, *arguments):
+    """The words of a refusal; empty where there is none."""
+    try:
+        check(*arguments)
+    except InputError as problem:
+        return str(problem)
+    return ""
+
+
+# --- what is given ----------------------------------------------------------------------------------------------------
+def test_a_wrench_of_ten_weights_is_taken_and_more_is_refused_with_the_bound():
+    model = ada.load("pa10")
+    bounds = StateBounds(model, STEP)
+    most = 10 * 9.81 * sum(link.mass for link in model.links.values())
+    assert not refused(bounds.check_wrench, [0.0, 0.0, 0.999 * most, 0.0, 0.0, 0.0], "link_7")
+    for bad in (
+        [1.001 * most, 0, 0, 0, 0, 0],
+        [9e5, 0, 0, 0, 0, 0],
+        [math.nan, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, math.inf],
+    ):
+        words = refused(bounds.check_wrench, bad, "link_7")
+        assert "'link_7'" in words and f"{most:.4g} N (10 times the robot's weight)" in words
+    assert refused(bounds.check_wrench, [0, 0, 0, 0, 0, 10 * most], "link_7"), "ten metres of lever"
+
+
+def test_states_are_held_to_the_limits_of_the_robot():
+    bounds = StateBounds(ada.load("pa10"), STEP)
+    assert not refused(bounds.check_joints, {"s2": 1.6, "e1": -2.3}, {"s2": -1.0})
+    assert "s2" in refused(bounds.check_joints, {"s2": 100.0}, {})
+    assert "[-1, 1]" in refused(bounds.check_joints, {}, {"s2": 1.1})  # mechanical speed limit of the axis: 1 rad/s
+    assert "finite" in refused(bounds.check_joints, {"s2": math.nan}, {})
+
+
+def test_joints_without_limits_are_held_to_what_the_robot_weighs_and_a_step_can_follow():
+    model = ada.load("four_bar")
+    weight, reach = 9.81 * 3.0, 3.0  # three rods of 1 kg and 1 m, in a row
+    guard = CommandGuard(StateBounds(model, STEP).limits(model.actuated), max_jump=0.0)
+    present = dict.fromkeys(model.joint_names, 0.0)
+    motor = model.actuated[0]
+
+    def judged(**values):
+        return guard.check(Command([motor], **values), 0.0, present)
+
+    assert judged(effort=[9.99 * weight * reach]) is None
+    assert judged(velocity=[0.099 * HALF_TURN]) is None
+    for bad in ({"effort": [10.01 * weight * reach]}, {"velocity": [0.101 * HALF_TURN]}, {"position": [1.1e6]}):
+        refusal = judged(**bad)
+        assert refusal.reason is Reason.OVER_LIMIT
+        assert "for which the robot description has no such limit" in refusal.text
+
+
+def test_where_joints_have_no_stops_a_start_beyond_their_limits_is_taken():
+    free = StateBounds(ada.load("pa10"), STEP, keeps_limits=False)
+    assert not refused(free.check_joints, {"s2": 3.0}, {})
+    assert refused(free.check_joints, {"s2": 1e7}, {})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"initial_positions": [0, 100.0, 0, 0, 0, 0, 0]}, "s2"),
+        ({"initial_positions": [0, 1e7, 0, 0, 0, 0, 0], "joint_stops": False}, "position 1"),
+        ({"initial_velocities": [0, 0, 0, 1e9, 0, 0, 0]}, "'e1'"),
+        ({"robot": "floating_rod", "initial_velocities": [0, 0, 0, 0, 1e6, 0]}, "velocity 4"),
+        ({"gravity": [0.0, 0.0, -1e300]}, "gravity"),
+    ],
+)
+def test_a_start_beyond_bounds_is_refused_by_name(values, words):
+    with pytest.raises(InputError, match=words):
+        chosen = settings(**values)
+        initial_state(load_robot(chosen), chosen)
+
+
+# --- what becomes of it -----------------------------------------------------------------------------------------------
+def test_a_motion_that_diverges_is_never_told_and_ends_in_its_last_good_state():
+    told = []
+    arm = plant(idle="release")
+    loop = PlantLoop(arm, told.append, every=4)
+    loop._tick(100)
+    arm.push("link_7", [9e5, 0.0, 0.0, 0.0, 0.0, 0.0], 0.1)  # past the door where it would be refused
+    for _ in range(25):
+        loop._tick(4)
+    assert "diverged at t = 0.1" in arm.failure
+    assert told[-1].t >= 0.1
+    for snapshot in told:
+        assert np.abs(snapshot.v).max() < HALF_TURN
+        assert np.isfinite([*snapshot.q, *snapshot.v, *snapshot.tau]).all()
+    assert np.array_equal(arm.simulation.q, told[-1].q)
+    arm.reset(*initial_state(arm.model, settings()))
+    loop._tick(100)
+    assert arm.failure is None
+    assert np.abs(arm.simulation.v).max() < 1.0
+
+
+def test_whatever_goes_wrong_in_a_step_the_plant_says_it_and_lives_on(monkeypatch):
+    arm = plant()
+    start = arm.simulation.q
+
+    def breaks(_steps):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arm.simulation, "step", breaks)
+        arm.advance(10)
+    assert arm.failure == "LinAlgError: Singular matrix"
+    assert np.array_equal(arm.snapshot().q, start)
+    arm.reset(start)
+    arm.advance(10)
+    assert arm.failure is None and arm.t == pytest.approx(0.01)
+
+
+def test_no_push_and_no_start_however_wild_is_ever_told_as_a_state_that_no_step_can_follow():
+    rng = np.random.default_rng(6)
+    for name in ("pa10", "four_bar", "khr1"):
+        robot = plant(robot=name, idle="release")
+        q, v = robot.simulation.q, np.zeros(robot.model.nv)
+        bounds = StateBounds(robot.model, STEP)
+        fastest = max(HALF_TURN, 10 * bounds.fastest_sliding)
+        for _ in range(15):
+            robot.reset(q, v)
+            link = str(rng.choice([link for link in robot.model.link_names if link != robot.model.root]))
+            robot.push(link, 10.0 ** rng.uniform(1, 9) * rng.normal(size=6), 0.05)
+            robot.advance(60)
+            told = robot.snapshot()
+            assert np.abs(told.v).max() <= fastest
+            assert np.isfinite([*told.q, *told.v, *told.tau]).all()

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stamps are the times at which states were due, however late they are sent; what is dropped is told. No ROS.
+
+The machine is one of the test's own: a clock that only sleeping, and being put aside, moves.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+from ada_dynamics.nodes.kit.status import Level
+from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
+from ada_dynamics.nodes.robot.plant import Plant
+from ada_dynamics.nodes.robot.plant_loop import PlantLoop
+from ada_dynamics.nodes.robot.plant_status import PhysicsStatus
+from ada_dynamics.nodes.robot.robot_source import load_robot, simulation_of
+from ada_dynamics.nodes.robot.stamps import Stamps
+from ada_dynamics.settings import checked
+
+MS = 1_000_000  # [ns]
+EPOCH = 1_700_000_000 * 10**9  # [ns] that the wall clock is ahead of the steady one
+CATCH_UP = 50 * MS
+
+
+class Machine:
+    """Its clocks move while somebody sleeps; the scheduler adds what it likes."""
+
+    def __init__(self, late):
+        self.now, self.wall = 5 * 10**9, EPOCH
+        self._late = late
+
+    def steady(self):
+        self.now += 300  # a look takes its time
+        return self.now
+
+    def node(self):
+        return self.steady() + self.wall
+
+    def sleep(self, seconds):
+        self.now += round(1e9 * seconds) + self._late()
+
+
+def swinging():
+    settings = checked(DynamicsSettings, {"robot": "planar_3r", "idle": "release"})
+    return Plant(simulation_of(load_robot(settings), settings), idle="release")
+
+
+def run(late, seconds=3.0, factor=1.0, between=None):
+    """Told states with the time at which they were told, and the loop. Args: how late each wake-up is [ns]."""
+    machine, told, over = Machine(late), [], threading.Event()
+
+    def tell(snapshot):
+        told.append((machine.now + machine.wall, snapshot))
+        if between is not None:
+            between(machine, snapshot)
+        if machine.now > (5.0 + seconds) * 1e9:
+            over.set()
+
+    stamps = Stamps(machine.node, machine.steady)
+    loop = PlantLoop(
+        swinging(), tell, every=4, stamps=stamps, real_time_factor=factor, clock=machine.steady, sleep=machine.sleep
+    )
+    began = machine.now
+    status = PhysicsStatus(loop)
+    loop.start()
+    assert over.wait(60.0)
+    assert loop.stop()
+    return machine, told, loop, status, began
+
+
+def busy(seed, longest):
+    """A machine that is late by some 0.1 ms as a rule, and now and then by up to `longest` [ns]."""
+    rng = np.random.default_rng(seed)
+    return lambda: int(rng.integers(longest)) if rng.random() < 0.05 else int(rng.exponential(100_000))
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_differences_of_positions_by_their_stamps_are_the_velocities_on_a_busy_machine(factor):
+    _, told, loop, _, _ = run(busy(1, 45 * MS), factor=factor)
+    assert loop.loop.statistics.summary().missed > 100, "the machine was busy"
+    assert loop.dropped == 0.0
+    stamps = np.array([s.stamp for _, s in told])
+    q, v = (np.array([getattr(s, name) for _, s in told]) for name in "qv")
+    assert set(np.diff(stamps)) == {round(4 * MS / factor)}
+    rate = np.diff(q, axis=0) / (1e-9 * np.diff(stamps))[:, None] / factor
+    # the trapezoidal rule is off by v''h²/12, and the second differences of v are v''h²
+    bound = 1.5 * np.abs(np.diff(v, 2, axis=0)).max() / 12.0
+    assert bound < 0.1
+    assert np.abs(rate - 0.5 * (v[1:] + v[:-1])).max() < bound
+    assert np.abs(v).max() > 3.0
+    # by the times of sending, they would be off by more than the velocities themselves
+    sent = np.array([at for at, _ in told])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_sending = np.diff(q, axis=0) / (1e-9 * np.diff(sent))[:, None] / factor
+    assert np.nanmax(np.abs(by_sending - v[1:])) > 10.0
+
+
+def test_stamps_rise_and_are_never_ahead_and_never_further_behind_than_what_is_made_up_for():
+    _, told, loop, _, _ = run(busy(2, 90 * MS))
+    assert loop.dropped > 0.5
+    stamps, sent = np.array([s.stamp for _, s in told]), np.array([at for at, _ in told])
+    assert (np.diff(stamps) > 0).all()
+    behind = sent - stamps
+    assert behind.min() >= 0
+    assert behind.max() <= CATCH_UP + 5 * MS
+
+
+def test_simulated_time_and_what_was_dropped_are_the_time_that_passed():
+    _, told, loop, status, began = run(busy(3, 90 * MS))
+    passed = 1e-9 * (told[-1][1].stamp - EPOCH - began)
+    assert loop.dropped > 0.5
+    assert told[-1][1].t + loop.dropped == pytest.approx(passed, abs=0.002)
+    report = status()
+    assert report.level is Level.WARN
+    assert report.values["time dropped since the last report [s]"] == pytest.approx(loop.dropped)
+    assert f"{loop.dropped:.3g} s dropped" in report.message
+    assert 0.3 < report.values["real-time factor"] < 0.95
+    assert status().values["time dropped since the last report [s]"] == 0.0, "each is told once"
+    # over an interval in which time was dropped the robot only seems slower, never faster
+    stamps, t = np.array([s.stamp for _, s in told]), np.array([s.t for _, s in told])
+    assert (np.diff(t) <= 1e-9 * np.diff(stamps) + 1e-9).all()
+
+
+def test_a_machine_in_time_drops_nothing_and_says_so():
+    _, _, loop, status, _ = run(lambda: 50_000)
+    report = status()
+    assert (report.level, report.message) == (Level.OK, "in time")
+    assert report.values["real-time factor"] == pytest.approx(1.0, abs=0.01)
+    assert loop.dropped == 0.0
+
+
+def test_a_clock_that_is_set_is_followed_forwards_and_back():
+    changes = iter([(300, 7_000 * MS), (500, -20_000 * MS)])
+    wanted = [next(changes)]
+
+    def set_clock(machine, snapshot):
+        if wanted and snapshot.step >= wanted[0][0]:
+            machine.wall += wanted[0][1]
+            wanted[:] = [change] if (change := next(changes, None)) else []
+
+    _, told, _, _, _ = run(busy(4, 10 * MS), seconds=1.0, between=set_clock)
+    behind = np.array([at - s.stamp for at, s in told])
+    assert behind.min() >= -2 * MS  # the setting itself is known to a look at the clocks
+    assert behind.max() < 20 * MS
+
+
+def test_a_thread_put_aside_between_two_looks_at_the_clocks_changes_no_stamp():
+    machine = Machine(lambda: 0)
+    delays = iter([0] * 10 + [40 * MS] + [0] * 10)
+
+    def node():
+        machine.now += next(delays, 0)
+        return machine.node()
+
+    stamps = Stamps(node, machine.steady)
+    moments = [machine.now + k * MS for k in range(8)]
+    assert set(np.diff([stamps.due(moment) for moment in moments])) == {MS}
+    assert machine.now - moments[0] > 40 * MS, "it was put aside"
+
+
+def test_states_of_a_followed_clock_have_its_time():
+    now = [100.0]
+    told = []
+    loop = PlantLoop(swinging(), told.append, every=4, follows=lambda: now[0])
+    loop._tick(1)
+    for now[0] in (100.05, 100.07):
+        loop._tick(1)
+    assert [s.stamp for s in told] == [100 * 10**9 + round(1e9 * s.t) for s in told]
+    now[0] = 110.0  # a leap: all but a moment of it is dropped, and counted
+    loop._tick(1)
+    assert loop.dropped == pytest.approx(110.0 - 100.07 - 0.2, abs=2e-3)
+    assert told[-1].stamp <= 110 * 10**9 < told[-1].stamp + 10 * MS
