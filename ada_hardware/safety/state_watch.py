@@ -12,6 +12,7 @@ from ada_hardware.driver import Demand, Feedback, Mode
 from ada_hardware.safety.joint_bounds import Braking
 from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.safety.settings import SafetySettings
+from ada_hardware.safety.tool_rules import ToolWatch
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class StateWatch:
         """
         self._rules, self._settings, self._period = rules, settings, period
         self.names = rules.names
+        self._tool = ToolWatch(rules.tool)
         self._lower, self._upper = rules.lower - settings.position_margin, rules.upper + settings.position_margin
         # a joint that may not move at all still shows the noise of its sensor
         self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill
@@ -73,7 +75,7 @@ class StateWatch:
         return (
             self._out_of_limits(feedback.position)
             or self._too_fast(feedback.velocity)
-            or self._rules.tool.broken(feedback.position, feedback.velocity)
+            or self._tool.broken(feedback.time, feedback.position)
             or self._not_following(mode, demanded, feedback.position)
             or (self._cannot_stop(feedback) if mode is Mode.EFFORT else "")
         )

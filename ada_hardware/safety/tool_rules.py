@@ -12,6 +12,7 @@ the plane; one that is beyond it may move inwards alone.
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -23,9 +24,11 @@ from ada_hardware.safety.settings import SafetySettings
 Array = NDArray[np.float64]
 
 APPROACH = 0.3  # [s]: T above; a point 10 mm before a plane comes nearer at 33 mm/s at most
+WINDOW = 0.05  # [s]
 _NUMBERS = 4  # of a plane
 _KEPT = 0.97  # share of the speed that is used: drives are behind, and each joint brakes at its own rate
 _SPEED_MARGIN = 0.25  # share by which the measured speed may exceed the limit
+_STILL = 1e-3  # [m] within WINDOW that counts as no motion
 _PLANE_MARGIN = 0.02  # [m] by which the measured point may be beyond a plane
 
 
@@ -88,6 +91,11 @@ class ToolRules:
         if self._tool is not None:
             self._tool(np.zeros(joints))
 
+    def point(self, position: Array) -> Array:
+        """Where the point is, for joint positions that are known [m]."""
+        assert self._tool is not None
+        return self._tool(position).point
+
     @property
     def is_limiting(self) -> bool:
         """Whether there is anything to keep."""
@@ -136,18 +144,44 @@ class ToolRules:
                 share = min(share, max((most - comes) / faster, 0.0) if faster > 0.0 else 0.0)
         return velocity if share == 1.0 else slowest + share * (velocity - slowest)
 
-    def broken(self, position: Array, velocity: Array) -> str:
-        """Which limit the measured motion does not keep, in words; "": none, or nothing is known."""
-        if self._tool is None or not (np.isfinite(position).all() and np.isfinite(velocity).all()):
+
+class ToolWatch:
+    """Whether the point that the joints report keeps its limits.
+
+    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would pass for speed.
+    """
+
+    def __init__(self, rules: ToolRules) -> None:
+        """Args: the limits."""
+        self._rules = rules
+        self._seen: deque[tuple[float, Array]] = deque()
+
+    def broken(self, time: float, position: Array) -> str:
+        """Which limit is not kept, in words; "": none, or nothing is known.
+
+        Args:
+            time: of the positions [s].
+            position: of the joints, measured [rad, m].
+        """
+        rules, seen = self._rules, self._seen
+        if not rules.is_limiting or not np.isfinite(position).all():
             return ""
-        state = self._tool(position)
-        moves = state.jacobian @ velocity
-        speed = float(np.linalg.norm(moves))
-        if speed > (1.0 + _SPEED_MARGIN) * self.speed:
-            return f"the tool moves at {speed:.3g} m/s; at most {self.speed:g} m/s are allowed (tool_speed)"
-        for i, (normal, offset) in enumerate(zip(self.normals, self.offsets, strict=True)):
-            beyond = float(normal @ state.point) - offset
-            if beyond > _PLANE_MARGIN and float(normal @ moves) > 0.0:
+        point = rules.point(position)
+        if seen and not 0.0 <= time - seen[-1][0] <= WINDOW:
+            seen.clear()
+        while len(seen) > 1 and time - seen[1][0] >= WINDOW:
+            seen.popleft()
+        seen.append((time, point))
+        before, whence = seen[0]
+        if time - before < WINDOW:
+            return ""
+        way = point - whence
+        speed = float(np.linalg.norm(way)) / (time - before)
+        if speed > (1.0 + _SPEED_MARGIN) * rules.speed:
+            return f"the tool moves at {speed:.3g} m/s; at most {rules.speed:g} m/s are allowed (tool_speed)"
+        for i, (normal, offset) in enumerate(zip(rules.normals, rules.offsets, strict=True)):
+            beyond = float(normal @ point) - offset
+            if beyond > _PLANE_MARGIN and float(normal @ way) > _STILL:
                 return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes, and moves on"
         return ""
 
