@@ -117,7 +117,8 @@ class CommandInputs:
     def _wrench(self, message: WrenchStamped) -> None:
         force, torque = message.wrench.force, message.wrench.torque
         wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
-        link, duration = message.header.frame_id, self._settings.external_wrench_duration
+        link = message.header.frame_id.removeprefix(self._settings.frame_prefix)
+        duration = self._settings.external_wrench_duration
         largest = max(abs(x) for x in wrench)
         if not np.isfinite(wrench).all() or largest > LARGEST_WRENCH:
             self._refuse("external_wrench", f"{wrench} on link {link!r}: finite numbers up to {LARGEST_WRENCH:g} only.")

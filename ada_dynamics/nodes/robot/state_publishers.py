@@ -32,7 +32,7 @@ class StatePublishers:
     """joint_states, ~/state, /tf and /clock; and once, robot_description and /tf_static.
 
     Attributes:
-        world_frame: frame of the ground.
+        world_frame: frame of the ground, with its prefix.
     """
 
     def __init__(
@@ -53,9 +53,12 @@ class StatePublishers:
         """
         self._node = node
         model = plant.model
-        self.world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
+        world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
+        self.world_frame = settings.frame_prefix + world_frame
         self._is_clock = settings.publish_clock
-        self._messages = StateMessages(model, plant.dynamics, self.world_frame)
+        self._messages = StateMessages(
+            model, plant.dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
+        )
         self._last_stamp = -1
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
