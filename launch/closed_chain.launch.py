@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mechanism with closed loops, swinging freely."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pictures import MECHANISMS, of_mechanism
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

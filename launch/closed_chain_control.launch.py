@@ -3,6 +3,7 @@
 
 import math
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
@@ -10,7 +11,6 @@ from launch_ros.actions import Node
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

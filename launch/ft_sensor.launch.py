@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A force/torque sensor, real or emulated (backend:=emulator), that publishes its wrench."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
@@ -8,7 +9,6 @@ from launch_ros.actions import Node
 from ada_dynamics.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters
 from ada_dynamics.bringup.launching import LaunchValues, declare, node_arguments
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

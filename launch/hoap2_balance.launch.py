@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The humanoid HOAP-2 that keeps its balance when it is pushed."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
@@ -8,7 +9,6 @@ from launch_ros.actions import Node
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real humanoid KHR-1 on its serial line, or an emulated one (backend:=emulator)."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
@@ -8,7 +9,6 @@ from launch_ros.actions import Node
 from ada_dynamics.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     backend("real"),

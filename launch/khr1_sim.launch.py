@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The humanoid KHR-1, standing on the ground."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

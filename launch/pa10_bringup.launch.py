@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real arm PA-10 on its wire, or an emulated one (backend:=emulator)."""
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
@@ -17,7 +18,6 @@ from ada_dynamics.bringup.pa10 import (
     target_link,
 )
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(

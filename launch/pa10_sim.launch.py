@@ -3,13 +3,13 @@
 
 import math
 
+from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_dynamics.bringup.pictures import PICTURES
-from launch import LaunchDescription
 
 ARGUMENTS = [
     DeclareLaunchArgument(
