@@ -54,7 +54,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started."""
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     mechanism = values["mechanism"]
     is_controlled = mechanism != "none"

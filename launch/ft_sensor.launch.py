@@ -34,7 +34,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started."""
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     name = values["sensor"]
     frame = values["frame"] or name

@@ -38,7 +38,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started."""
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     world = "odom" if values["base"] == "floating" else "world"
     picture = PICTURES["hoap2_sim" if values["robot"] == "hoap2" else "hoap2_sim_10dof"]

@@ -37,7 +37,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started."""
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     is_controlled = values["controller"] != NONE
     picture = PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]
