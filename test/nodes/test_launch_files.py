@@ -65,6 +65,12 @@ def test_what_is_started_stands_in_the_launch_file(name):
     assert len(written) - len(conditional) in (1, 2)  # with a backend: one of two
 
 
+def test_the_two_launch_files_of_the_arm_start_the_same_and_differ_in_arguments_alone():
+    texts = [resources.find("launch", f"pa10_{name}.launch.py").read_text("utf-8") for name in ("control", "bringup")]
+    first, second = (text.partition("def generate_launch_description")[2] for text in texts)
+    assert first == second != ""
+
+
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_what_a_launch_file_starts_is_installed(setup, entry_points):
     wanted = {"oracle": "true", "view": "true", "rviz": "true", "record": "run.mcap", "backend": "emulator"}
