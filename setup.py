@@ -31,7 +31,23 @@ def data_files() -> list[tuple[str, list[str]]]:
             kept = sorted(name for name in files if not name.startswith(".") and not name.endswith("~"))
             if kept:
                 found.append((f"share/{NAME}/{Path(folder).as_posix()}", [f"{folder}/{name}" for name in kept]))
+    if not IS_FOR_COLCON:  # whose own scripts lie there
+        found.append((f"lib/{NAME}", [f"resource/nodes/{name}" for name in NODE_NAMES]))
     return found
+
+
+# `install` and `develop` are colcon's commands; pip asks for a wheel.
+IS_FOR_COLCON = not {"install", "develop"}.isdisjoint(sys.argv[1:])
+NODE_NAMES = (
+    "controller_node",
+    "dynamics_node",
+    "hardware_node",
+    "oracle_node",
+    "record_node",
+    "replay_node",
+    "target_node",
+    "view_node",
+)
 
 
 # Why each of these is here, and what happens without it: docs/dependencies.md.
@@ -101,22 +117,8 @@ EXTRAS = {
 }
 
 # Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it, lib/<package> (setup.cfg).
-# pip would put it on everybody's PATH, under a name such as view_node: there `ada up` starts nodes, and
-# `python -m ada_dynamics.nodes NAME`. `install` and `develop` are colcon's commands; pip asks for a wheel.
-IS_FOR_COLCON = not {"install", "develop"}.isdisjoint(sys.argv[1:])
-NODES = [
-    f"{name} = ada_dynamics.nodes.executables:{name}"
-    for name in (
-        "controller_node",
-        "dynamics_node",
-        "hardware_node",
-        "oracle_node",
-        "record_node",
-        "replay_node",
-        "target_node",
-        "view_node",
-    )
-]
+# pip would put it on everybody's PATH, under a name such as view_node: there lib/<package> gets shell scripts.
+NODES = [f"{name} = ada_dynamics.nodes.executables:{name}" for name in NODE_NAMES]
 
 README = Path("README.md")
 

@@ -1,8 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism with closed loops, simulated; `--show-args` lists what can be chosen."""
+"""A mechanism with closed loops, swinging freely."""
 
-from ada_dynamics.bringup.launch_file import describe
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_dynamics.bringup.pictures import MECHANISMS, of_mechanism
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "mechanism",
+        default_value="four_bar",
+        description="which mechanism of the catalogue",
+        choices=MECHANISMS,
+    ),
+    *robot_arguments(idle="release"),
+]
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("closed_chain")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    picture = of_mechanism(values["mechanism"])
+    return [
+        Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers(
+                {
+                    **values.simulation,
+                    "robot": values("mechanism"),
+                    "world_frame": "world",
+                    "wrenches": list(picture.joints),
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="oracle_node",
+            name="oracle_node",
+            condition=IfCondition(values["oracle"]),
+            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(picture),
+            **values.optional,
+        ),
+        *values.notes,
+    ]

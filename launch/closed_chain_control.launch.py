@@ -1,8 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four rods in a row, controlled to move as a closed chain; `--show-args` lists what can be chosen."""
+"""Four rods in a row that a controller lets move as a closed chain."""
 
-from ada_dynamics.bringup.launch_file import describe
+import math
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_dynamics.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
+from ada_dynamics.bringup.pictures import PICTURES
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "mechanism",
+        default_value="parallel_four_bar",
+        description="what the rods are controlled to be; none: no controller, they fall",
+        choices=["parallel_four_bar", "slider_crank", "none"],
+    ),
+    DeclareLaunchArgument(
+        "target",
+        default_value="",
+        description="where it goes: angle of the first rod [deg], or place of the slider [m]; empty: 0 deg, 1.49 m",
+    ),
+    *robot_arguments(idle="hold"),
+]
+# Takahashi 2012, secs. 7.2.2 and 7.2.3: where the virtual loops close. The rod, twice as long as the crank, ends at the
+# height of the crank's pivot; the slider hangs down there.
+CRANK = math.radians(30.0)
+ROD = math.acos(-0.5 * math.cos(CRANK))  # from the vertical
+START = {
+    "parallel_four_bar": [math.radians(angle) for angle in (60.0, 30.0, 150.0, -60.0)],
+    "slider_crank": [CRANK, ROD - CRANK, 0.0, math.pi - ROD],
+}
+GAINS = {
+    "parallel_four_bar": {  # eqs. 7.11 and 7.12
+        "joint_stiffness": [5.0, 0.0, 0.0, 0.0],
+        "joint_damping": [5.0, 0.0, 0.0, 0.0],
+    },
+    "slider_crank": {  # eqs. 7.18 and 7.19, the force in front
+        "joint_stiffness": [0.0],
+        "joint_damping": [0.0],
+        "pose_stiffness": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "pose_damping": [10.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+}
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("closed_chain_control")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    mechanism = values["mechanism"]
+    is_controlled = mechanism != "none"
+    falls = not is_controlled and "idle" not in values.given
+    return [
+        Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers(
+                {
+                    **values.simulation,
+                    **({"idle": "release"} if falls else {}),
+                    "robot": "planar_4r",
+                    "world_frame": "world",
+                    "initial_positions": START.get(mechanism, START["parallel_four_bar"]),
+                    "wrenches": ["joint_1", "joint_2", "joint_3", "joint_4"],
+                    **EACH_STEP,
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="controller_node",
+            name="controller_node",
+            condition=IfCondition("true" if is_controlled else "false"),
+            parameters=values.layers(
+                {
+                    **values.follower,
+                    "controller": "virtual_closed_chain",
+                    "robot": "planar_4r",
+                    **BESIDE_SIMULATION,
+                    **EXACT,
+                    "virtual_closed_chain.loops": values("mechanism", f"loops/{mechanism}.yaml"),
+                    "virtual_closed_chain.link": "tip",
+                    **{f"virtual_closed_chain.{name}": gain for name, gain in GAINS.get(mechanism, {}).items()},
+                }
+            ),
+            remappings=[("state", "dynamics_node/state")],
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="oracle_node",
+            name="oracle_node",
+            condition=IfCondition(values["oracle"]),
+            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view, **({"target_link": "tip"} if is_controlled else {})}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(PICTURES["closed_chain_control"]),
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="target_node",
+            name="target_node",
+            condition=IfCondition("true" if is_controlled else "false"),
+            parameters=values.layers({**values.use_sim_time, **first_target(values)}),
+            **values.once,
+        ),
+        *values.notes,
+    ]
+
+
+def first_target(values):
+    """Where it goes at first, for target_node."""
+    if values["mechanism"] == "slider_crank":
+        place = float(values["target"] or 1.49)  # [m] Takahashi 2012, sec. 7.2.3
+        return {"pose": values("target", [place, 0.0, 0.0, 0.0, 0.0, 0.0])}
+    angle = math.radians(float(values["target"] or 0.0))
+    return {"joints": ["joint_1"], "positions": values("target", [angle])}

@@ -1,8 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A force/torque sensor, real or emulated; `--show-args` lists what can be chosen."""
+"""A force/torque sensor, real or emulated (backend:=emulator), that publishes its wrench."""
 
-from ada_dynamics.bringup.launch_file import describe
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters
+from ada_dynamics.bringup.launching import LaunchValues, declare, node_arguments
+from ada_dynamics.bringup.pictures import PICTURES
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "sensor",
+        default_value=SENSORS[0],
+        description="which: ATI Net F/T, Wacoh-Tech DynPick, OnRobot HEX, or Robotiq FT 300",
+        choices=SENSORS,
+    ),
+    backend("real", ("real", "emulator")),
+    address("url", "udp://192.168.1.1:49152 or /dev/ttyUSB0"),
+    DeclareLaunchArgument(
+        "frame",
+        default_value="",
+        description="frame of the wrenches, a link of what carries the sensor; empty: its kind",
+    ),
+    *node_arguments(),
+]
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("ft_sensor")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    name = values["sensor"]
+    frame = values["frame"] or name
+    return [
+        Node(
+            package="ada_dynamics",
+            executable="hardware_node",
+            name="hardware_node",
+            parameters=values.layers(
+                {
+                    **values.follower,
+                    **node_parameters(values, [name]),
+                    **sensor_parameters(values, name, "url", frame),
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="record_node",
+            name="record_node",
+            condition=IfCondition("true" if values["record"] else "false"),
+            parameters=values.layers({**values.use_sim_time, "path": values("record")}),
+            **values.once,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view, "plant": "hardware_node"}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(PICTURES["ft_sensor"], frame),
+            **values.optional,
+        ),
+        *values.notes,
+    ]

@@ -1,8 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The humanoid HOAP-2 that keeps its balance; `--show-args` lists what can be chosen."""
+"""The humanoid HOAP-2 that keeps its balance when it is pushed."""
 
-from ada_dynamics.bringup.launch_file import describe
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_dynamics.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
+from ada_dynamics.bringup.pictures import PICTURES
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "feet",
+        default_value="clamped",
+        description="whether the feet are fixed to the ground, or may lift",
+        choices=["clamped", "free"],
+    ),
+    DeclareLaunchArgument(
+        "strategy",
+        default_value="upper_body_rotation",
+        description="how it answers a push (Takahashi 2012, sec. 6.3); none: no controller, its servos hold it",
+        choices=["upper_body_rotation", "combined", "springs", "none"],
+    ),
+    *robot_arguments(idle="hold"),
+]
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("hoap2_balance")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    is_clamped = values["feet"] == "clamped"
+    return [
+        Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers({**values.simulation, **(clamped(values) if is_clamped else free(values))}),
+            remappings=values.tf,
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="controller_node",
+            name="controller_node",
+            condition=IfCondition("true" if values["strategy"] != "none" else "false"),
+            parameters=values.layers(
+                {
+                    **values.follower,
+                    "controller": "balance",
+                    # Its model has its feet on the ground, whether those of the simulated robot may lift or not.
+                    "robot": "hoap2_standing",
+                    "balance.strategy": values("strategy"),
+                    **BESIDE_SIMULATION,
+                    # A robot that is not fixed to the ground has another state; its joints are the same. A foot in the
+                    # air is too light for the gain [N m s/rad] of eq. 6.13.
+                    **(EXACT if is_clamped else {"balance.ankle_gain": 10.0}),
+                }
+            ),
+            remappings=[("state", "dynamics_node/state")],
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="oracle_node",
+            name="oracle_node",
+            condition=IfCondition(values["oracle"]),
+            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view, **push(values["strategy"])}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(PICTURES["hoap2_balance"], "world" if is_clamped else "odom"),
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="target_node",
+            name="target_node",
+            # It has no target of its own: RViz is what it is there for.
+            condition=IfCondition(values.shows_rviz if values["strategy"] != "none" else "false"),
+            parameters=values.layers(values.use_sim_time),
+            **values.optional,
+        ),
+        *values.notes,
+    ]
+
+
+def clamped(values):
+    """The robot with its feet fixed to the ground."""
+    return {
+        "robot": values("feet", "hoap2_standing"),
+        "world_frame": "world",
+        "wrenches": ["joint_4", "joint_9"],
+        **EACH_STEP,
+    }
+
+
+def free(values):
+    """The robot with feet that may lift."""
+    return {
+        "robot": values("feet", "hoap2_10dof"),
+        "base": values("feet", "floating"),
+        "contact": values("feet", "on"),
+        # Without rotors a foot in the air is too light for efforts that change 1000 times a second [kg m^2].
+        "rotor_inertia": 0.01,
+        "world_frame": values("feet", "odom"),
+        "wrenches": ["joint_4", "joint_9"],
+        **EACH_STEP,
+    }
+
+
+def push(strategy):
+    """The push that the strategy is for in the document (sec. 6.3): at the hand, or from behind at the shoulder."""
+    if strategy == "combined":
+        return {"push_link": "right_shoulder", "push_direction": "x", "push_force": 10.0}
+    return {"push_link": "left_hand", "push_direction": "-x", "push_force": 7.0}

@@ -1,8 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The humanoid HOAP-2, simulated; `--show-args` lists what can be chosen."""
+"""The humanoid HOAP-2, standing on the ground."""
 
-from ada_dynamics.bringup.launch_file import describe
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_dynamics.bringup.pictures import PICTURES
+
+ARGUMENTS = [
+    DeclareLaunchArgument(
+        "robot",
+        default_value="hoap2",
+        description="with all 25 joints, or with hips and ankles only",
+        choices=["hoap2", "hoap2_10dof"],
+    ),
+    DeclareLaunchArgument(
+        "base",
+        default_value="floating",
+        description="how the trunk is held: not at all, or in the air",
+        choices=["floating", "fixed"],
+    ),
+    DeclareLaunchArgument(
+        "contact",
+        default_value="auto",
+        description="whether feet touch a ground at height 0; auto: where the robot can fall",
+        choices=["auto", "on", "off"],
+    ),
+    *robot_arguments(idle="hold"),
+]
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("hoap2_sim")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    world = "odom" if values["base"] == "floating" else "world"
+    picture = PICTURES["hoap2_sim" if values["robot"] == "hoap2" else "hoap2_sim_10dof"]
+    return [
+        Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers(
+                {
+                    **values.simulation,
+                    "robot": values("robot"),
+                    "base": values("base"),
+                    "contact": values("contact"),
+                    "world_frame": values("base", world),
+                    "wrenches": list(picture.joints),
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="oracle_node",
+            name="oracle_node",
+            condition=IfCondition(values["oracle"]),
+            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(picture, world),
+            **values.optional,
+        ),
+        *values.notes,
+    ]

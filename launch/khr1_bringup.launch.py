@@ -1,8 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real humanoid KHR-1, or an emulated one; `--show-args` lists what can be chosen."""
+"""The real humanoid KHR-1 on its serial line, or an emulated one (backend:=emulator)."""
 
-from ada_dynamics.bringup.launch_file import describe
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.conditions import IfCondition
+from launch_ros.actions import Node
+
+from ada_dynamics.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
+from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_dynamics.bringup.pictures import PICTURES
+
+ARGUMENTS = [
+    backend("real"),
+    address("port", "/dev/ttyUSB0"),
+    activate(),
+    DeclareLaunchArgument(
+        "angle_map",
+        default_value="",
+        description="path of a YAML file with the servos' channels, signs, zeros and limits; empty: config/"
+        "khr1_angle_map.yaml",
+    ),
+    *robot_arguments(idle="hold"),
+]
 
 
-def generate_launch_description():  # noqa: D103
-    return describe("khr1_bringup")
+def generate_launch_description():
+    """What can be chosen, and the nodes."""
+    return LaunchDescription([*declare(ARGUMENTS, __file__), OpaqueFunction(function=nodes)])
+
+
+def nodes(context):
+    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    values = LaunchValues(context, ARGUMENTS)
+    if is_driven(values):  # backend:=emulator or real
+        picture = PICTURES["khr1_bringup"]
+        robot = Node(
+            package="ada_dynamics",
+            executable="hardware_node",
+            name="hardware_node",
+            parameters=values.layers(
+                {
+                    **values.use_sim_time,
+                    **values.frames,
+                    **node_parameters(values, ["khr1"]),
+                    **robot_parameters(values, "khr1", "port"),
+                    **({"khr1.driver.angle_map": values("angle_map")} if values["angle_map"] else {}),
+                    "world_frame": "world",
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        )
+    else:  # it stands on the ground, as in khr1_sim
+        picture = PICTURES["khr1_sim"]
+        robot = Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers(
+                {
+                    **values.simulation,
+                    "robot": "khr1",
+                    "base": "floating",
+                    "contact": "on",
+                    "world_frame": "odom",
+                    "wrenches": list(picture.joints),
+                }
+            ),
+            remappings=values.tf,
+            **values.required,
+        )
+    return [
+        robot,
+        Node(
+            package="ada_dynamics",
+            executable="record_node",  # dynamics_node records by itself
+            name="record_node",
+            condition=IfCondition("true" if is_driven(values) and values["record"] else "false"),
+            parameters=values.layers({**values.use_sim_time, "path": values("record")}),
+            **values.once,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="oracle_node",
+            name="oracle_node",
+            condition=IfCondition(values["oracle"]),
+            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
+            **values.optional,
+        ),
+        Node(
+            package="ada_dynamics",
+            executable="view_node",
+            name="view_node",
+            condition=IfCondition(values.shows_view),
+            parameters=values.layers({**values.view, **({"plant": "hardware_node"} if is_driven(values) else {})}),
+            remappings=values.tf,
+            **values.optional,
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            name="rviz2",
+            condition=IfCondition(values.shows_rviz),
+            parameters=values.layers(values.use_sim_time, takes_file=False),
+            **values.rviz(picture),
+            **values.optional,
+        ),
+        *values.notes,
+    ]

@@ -62,7 +62,7 @@ class ControlThread:
             self.control.refuse,
             settings.wrench_of,
         )
-        self._out = Outputs(node, controller, settings.state_rate)
+        self._out = Outputs(node, controller, settings.state_rate, settings.frame_prefix)
         self.loop = DeadlineLoop(
             1.0 / settings.rate,
             self._tick,

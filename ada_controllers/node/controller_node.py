@@ -224,7 +224,7 @@ class ControllerNode(ManagedNode):
         health.add("control", lambda: control_status(thread))
         health.add("periods", ControlPeriods(thread))
         phase = PhaseInput(self, settings.hardware, thread.inputs.topic, thread.robot_is)
-        self._parts = [thread, health, phase, ReferenceInputs(self, thread)]
+        self._parts = [thread, health, phase, ReferenceInputs(self, thread, settings.frame_prefix)]
         kind = action_type()
         if kind is not None:
             self._parts.append(TrajectoryAction(self, thread, settings, kind))

@@ -31,13 +31,14 @@ class Outputs:
         state_rate: most messages per second on the last three; 0: any.
     """
 
-    def __init__(self, node: Node, controller: Controller[Any], state_rate: float) -> None:
+    def __init__(self, node: Node, controller: Controller[Any], state_rate: float, prefix: str = "") -> None:
         """Create the publishers.
 
         Args:
             node: whose they are.
             controller: whose commands they carry first.
             state_rate: see above.
+            prefix: stands before the names of frames.
         """
         self._node, self._clock = node, node.get_clock()
         self.state_rate = state_rate
@@ -45,7 +46,7 @@ class Outputs:
         self._states = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
         self._poses = node.create_publisher(PoseStamped, f"~/{TARGET}", qos.STATES)
         self._joints = node.create_publisher(JointState, f"~/{JOINT_TARGET}", qos.STATES)
-        self._frame = controller.model.root
+        self._frame = prefix + controller.model.root
         self.follow(controller)
 
     def follow(self, controller: Controller[Any]) -> None:

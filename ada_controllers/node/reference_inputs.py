@@ -31,14 +31,15 @@ _WORLDS = ("world", "map", "odom")  # names of the frame that a fixed base stand
 class ReferenceInputs:
     """~/joint_reference, ~/joint_trajectory and ~/pose_reference."""
 
-    def __init__(self, node: Node, thread: ControlThread) -> None:
+    def __init__(self, node: Node, thread: ControlThread, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
             node: whose subscriptions they are.
             thread: that the references go to.
+            prefix: stands before the names of frames.
         """
-        self._node, self._thread = node, thread
+        self._node, self._thread, self._prefix = node, thread, prefix
         self._model = thread.control.controller.model
         self._subscriptions = [
             node.create_subscription(JointState, f"~/{JOINT_REFERENCE}", self._joints, qos.COMMANDS),
@@ -74,9 +75,10 @@ class ReferenceInputs:
     def _check_frame(self, frame: str) -> None:
         root = self._model.root
         is_fixed = all(joint.child != root for joint in self._model.joints.values())
-        if frame not in ("", root, *(_WORLDS if is_fixed else ())):
+        known = [self._prefix + name for name in (root, *(_WORLDS if is_fixed else ()))]
+        if frame not in ("", *known):
             raise ReferenceRefused(
-                f"the pose is in the frame {frame!r}; give it in that of the robot's base, {root!r}, or leave "
+                f"the pose is in the frame {frame!r}; give it in that of the robot's base, {known[0]!r}, or leave "
                 "frame_id empty."
             )
 

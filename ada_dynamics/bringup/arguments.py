@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ada_dynamics.errors import InputError, unknown_name
 
-Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace"]
+Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace", "pose"]
 
 BOOLEANS = ("true", "false")
 # As far as the plan can see: RViz where it is installed, the browser view where viser is.
@@ -21,6 +21,15 @@ AUTO = ("auto", *BOOLEANS)
 _LAST_PORT = 65535
 # Relative or absolute ROS names, parts between slashes.
 _NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+
+
+def declared(name: str, default: str, description: str, choices: Sequence[str] = ()) -> Any:
+    """An argument, as launch declares it."""
+    from launch.actions import DeclareLaunchArgument
+
+    return DeclareLaunchArgument(
+        name, default_value=default, description=description, choices=list(choices) if choices else None
+    )
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,25 @@ def _port(name: str, text: str) -> str:
     return text
 
 
+def numbers(text: str) -> list[float]:
+    """Numbers with spaces, commas or brackets between and around them.
+
+    Raises:
+        ValueError: there is something else.
+    """
+    return [float(word) for word in re.sub(r"[\[\],;]", " ", text).split()]
+
+
+def _pose(name: str, text: str) -> str:
+    """What `numbers` reads; how many they must be is the node's to say."""
+    try:
+        return " ".join(map(repr, numbers(text)))
+    except ValueError:
+        raise InputError(
+            f"{name}:={text}: it must be numbers, x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'."
+        ) from None
+
+
 def _file(name: str, text: str) -> str:
     """A path that must exist: absolute, since the nodes may run in other folders."""
     if not text:
@@ -177,7 +205,7 @@ def _robot(name: str, text: str) -> str:
 
 
 def _namespace(name: str, text: str) -> str:
-    """A namespace with its leading slash; none is the empty text."""
+    """A namespace, relative or absolute; none is the empty text."""
     if not text or text == "/":
         return ""
     if not _NAMESPACE.fullmatch(text):
@@ -185,7 +213,7 @@ def _namespace(name: str, text: str) -> str:
             f"{name}:={text}: parts between slashes must begin with a letter and hold letters, digits and underscores, "
             "such as left or /cell_1/left."
         )
-    return text if text.startswith("/") else f"/{text}"
+    return text
 
 
 _CHECKS = {
@@ -196,4 +224,18 @@ _CHECKS = {
     "new_file": _new_file,
     "robot": _robot,
     "namespace": _namespace,
+    "pose": _pose,
+}
+# What values of arguments without choices must look like; all others are any text.
+KINDS: Mapping[str, Kind] = {
+    "angle_map": "file",
+    "base_pose": "pose",
+    "loops": "file",
+    "namespace": "namespace",
+    "params_file": "file",
+    "real_time_factor": "number",
+    "record": "new_file",
+    "robot": "robot",
+    "target": "real",
+    "view_port": "port",
 }

@@ -8,10 +8,10 @@ emulated byte for byte on a real wire of this machine, or is there. Controllers,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from ada_dynamics.bringup.arguments import BOOLEANS, Argument, Values
-from ada_dynamics.bringup.processes import Parameter
-from ada_dynamics.bringup.setup import Parameters
+from ada_dynamics.bringup.arguments import BOOLEANS, Values, declared
+from ada_dynamics.bringup.processes import Parameter, Parameters
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
 from ada_hardware.opening import example_addresses, is_emulated
@@ -27,19 +27,19 @@ _OF_SIMULATIONS = ("idle", "real_time_factor")
 _OF_DEVICES = ("url", "port", "activate", "angle_map", "sensor", "sensor_url")
 
 
-def backend(default: str, choices: tuple[str, ...] = (REAL, EMULATOR, SIM)) -> Argument:
+def backend(default: str, choices: tuple[str, ...] = (REAL, EMULATOR, SIM)) -> Any:
     """The argument that says what moves."""
     what = {
         REAL: "real: the device, at its address",
         EMULATOR: "emulator: an emulated device, byte for byte on a wire of this machine",
         SIM: "sim: a simulation",
     }
-    return Argument("backend", default, "; ".join(what[one] for one in choices), choices)
+    return declared("backend", default, "; ".join(what[one] for one in choices), choices)
 
 
-def address(name: str, example: str) -> Argument:
+def address(name: str, example: str) -> Any:
     """The argument with the device's address."""
-    return Argument(
+    return declared(
         name,
         "",
         f"address of the device, such as {example}, or dry: (no port is opened); with backend:=emulator empty, or its "
@@ -47,13 +47,15 @@ def address(name: str, example: str) -> Argument:
     )
 
 
-ACTIVATE = Argument(
-    "activate",
-    AUTO,
-    "whether the robot may move as soon as it is commanded; false: not before somebody activates hardware_node; auto: "
-    "only an emulated one",
-    (AUTO, *BOOLEANS),
-)
+def activate() -> Any:
+    """The argument that says when the robot may move."""
+    return declared(
+        "activate",
+        AUTO,
+        "whether the robot may move as soon as it is commanded; false: not before somebody activates hardware_node; "
+        "auto: only an emulated one",
+        (AUTO, *BOOLEANS),
+    )
 
 
 def is_driven(values: Mapping[str, str]) -> bool:

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The setups of the arm PA-10: under a controller, and as it comes; simulated, emulated or real."""
+"""The arm PA-10, simulated, emulated or real, with a controller or without: parameters of its nodes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
-from ada_dynamics.bringup.arguments import Argument, Values
+from ada_dynamics.bringup.arguments import Values, declared
 from ada_dynamics.bringup.devices import (
-    ACTIVATE,
     AUTO,
-    EMULATOR,
     NONE,
-    REAL,
     SENSORS,
-    SIM,
+    activate,
     address,
     backend,
     is_driven,
@@ -22,23 +20,26 @@ from ada_dynamics.bringup.devices import (
     robot_parameters,
     sensor_parameters,
 )
-from ada_dynamics.bringup.pictures import PICTURES, Picture
-from ada_dynamics.bringup.processes import Parameter
-from ada_dynamics.bringup.setup import WORLD, Control, Parameters, Setup, common_arguments
+from ada_dynamics.bringup.processes import Parameter, Parameters
 from ada_dynamics.errors import InputError
 
 # A controller sees each step of the simulation: states that are 4 ms old would cost it damping.
 EACH_STEP = {"publish_rate": Parameter(1000.0)}
 # The exact state has the simulation's own time, however slowly that goes by.
 EXACT = {"state_source": Parameter("state")}
+# A simulation that is late loses nothing, and one that is pushed hard is to come back to where it was.
+BESIDE_SIMULATION = {"state_timeout": Parameter(2.0), "max_gap": Parameter(0.5), "max_position_jump": Parameter(0.0)}
+# A robot tells no states while its servos come on; what it does without commands is a matter of its own watchdogs.
+_BESIDE_DEVICE = {"state_timeout": Parameter(2.0)}
 _MEASURED = {"state_source": Parameter("joint_states")}
 # The arm tells its state in each of its cycles of 2 ms.
 _EACH_CYCLE = {"publish_rate": Parameter(500.0), "rate": Parameter(1000.0)}
 
 _BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far from the arm's singular poses
-_HAND = "flange"
+HAND = "flange"
+_WORLD = "world"
 _COMPLIANCE = "compliance"
-_CONTROLLERS = (
+CONTROLLERS = (
     "pose_servo",
     "joint_trajectory",
     "computed_torque",
@@ -48,62 +49,60 @@ _CONTROLLERS = (
 )
 # What differs from the controllers' own values.
 _SETTINGS: Mapping[str, Parameters] = {
-    "pose_servo": {"link": Parameter(_HAND)},
-    "impedance": {"space": Parameter("link"), "link": Parameter(_HAND)},
-    _COMPLIANCE: {"link": Parameter(_HAND)},
+    "pose_servo": {"link": Parameter(HAND)},
+    "impedance": {"space": Parameter("link"), "link": Parameter(HAND)},
+    _COMPLIANCE: {"link": Parameter(HAND)},
 }
-_SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
+SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
 _DEVICE = "pa10"  # kind of device, and its name
 _OLD_ARM, _OLD_VARIANT = "pa10_7c", "7c"
 
 
-def _robot(values: Values) -> Parameters:
+def simulated(values: Values) -> Parameters:
+    """Parameters of dynamics_node."""
     return {
         "robot": _model(values),
-        "world_frame": Parameter(WORLD),
+        "world_frame": Parameter(_WORLD),
         "initial_positions": Parameter(list(_BENT)),
         **({"wrench_rate": Parameter(250.0)} if values["controller"] == _COMPLIANCE else {}),
         **EACH_STEP,
     }
 
 
-def _devices(values: Values) -> Parameters | None:
-    if not is_driven(values):
-        return None
+def driven(values: Values) -> Parameters:
+    """Parameters of hardware_node."""
     sensor = _sensor(values)
     return {
         **node_parameters(values, [_DEVICE, *([sensor] if sensor else [])]),
         **robot_parameters(values, _DEVICE, "url"),
         f"{_DEVICE}.model": _model(values),
         f"{_DEVICE}.driver.variant": Parameter(_OLD_VARIANT if _is_old(values) else "ce", _chosen_by(values)),
-        "world_frame": Parameter(WORLD),
-        **(sensor_parameters(values, sensor, "sensor_url", _HAND) if sensor else {}),
+        "world_frame": Parameter(_WORLD),
+        **(sensor_parameters(values, sensor, "sensor_url", HAND) if sensor else {}),
         **(_EACH_CYCLE if values["controller"] != NONE else {}),
     }
 
 
-def _control(values: Values) -> Control | None:
+def controlled(values: Values) -> Parameters:
+    """Parameters of controller_node; none where there is no controller."""
     name = values["controller"]
     if name == NONE:
-        return None
-    own = _SETTINGS.get(name, {})
+        return {}
     is_simulated = not is_driven(values)
     is_felt_by_joint = is_simulated and name == _COMPLIANCE
-    return Control(
-        {
-            "controller": Parameter(name, "controller"),
-            "robot": _model(values),
-            **(EXACT if is_simulated else _MEASURED),
-            **({"wrench_of": Parameter("arm")} if is_felt_by_joint else {}),
-            **{f"{name}.{setting}": value for setting, value in own.items()},
-        },
-        link=_HAND if own else "",
-        remappings=(("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}"),) if is_simulated else (),
-    )
+    return {
+        "controller": Parameter(name, "controller"),
+        "robot": _model(values),
+        **(BESIDE_SIMULATION if is_simulated else _BESIDE_DEVICE),
+        **(EXACT if is_simulated else _MEASURED),
+        **({"wrench_of": Parameter("arm")} if is_felt_by_joint else {}),
+        **{f"{name}.{setting}": value for setting, value in _SETTINGS.get(name, {}).items()},
+    }
 
 
-def _picture(values: Values) -> Picture:
-    return PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]
+def target_link(values: Values) -> Parameters:
+    """Parameter of view_node: the link of whose pose the controller has a target."""
+    return {"target_link": Parameter(HAND)} if values["controller"] in _SETTINGS else {}
 
 
 def _chosen_by(values: Values) -> str:
@@ -136,15 +135,14 @@ def _sensor(values: Values) -> str:
     return found
 
 
-def _setup(name: str, summary: str, which: Argument, controllers: tuple[str, ...], backends: tuple[str, ...]) -> Setup:
-    """Both setups differ in their defaults alone: the first of the controllers and of the backends."""
-    arguments = (
-        which,
+def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> list[Any]:
+    """Arguments of the arm's launch files, which differ in their defaults: the first of each."""
+    return [
         backend(backends[0], backends),
-        Argument("controller", controllers[0], "what moves it (docs/controllers.md)", controllers),
+        declared("controller", controllers[0], "what moves it (docs/controllers.md)", controllers),
         address("url", "arcnet:arc0"),
-        ACTIVATE,
-        Argument(
+        activate(),
+        declared(
             "sensor",
             AUTO,
             "force/torque sensor in front of the hand; auto: netft where the controller needs one, else none; a "
@@ -152,22 +150,4 @@ def _setup(name: str, summary: str, which: Argument, controllers: tuple[str, ...
             (AUTO, NONE, *SENSORS),
         ),
         address("sensor_url", "udp://192.168.1.1:49152"),
-        *common_arguments("hold"),
-    )
-    return Setup(name, summary, arguments, _robot, _picture, control=_control, devices=_devices)
-
-
-PA10_CONTROL = _setup(
-    "pa10_control",
-    "the arm PA-10 under a controller, with a target to drag",
-    Argument("robot", "pa10", "which arm: PA10-7CE, or the older PA-10-7C", ("pa10", _OLD_ARM)),
-    _CONTROLLERS,
-    (SIM, EMULATOR, REAL),
-)
-PA10_BRINGUP = _setup(
-    "pa10_bringup",
-    "the real arm PA-10 on its wire, or an emulated one (backend:=emulator)",
-    Argument("variant", "ce", "which controller cabinet: PA10-7CE, or the older PA-10-7C", ("ce", _OLD_VARIANT)),
-    (NONE, *_CONTROLLERS),
-    (REAL, EMULATOR, SIM),
-)
+    ]

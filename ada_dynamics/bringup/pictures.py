@@ -42,10 +42,13 @@ class Picture:
         return f"{self.name}.rviz"
 
 
+_CLOSED_CHAIN = "closed_chain_"
+
+
 def _mechanism(
     name: str, joints: tuple[str, ...], distance: float, focus: float, newton: float, newton_metre: float
 ) -> Picture:
-    return Picture(f"closed_chain_{name}", "world", joints, distance, focus, newton, newton_metre, name)
+    return Picture(f"{_CLOSED_CHAIN}{name}", "world", joints, distance, focus, newton, newton_metre, name)
 
 
 _RHOMBUS = ("joint_1", "joint_2", "joint_3")
@@ -104,3 +107,10 @@ PICTURES = {
         Picture("display", "world", (), 2.5, 0.5, 0.01, 0.05, ""),
     )
 }
+# Mechanisms that closed_chain.launch.py simulates.
+MECHANISMS = tuple(picture.robot for name, picture in PICTURES.items() if name == f"{_CLOSED_CHAIN}{picture.robot}")
+
+
+def of_mechanism(name: str) -> Picture:
+    """The picture of one of them."""
+    return PICTURES[f"{_CLOSED_CHAIN}{name}"]

@@ -28,6 +28,9 @@ class Parameter(NamedTuple):
     argument: str = ""  # "" where the setup itself says it
 
 
+Parameters = Mapping[str, Parameter]
+
+
 @dataclass(frozen=True)
 class Process:
     """One process of a plan.
@@ -43,6 +46,8 @@ class Process:
         remappings: of names of topics.
         arguments: on its command line, in front of ROS's.
         optional: the others go on when it ends.
+        respawn: it is started again when it ends.
+        log_level: least severity of what it logs; "": as the node has it.
     """
 
     executable: str
@@ -55,6 +60,8 @@ class Process:
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     optional: bool = False
+    respawn: bool = False
+    log_level: str = ""
 
     @property
     def module(self) -> str:
@@ -92,6 +99,8 @@ class Process:
             words += ["-r", f"__ns:={self.namespace}"]
         for source, target in self.remappings:
             words += ["-r", f"{source}:={target}"]
+        if self.log_level:
+            words += ["--log-level", self.log_level]
         for file in (before, self.params_file, after):
             if file is not None:
                 words += ["--params-file", str(file)]

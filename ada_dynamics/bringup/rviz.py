@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 from ada_dynamics.bringup.pictures import Picture
-from ada_dynamics.errors import AdaError
+from ada_dynamics.errors import AdaError, InputError
 
 Tree = dict[str, Any]
 
@@ -39,6 +39,24 @@ def render(picture: Picture) -> str:
         raise AdaError("writing RViz configurations needs PyYAML: pip install pyyaml") from None
     head = "# Made by `python -m ada_dynamics.bringup.files`; change ada_dynamics/bringup/pictures.py or rviz.py.\n"
     return head + str(yaml.safe_dump(_configuration(picture), sort_keys=False, default_flow_style=False))
+
+
+def with_prefix(text: str, prefix: str) -> str:
+    """A configuration whose robot has frames with a prefix. RViz puts the last slash there by itself.
+
+    Args:
+        text: of the configuration.
+        prefix: as robot_state_publisher takes it.
+
+    Raises:
+        InputError: RViz cannot have it so.
+    """
+    if not prefix.endswith("/"):
+        raise InputError(
+            f"frame_prefix:={prefix}: RViz puts a slash behind a prefix, whose frames have none. Write {prefix}/, or "
+            "leave RViz out: rviz:=false."
+        )
+    return text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}")
 
 
 def _configuration(picture: Picture) -> Tree:

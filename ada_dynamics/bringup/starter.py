@@ -25,6 +25,7 @@ from ada_dynamics.errors import AdaError
 # Signals that end a process, and how long each is given [s].
 STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 TICK = 0.05  # [s] between looks at the processes
+RESPAWN_DELAY = 2.0  # [s], as in the launch files
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ADDRESS = re.compile(r"https?://[^\s)]+")
 _READER = 0.5  # [s] for the last lines; a browser that a process opened keeps its pipe open for longer
@@ -145,6 +146,7 @@ class Starter:
         self._handlers: dict[signal.Signals, Any] = {}
         self._asked = 0  # how often somebody asked for the end
         self._said: set[int] = set()  # children whose end was told
+        self._again: list[tuple[float, Process]] = []  # when processes are started again
 
     def __enter__(self) -> Starter:
         self._listen()
@@ -190,6 +192,7 @@ class Starter:
             for child in self.children:
                 if child.code is not None and self._is_the_end(child):
                     return _exit_code(child.code) or 1
+            self._respawn(time.monotonic())
             if tick is None:
                 time.sleep(TICK)
             elif tick():
@@ -235,8 +238,21 @@ class Starter:
             self._said.add(child.pid)
             child.close()  # its own last words come first
             rest = "going on without it" if child.process.optional else "ending"
+            if child.process.respawn:
+                rest = f"starting it again in {RESPAWN_DELAY:g} s"
+                self._again.append((time.monotonic() + RESPAWN_DELAY, child.process))
             self._console.say(f"{child.process.name} has ended ({_ending(child.code or 0)}); {rest}")
         return not child.process.optional
+
+    def _respawn(self, now: float) -> None:
+        """Start those again whose time has come."""
+        due = [process for at, process in self._again if now >= at]
+        self._again = [(at, process) for at, process in self._again if now < at]
+        for process in due:
+            self.children = [child for child in self.children if child.process is not process]
+            child = self._start(process)
+            self.children.append(child)
+            child.begin()
 
     def _listen(self) -> None:
         """Count Ctrl-C and SIGTERM, instead of being torn out of what is being done."""

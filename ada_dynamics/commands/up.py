@@ -325,7 +325,7 @@ class _Watching:
                 "try in another terminal:",
                 *([controlled] if controlled else []),
                 f"  ros2 topic hz {space}/joint_states",
-                f"  ros2 topic echo {space}/tf --once",
+                f"  ros2 topic echo {'' if self.what.values['frame_prefix'] else space}/tf --once",
                 f"  ros2 service call {space}/dynamics_node/reset std_srvs/srv/Trigger",
             ]
         tries = [f"  ada up {self.what.setup} --show-args", "  ada up --list"]

@@ -62,7 +62,7 @@ def _lost(what: Plan, is_shown: bool) -> list[str]:
         lost.append(f"the controller {what.controller}")
     if float(what.values["real_time_factor"]) != 1.0:
         lost.append("real_time_factor")
-    lost += [name for name in ("namespace", "params_file") if what.values[name]]
+    lost += [name for name in ("namespace", "frame_prefix", "base_pose", "params_file") if what.values.get(name)]
     return [*lost, "record"] if what.values["record"] and is_shown else lost
 
 

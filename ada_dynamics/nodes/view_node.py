@@ -50,6 +50,7 @@ class ViewNode(Node):
         self.failure: Exception | None = None
         settings = Parameters(self, ViewSettings).value
         refuse_unknown_overrides(self)
+        prefix = settings.frame_prefix
         port = nearest_free(settings.host, settings.port)
         if port != settings.port:
             self.get_logger().warning(f"port {settings.port} of {settings.host} is taken; port {port} is used instead")
@@ -57,9 +58,9 @@ class ViewNode(Node):
         # A daemon: whatever happens to the main thread, this one does not keep the process alive.
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
-            self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note)
-            self.controller = ControllerLink(self, settings.controller, settings.target_link)
-            self.hardware = HardwarePanel(self.page, HardwareLink(self, settings.hardware, self.page.note))
+            self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note, prefix)
+            self.controller = ControllerLink(self, settings.controller, settings.target_link, prefix)
+            self.hardware = HardwarePanel(self.page, HardwareLink(self, settings.hardware, self.page.note, prefix))
             self.shown = RemotePage(
                 self.page,
                 self.link,

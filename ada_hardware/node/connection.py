@@ -108,7 +108,7 @@ class Connection:
                     self._add_robot(plan, devices.robots[plan.name], settings)
             for plan in plans:
                 if plan.name in devices.sensors:
-                    self._add_sensor(plan, devices.sensors[plan.name])
+                    self._add_sensor(plan, devices.sensors[plan.name], settings.frame_prefix)
         except BaseException:
             self.close()
             raise
@@ -150,13 +150,13 @@ class Connection:
                 "name each. Give one of them a model with other names, or a node and namespace of its own."
             )
             return
-        frames = Frames(self._node, whole.copy(), settings.world_frame)
+        frames = Frames(self._node, whole.copy(), settings.world_frame, settings)
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
 
-    def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor) -> None:
+    def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor, prefix: str) -> None:
         frame = plan.settings.frame or plan.name
-        topics = SensorTopics(self._node, sensor, plan.settings.topic, frame)
+        topics = SensorTopics(self._node, sensor, plan.settings.topic, prefix + frame)
         self.sensors[plan.name] = topics
         if plan.rules.tool_mass:
             self._add_tool(plan, sensor, frame)

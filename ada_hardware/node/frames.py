@@ -10,6 +10,7 @@ from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.nodes.kit import qos
+from ada_dynamics.nodes.kit.robot_settings import PlaceSettings
 from ada_dynamics.nodes.messages.outgoing import StateMessages
 from ada_dynamics.nodes.robot.state_publishers import transform_message
 from ada_hardware.driver import Feedback
@@ -24,13 +25,14 @@ class Frames:
         whole: the state of the robot with its passive joints; it belongs to the thread that calls `tell`.
     """
 
-    def __init__(self, node: Node, whole: StateOfRobot, world_frame: str) -> None:
+    def __init__(self, node: Node, whole: StateOfRobot, world_frame: str, place: PlaceSettings) -> None:
         """Publish what stays, and prepare for the rest.
 
         Args:
             node: whose topics they are.
             whole: see above.
             world_frame: that the robot stands in.
+            place: where that is, and what stands before the names of frames.
 
         Raises:
             InputError: a link has the name of the world's frame, and is not the root.
@@ -40,7 +42,9 @@ class Frames:
         self.whole = whole
         self._node, self._stamps = node, Stamps(node.get_clock())
         self._stamp = -1
-        self._messages = StateMessages(whole.model, Dynamics(whole.model), world_frame)
+        self._messages = StateMessages(
+            whole.model, Dynamics(whole.model), world_frame, prefix=place.frame_prefix, base_pose=place.base_pose
+        )
         self._static = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
         self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
         stamp = node.get_clock().now().to_msg()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ada_dynamics.nodes.kit.robot_settings import PlaceSettings
 from ada_dynamics.settings import setting
 from ada_hardware.registry import DEVICES
 
@@ -13,7 +14,7 @@ _FASTEST = 20_000.0  # [Hz]
 
 
 @dataclass(frozen=True)
-class HardwareSettings:
+class HardwareSettings(PlaceSettings):
     """Which devices, and what is done with all of them; see the descriptions."""
 
     # --- devices ------------------------------------------------------------------------------------------------

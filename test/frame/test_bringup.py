@@ -19,8 +19,8 @@ from ada_dynamics import resources
 from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
 from ada_dynamics.bringup.arguments import assignments
 from ada_dynamics.bringup.console import Console
+from ada_dynamics.bringup.pictures import MECHANISMS
 from ada_dynamics.bringup.processes import params_text
-from ada_dynamics.bringup.simulations import MECHANISMS
 from ada_dynamics.bringup.starter import Starter, program_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import CATALOGUE, start_of
@@ -30,7 +30,8 @@ from ada_dynamics.simulation import Simulation
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
-OF_ROBOTS = {"oracle", "idle", "real_time_factor"}
+EVERYWHERE |= {"frame_prefix", "log_level", "respawn"}
+OF_ROBOTS = {"oracle", "idle", "real_time_factor", "base_pose"}
 SENSORS = {"ft_sensor"}  # setups without a robot
 URLS = {"url": "udp://127.0.0.1:50000", "port": "/dev/ttyUSB0", "sensor_url": "udp://127.0.0.1:50001"}
 
@@ -143,6 +144,11 @@ def test_the_documentation_names_all_setups_and_arguments():
         ("pa10_sim", {"view_port": "65536"}, ["view_port:=65536", "65535"]),
         ("pa10_sim", {"namespace": "2nd"}, ["namespace:=2nd", "such as left"]),
         ("pa10_sim", {"namespace": "a//b"}, ["namespace:=a//b"]),
+        ("pa10_sim", {"frame_prefix": "/left"}, ["frame_prefix", "such as left/"]),
+        ("pa10_sim", {"frame_prefix": "left/", "base_pose": "here"}, ["base_pose:=here", "x, y, z [m] and yaw"]),
+        ("pa10_sim", {"frame_prefix": "left/", "base_pose": "0 0 0 0.1 0 0"}, ["base_pose", "gravity"]),
+        ("pa10_sim", {"base_pose": "0 0 0 0"}, ["base_pose", "frame_prefix:=left/"]),
+        ("pa10_sim", {"log_level": "loud"}, ["log_level:=loud", "debug, info"]),
         ("pa10_sim", {"params_file": "/none.yaml"}, ["params_file:=/none.yaml", "no file"]),
         ("pa10_sim", {"record": "/none/run.mcap"}, ["record:=/none/run.mcap", "folder that exists"]),
         ("display", {"robot": "pa11"}, ["robot:=pa11", "'pa10'"]),
@@ -216,6 +222,46 @@ def test_a_namespace_holds_all_nodes_and_the_frames_too():
     assert moved["/robot_description"] == "robot_description"
     assert moved["/dynamics_node/wrench/s1"] == "dynamics_node/wrench/s1"
     assert plan("pa10_sim", machine=FULL).processes[0].remappings == ()
+
+
+def test_robots_with_a_prefix_share_the_transforms_and_rviz_draws_them_in_the_common_world():
+    values = {
+        "namespace": "left",
+        "frame_prefix": "left/",
+        "base_pose": "[0.5, -1, 0, 1.57]",
+        "controller": "impedance",
+    }
+    what = plan("pa10_control", values, FULL)
+    assert what.robot["frame_prefix"] == "left/"
+    assert what.robot["base_pose"] == [0.5, -1.0, 0.0, 1.57]
+    for process in what.processes:
+        assert not {"/tf", "/tf_static"} & dict(process.remappings).keys()
+    for node in ("controller_node", "view_node"):
+        assert what.process(node).given["frame_prefix"] == "left/"
+    rviz = what.process("rviz2")
+    assert (*rviz.arguments[:1], *rviz.arguments[2:]) == ("-d",)  # whose fixed frame is the world
+    text = Path(rviz.arguments[1]).read_text(encoding="utf-8")
+    assert "TF Prefix: left\n" in text and "TF Prefix: ''" not in text
+    assert plan("pa10_bringup", {**values, "backend": "emulator"}, BARE).devices["base_pose"] == [0.5, -1.0, 0.0, 1.57]
+
+
+def test_with_a_prefix_and_no_place_rviz_draws_in_the_robots_own_world():
+    what = plan("khr1_sim", {"frame_prefix": "left/"}, FULL)
+    assert what.process("rviz2").arguments[-2:] == ("-f", "left/odom")
+    with pytest.raises(InputError, match="Write left_/"):  # RViz puts a slash behind a prefix
+        plan("khr1_sim", {"frame_prefix": "left_"}, FULL)
+    assert plan("khr1_sim", {"frame_prefix": "left_"}, BARE).robot["frame_prefix"] == "left_"
+
+
+def test_a_level_of_logging_is_for_all_nodes_and_views_alone_are_started_again():
+    what = plan("closed_chain_control", {"log_level": "debug", "respawn": "true", "oracle": "true"}, FULL)
+    for process in what.processes:
+        words = process.ros_arguments()
+        assert words[words.index("--log-level") + 1] == "debug"
+    # A target that begins anew would send its first target once more: the robot would move unasked.
+    again = [process.executable for process in what.processes if process.respawn]
+    assert again == ["oracle_node", "view_node", "rviz2"]
+    assert not any(process.respawn for process in plan("closed_chain_control", {}, FULL).processes)
 
 
 def test_a_base_that_is_held_is_drawn_in_the_frame_of_the_world():
@@ -446,6 +492,16 @@ def test_an_optional_process_may_end(tmp_path):
         assert starter.run(until(runner.has(said))) == 0
         assert starter.children[0].code is None
     assert runner.lines.count(said) == 1
+
+
+def test_a_process_that_may_be_is_started_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("ada_dynamics.bringup.starter.RESPAWN_DELAY", 0.1)
+    runner = Runner(tmp_path, talk=TALK, failing=FAILING)
+    with runner.starter(Process("talk", "robot"), Process("failing", "view", optional=True, respawn=True)) as starter:
+        starter.begin()
+        assert starter.run(until(lambda: runner.lines.count("[view] no robot") == 3)) == 0
+        assert [child.process.name for child in starter.children] == ["robot", "view"]
+    assert "view has ended (exit code 5); starting it again in 0.1 s" in runner.lines
 
 
 def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):

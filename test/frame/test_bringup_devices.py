@@ -2,13 +2,14 @@
 """Setups that drive devices: what is planned for a simulated, an emulated and a real one, and what is refused."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_dynamics.bringup import Machine, plan
+from ada_dynamics.bringup.pictures import PICTURES
 from ada_dynamics.bringup.rviz import topics
-from ada_dynamics.commands import up
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
 from ada_hardware.opening import is_emulated
@@ -259,7 +260,8 @@ def test_rviz_shows_what_a_device_publishes_in_a_frame_that_is_there(name, frame
 
 def test_no_configuration_of_a_device_shows_what_only_a_simulation_tells():
     for name in ("pa10_bringup", "khr1_bringup", "ft_sensor"):
-        picture = up.find_setup(name)[0].picture({"backend": "emulator"})
+        rviz = plan(name, {"backend": "emulator"}, FULL).process("rviz2")
+        picture = PICTURES[Path(rviz.arguments[1]).stem]
         assert not any(re.search("dynamics_node", topic) for topic in topics(picture))
 
 

@@ -9,8 +9,7 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import State, make
 from ada_controllers.state import JointReference, PoseReference
-from ada_dynamics.bringup import Machine, plan
-from ada_dynamics.bringup.controlled import CONTROLLED
+from ada_dynamics.bringup import SETUPS, Machine, plan
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
 from ada_dynamics.nodes.messages.poses import matrix_from_rpy
@@ -19,6 +18,11 @@ from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot
 from ada_dynamics.settings import checked
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
+
+CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
+
+
+CONTROLLED = [SETUPS[name] for name in ("pa10_control", "closed_chain_control", "hoap2_balance")]
 
 
 def executables(what):

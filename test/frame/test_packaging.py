@@ -164,6 +164,20 @@ def test_an_installed_node_starts_and_refuses_a_wrong_parameter(installed):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.ros
+def test_where_pip_has_installed_the_package_ros_finds_its_nodes(tmp_path):
+    """In lib/ada_dynamics of the prefix that is in AMENT_PREFIX_PATH, as for `ros2 run` and launch files."""
+    pytest.importorskip("rclpy")
+    environment = new_environment(tmp_path)
+    by_wheel(copy_of_checkout(tmp_path / "source"), environment, tmp_path)
+    folder = environment.parents[1] / "lib/ada_dynamics"
+    assert {path.name for path in folder.iterdir()} == NODES
+    result = run_to_end(folder / "dynamics_node", "--ros-args", "-p", "physics_rate:=-5.0", cwd="/", code=2)
+    assert "physics_rate" in result.stderr
+    for name in NODES:
+        assert "usage:" in run_to_end(folder / name, "--help", cwd="/").stdout
+
+
 def test_colcon_runs_the_tests_and_reports_them(tmp_path):
     source, environment = copy_of_checkout(tmp_path / "source"), new_environment(tmp_path)
     (source / "test").mkdir()

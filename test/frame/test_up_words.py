@@ -85,3 +85,8 @@ def test_a_device_gets_time_to_become_what_it_shall_be_by_itself(said):
     assert "inactive: activate it" in said("pa10_bringup", {"backend": "emulator"}, waiting, seconds=30.0)
     settled = {**waiting, "phase": "active"}
     assert "standing still" in said("pa10_bringup", {"backend": "emulator"}, settled, seconds=5.0)
+
+
+def test_transforms_are_looked_for_where_they_are(said):
+    assert "ros2 topic echo /left/tf --once" in said("pa10_sim", {"namespace": "left"}, {})
+    assert "ros2 topic echo /tf --once" in said("pa10_sim", {"namespace": "left", "frame_prefix": "left/"}, {})

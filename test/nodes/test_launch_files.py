@@ -2,11 +2,15 @@
 """Launch files: what can be checked without ROS's launch and, where launch_ros is installed, real launches."""
 
 import ast
+import os
+import re
 import runpy
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+from two_arms import TwoArms
 
 from ada_dynamics import resources
 from ada_dynamics.bringup import SETUPS, Machine, plan
@@ -16,19 +20,24 @@ SETUP_PY = Path(__file__).parents[2] / "setup.py"
 
 
 def calls_of(tree):
-    return [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def packaging(*words):
+    """What setup.py hands to setuptools."""
+    given = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setuptools.setup", lambda **keywords: given.update(keywords))
+        patch.setattr("sys.argv", ["setup.py", *words])
+        patch.chdir(SETUP_PY.parent)
+        runpy.run_path(str(SETUP_PY))
+    return given
 
 
 @pytest.fixture(scope="module")
 def entry_points():
-    """Executables by name with what they call, as setup.py has them."""
-    given = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("setuptools.setup", lambda **keywords: given.update(keywords))
-        patch.setattr("sys.argv", ["setup.py", "install"])  # as colcon asks: only there nodes are executables
-        patch.chdir(SETUP_PY.parent)
-        runpy.run_path(str(SETUP_PY))
-    return dict(line.split(" = ") for line in given["entry_points"]["console_scripts"])
+    """Executables by name with what they call, as colcon asks for them: only there nodes are some."""
+    return dict(line.split(" = ") for line in packaging("install")["entry_points"]["console_scripts"])
 
 
 def test_each_setup_has_a_launch_file_and_there_are_no_others():
@@ -36,13 +45,30 @@ def test_each_setup_has_a_launch_file_and_there_are_no_others():
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_launch_file_describes_the_setup_of_its_name(name):
-    path = resources.find("launch", name)
-    tree = ast.parse(path.read_text(encoding="utf-8"), name)
-    compile(tree, name, "exec")
-    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert functions == ["generate_launch_description"]
-    assert calls_of(tree) == [f"describe('{name.removesuffix('.launch.py')}')"]
+def test_what_is_started_stands_in_the_launch_file(name):
+    """Package, executable, name, parameters of each node, as keywords of launch_ros' action."""
+    tree = ast.parse(resources.find("launch", name).read_text(encoding="utf-8"), name)
+    nodes = [call for call in calls_of(tree) if ast.unparse(call.func) == "Node"]
+    written = [{word.arg: word.value for word in call.keywords} for call in nodes]
+    assert all({"package", "executable", "name", "parameters"} <= set(one) for one in written)
+    found = {(one["package"].value, one["executable"].value) for one in written}
+    setup = SETUPS[name.removesuffix(".launch.py")]
+    names = {argument.name for argument in setup.arguments}
+    for backend in ("sim", "emulator") if "backend" in names else ("",):
+        values = {"oracle": "true", "backend": backend, "record": "run.mcap"}
+        given = {key: value for key, value in values.items() if value and key in names}
+        if (setup.name, backend) != ("ft_sensor", "sim"):
+            started = {(one.package, one.executable) for one in plan(setup, given, Machine(True, True)).processes}
+            assert started <= found
+    # ... and conditions for all but the robot itself
+    conditional = [one for one in written if "condition" in one]
+    assert len(written) - len(conditional) in (1, 2)  # with a backend: one of two
+
+
+def test_the_two_launch_files_of_the_arm_start_the_same_and_differ_in_arguments_alone():
+    texts = [resources.find("launch", f"pa10_{name}.launch.py").read_text("utf-8") for name in ("control", "bringup")]
+    first, second = (text.partition("def generate_launch_description")[2] for text in texts)
+    assert first == second != ""
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
@@ -71,6 +97,21 @@ def launching():
     return launch
 
 
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """A prefix with links to all that pip would install in it, so that ROS finds the package of this checkout."""
+    root = tmp_path_factory.mktemp("prefix")
+    for folder, files in packaging("bdist_wheel")["data_files"]:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (root / folder / Path(file).name).symlink_to(SETUP_PY.parent / file)
+    python = root / "bin/python3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return root
+
+
 @pytest.mark.ros
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
 def test_the_arguments_that_launch_shows_are_those_of_the_setup(launching, setup):
@@ -85,27 +126,26 @@ def test_the_arguments_that_launch_shows_are_those_of_the_setup(launching, setup
 
 LAUNCH = """
 import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-path, *words = sys.argv[1:]
-arguments = [tuple(word.split(":=", 1)) for word in words]
-included = IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments)
-service = LaunchService(argv=words)
-service.include_launch_description(LaunchDescription([included]))
-sys.exit(service.run())
+from ros2cli.cli import main
+sys.argv[0] = "ros2"
+sys.exit(main())
 """
 
 
 @pytest.fixture
-def start_launch(launching, ros):
-    """Starts a launch file with arguments, as `ros2 launch` does."""
+def ros2_launch(launching, prefix, ros):
+    """Starts `ros2 launch` with words."""
+    pytest.importorskip("ros2launch", reason="ROS's command line is not installed")
+    before = ros.environment["AMENT_PREFIX_PATH"]
+    ros.environment["AMENT_PREFIX_PATH"] = f"{prefix}:{before}"
+    ros.environment["PYTHONPATH"] = os.pathsep.join([str(SETUP_PY.parent), *filter(None, sys.path)])
+    return lambda *words: ros.start(sys.executable, "-c", LAUNCH, "launch", *words, cwd="/")
 
-    def start(name, *words):
-        path = resources.find("launch", f"{name}.launch.py")
-        return ros.start(sys.executable, "-c", LAUNCH, path, *words)
 
-    return start
+@pytest.fixture
+def start_launch(ros2_launch):
+    """Starts one of our launch files with arguments."""
+    return lambda name, *words: ros2_launch("ada_dynamics", f"{name}.launch.py", *words)
 
 
 def words_of(setup):
@@ -175,9 +215,73 @@ def test_a_robots_node_that_fails_ends_the_launch_with_its_reason(start_launch, 
     robot = tmp_path / "broken.urdf"
     robot.write_text("<robot name='broken'><link name='a'/><link name='b'/></robot>")
     process = start_launch("display", "view:=false", "rviz:=false", f"robot:={robot}")
-    process.wait(60)
+    assert process.wait(60) == 1
     assert "broken.urdf" in process.output
-    assert "dynamics_node has ended" in process.output or "was required" in process.output
+    assert "dynamics_node-1 has ended with exit code 2, and the others need it" in process.output
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_other_nodes(number, start_launch, ros):
+    from sensor_msgs.msg import JointState
+
+    found = ros.collect(JointState, "joint_states")
+    process = start_launch("closed_chain_control", "view:=false", "rviz:=false")
+    ros.wait(lambda: found or not process.is_running, 90, "joint states")
+    assert process.is_running, process.output
+    started = dict(re.findall(r"\[(\w+)-\d\]: process started with pid \[(\d+)\]", process.output))
+    assert started.keys() == {"dynamics_node", "controller_node", "target_node"}
+    os.kill(int(started["dynamics_node"]), number)
+    assert process.wait(30) == 1, process.output
+    assert "dynamics_node-1 has ended with exit code" in process.output
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started.values())
+
+
+@pytest.mark.ros
+def test_a_view_that_ends_is_started_again_where_that_is_wished_and_the_robot_goes_on(start_launch, ros):
+    process = start_launch("closed_chain", "view:=true", "view_port:=0", "rviz:=false", "respawn:=true")
+
+    def views():
+        return re.findall(r"\[view_node-\d\]: process started with pid \[(\d+)\]", process.output)
+
+    ros.wait(lambda: views() or not process.is_running, 60, "the view")
+    os.kill(int(views()[0]), signal.SIGKILL)
+    ros.wait(lambda: len(views()) == 2 or not process.is_running, 60, "another view")
+    assert process.is_running, process.output
+    assert process.stop(30) == 0, process.output
+
+
+GROUPS = """
+from launch import LaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import PushRosNamespace
+from launch_ros.substitutions import FindPackageShare
+
+
+def arm(name, place):
+    path = PathJoinSubstitution([FindPackageShare("ada_dynamics"), "launch", "pa10_sim.launch.py"])
+    arguments = {"frame_prefix": f"{name}/", "base_pose": place, "view": "false", "rviz": "false", "idle": "hold"}
+    include = IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments.items())
+    return GroupAction([PushRosNamespace("cell"), PushRosNamespace(name), include])
+
+
+def generate_launch_description():
+    return LaunchDescription([arm("left", "0 0.5 0.1 0.5"), arm("right", "0 -0.5 0 3")])
+"""
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_two_arms_in_pushed_namespaces_are_one_tree_and_follow_commands_of_their_own(ros2_launch, ros, tmp_path):
+    file = tmp_path / "two.launch.py"
+    file.write_text(GROUPS)
+    arms = TwoArms(ros, "/cell/left", "/cell/right")
+    process = ros2_launch(file)
+    arms.check(lambda: process.is_running, (0.0, 0.5, 0.1, 0.5), (0.0, -0.5, 0.0, 3.0))
+    assert process.stop(30) == 0, process.output
+    assert process.output.count("process has finished cleanly") == 2, process.output
 
 
 @pytest.mark.ros

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("rclpy")
 
 from sensor_msgs.msg import JointState
+from two_arms import TwoArms
 
 from ada_dynamics import cli
 from ada_dynamics.bringup import SETUPS, Machine, plan
@@ -142,6 +143,21 @@ def test_an_interrupt_ends_all_processes_with_success(ros):
     assert process.stop() == 0, process.output
     assert not any(Path(f"/proc/{pid}").exists() for pid in children)
     assert "Traceback" not in process.output
+
+
+@pytest.mark.slow
+def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ros):
+    arms = TwoArms(ros, "/left", "/right")
+    places = ((0.0, 0.5, 0.1, 0.5), (0.0, -0.5, 0.0, 3.0))
+    started = [
+        ros.start(
+            *(*ADA, "up", "pa10", "--headless", "idle:=hold", f"namespace:={name}", f"frame_prefix:={name}/"),
+            f"base_pose:={' '.join(map(str, place))}",
+        )
+        for name, place in zip(("left", "right"), places, strict=True)
+    ]
+    arms.check(lambda: all(process.is_running for process in started), *places)
+    assert [process.stop() for process in started] == [0, 0]
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of all nodes that have a model of the robot: which one, and how it stands."""
+"""The parameters of all nodes that have a model of the robot: which one, how it stands, names of frames."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,10 +17,53 @@ from ada_dynamics.settings import setting
 
 AUTO = "auto"
 LARGEST_GRAVITY = 1000.0  # [m/s^2]; a hundred times the earth's
+COMMON_WORLD = "world"  # frame that robots share which say where they stand
+_PREFIX = re.compile(r"([A-Za-z0-9_]+/?)*")
 
 
 @dataclass(frozen=True)
-class RobotSettings:
+class FrameSettings:
+    """What the robot's frames are called; see the description."""
+
+    frame_prefix: str = setting(
+        "",
+        "stands before the names of all its frames, as in left/, in messages and transforms; robot_description has "
+        "the names without it",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        """Check the name.
+
+        Raises:
+            InputError: no frame can be called so.
+        """
+        check_frame_prefix(self.frame_prefix)
+
+
+@dataclass(frozen=True)
+class PlaceSettings(FrameSettings):
+    """Where the robot stands among others; see the description."""
+
+    base_pose: tuple[float, ...] = setting(
+        (),
+        "x, y, z [m] and yaw [rad] of its world_frame in the frame world, for /tf_static; needs frame_prefix; empty: "
+        "not sent",
+        read_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        """Check what concerns several values.
+
+        Raises:
+            InputError: the pose is none, or would place a frame in itself.
+        """
+        super().__post_init__()
+        check_base_pose(self.base_pose, self.frame_prefix)
+
+
+@dataclass(frozen=True)
+class RobotSettings(FrameSettings):
     """Which robot, and how it is held; see the descriptions."""
 
     robot: str = setting(
@@ -43,6 +87,7 @@ class RobotSettings:
 
     def __post_init__(self) -> None:
         """Check what concerns several numbers."""
+        super().__post_init__()
         check_gravity(self.gravity)
 
     def load(self, description: str | None = None) -> Model:
@@ -64,4 +109,37 @@ def check_gravity(gravity: Sequence[float]) -> None:
     if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # NaN fails it, too
         raise InputError(
             f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
+        )
+
+
+def check_frame_prefix(prefix: str) -> None:
+    """See that a prefix makes names of frames.
+
+    Raises:
+        InputError: it does not.
+    """
+    if not _PREFIX.fullmatch(prefix):
+        raise InputError(
+            f"frame_prefix is {prefix!r}; it must hold letters, digits and underscores, with single slashes behind "
+            "them, such as left/."
+        )
+
+
+def check_base_pose(pose: Sequence[float], prefix: str) -> None:
+    """See that a pose is one, or empty, and that it does not place the frame world in itself.
+
+    Raises:
+        InputError: it is not, or it does.
+    """
+    if not pose:
+        return
+    if len(pose) != 4 or not np.isfinite(pose).all():
+        raise InputError(
+            f"base_pose is {list(pose)}; it must be four finite numbers, x, y, z [m] and yaw [rad], or empty. A robot "
+            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher."
+        )
+    if not prefix:
+        raise InputError(
+            f"base_pose is {list(pose)}, and there is no frame_prefix: it would place the frame {COMMON_WORLD!r} in "
+            "itself. Give one, such as frame_prefix:=left/."
         )

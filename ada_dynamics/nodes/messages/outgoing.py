@@ -7,6 +7,8 @@ of rclpy takes bytes as they are. The numbers are those of the state, bit for bi
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +20,7 @@ from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
+from ada_dynamics.nodes.kit.robot_settings import COMMON_WORLD
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.spatial.rotation_arrays import quaternions
@@ -63,16 +66,26 @@ class StateMessages:
 
     Attributes:
         joint_names: joints in `joint_state`.
-        world_frame: frame that the root is in; None where the root bears that name itself.
+        world_frame: frame that the root is in, without the prefix; None where the root bears that name itself.
     """
 
-    def __init__(self, model: Model, dynamics: Dynamics, world_frame: str = WORLD_LINK) -> None:
+    def __init__(
+        self,
+        model: Model,
+        dynamics: Dynamics,
+        world_frame: str = WORLD_LINK,
+        *,
+        prefix: str = "",
+        base_pose: Sequence[float] = (),
+    ) -> None:
         """Lay the messages out.
 
         Args:
             model: the mechanism.
             dynamics: of it; works out the poses.
             world_frame: what the world's frame is called.
+            prefix: stands before the names of all frames.
+            base_pose: x, y, z [m] and yaw [rad] of that frame in one that several robots share; empty: unknown.
 
         Raises:
             InputError: a link that is not fixed to the world has the name of the world's frame.
@@ -80,7 +93,7 @@ class StateMessages:
         self._dynamics = dynamics
         self._joints = JointStates(model)
         self.joint_names = self._joints.names
-        self.world_frame = _world_frame(model, world_frame)
+        self._world, self.world_frame = world_frame, _world_frame(model, world_frame)
         self._joint_state = messages.joint_state(self.joint_names)
         self._joint_positions = messages.joint_state(self.joint_names, (True, False, False))
         self._clock = messages.clock()
@@ -91,7 +104,9 @@ class StateMessages:
         place = {link: i for i, link in enumerate(dynamics.poses(model.neutral()))}
         self._parents = np.array([place[joint.parent] for joint in moving])
         self._children = np.array([place[joint.child] for joint in moving])
-        self._transforms = messages.transforms([self._parent(j) for j in moving], [j.child for j in moving])
+        self._prefix, self._base_pose = prefix, tuple(base_pose)
+        parents, children = [self._parent(joint) for joint in moving], [joint.child for joint in moving]
+        self._transforms = messages.transforms([prefix + one for one in parents], [prefix + one for one in children])
         self._last = np.tile([0.0, 0.0, 0.0, 1.0], (len(moving), 1))  # quaternions of the last message
 
     def _parent(self, joint: Joint) -> str:
@@ -127,10 +142,15 @@ class StateMessages:
         return self._transforms.fill_one(stamp_ns, np.concatenate([between[:, :, 3], turns], axis=1).ravel())
 
     def static_transforms(self) -> list[FixedTransform]:
-        """Transforms of what never moves: fixed joints, and the root of a fixed base in the world."""
+        """Transforms of what never moves: the robot's place, the root of a fixed base in its world, fixed joints."""
         rows = [_row(self._parent(joint), joint.child, joint.xyz, joint.rotation) for joint in self._fixed]
         if self._root is not None and self.world_frame is not None:
             rows.insert(0, _row(self.world_frame, self._root, np.zeros(3), np.eye(3)))
+        rows = [row._replace(parent=self._prefix + row.parent, child=self._prefix + row.child) for row in rows]
+        if self._base_pose:
+            x, y, z, yaw = self._base_pose
+            turn = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
+            rows.insert(0, FixedTransform(COMMON_WORLD, self._prefix + self._world, (x, y, z), turn))
         return rows
 
     def clock(self, stamp_ns: int) -> bytes:

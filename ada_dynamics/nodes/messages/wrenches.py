@@ -162,19 +162,20 @@ class WrenchMessages:
         topics: by joint, the last part of its topic's name, with nothing in it that ROS does not allow.
     """
 
-    def __init__(self, loads: JointLoads, world_frame: str | None = None) -> None:
+    def __init__(self, loads: JointLoads, world_frame: str | None = None, prefix: str = "") -> None:
         """Lay the messages out.
 
         Args:
             loads: of the joints.
-            world_frame: name of the world's frame, which loop joints can be fixed to; "world" by default.
+            world_frame: whole name of the world's frame, which loop joints can be fixed to; "world" by default.
+            prefix: stands before the names of links.
         """
         frame = world_frame or WORLD_LINK
         links = loads.links
         self.topics = topic_names(links)
         self._loads = loads
         self._messages = {
-            joint: messages.wrench(frame if link == WORLD_LINK else link) for joint, link in links.items()
+            joint: messages.wrench(frame if link == WORLD_LINK else prefix + link) for joint, link in links.items()
         }
 
     def encode(self, state: LoadedState, stamp_ns: int) -> dict[str, bytes]:

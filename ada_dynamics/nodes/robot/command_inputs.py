@@ -138,7 +138,8 @@ class CommandInputs:
     def _wrench(self, message: WrenchStamped) -> None:
         force, torque = message.wrench.force, message.wrench.torque
         wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
-        link, duration = message.header.frame_id, self._settings.external_wrench_duration
+        link = message.header.frame_id.removeprefix(self._settings.frame_prefix)
+        duration = self._settings.external_wrench_duration
         try:
             self._bounds.check_wrench(wrench, link)
         except InputError as problem:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.dynamics.computation import ALGORITHMS
-from ada_dynamics.nodes.kit.robot_settings import AUTO, RobotSettings
+from ada_dynamics.nodes.kit.robot_settings import AUTO, PlaceSettings, RobotSettings
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.methods import METHODS
 
@@ -16,7 +16,7 @@ _FASTEST = 20_000.0  # [Hz]
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(RobotSettings):
+class DynamicsSettings(RobotSettings, PlaceSettings):
     """What can be said about a simulation and its topics; see the descriptions."""
 
     # --- the robot ----------------------------------------------------------------------------------------------

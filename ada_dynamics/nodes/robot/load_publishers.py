@@ -67,6 +67,7 @@ class LoadPublishers:
         self._efforts = passive_efforts(model, scene.stops)
         self._frames = frames_of(scene.contact)
         self._ground = None if scene.contact is None else 0.0
+        self._prefix = settings.frame_prefix
         self._lock = threading.Lock()  # between this thread and the executor, which changes the choice
         self._topics: dict[str, Any] = {}
         self._loads: JointLoads | None = None
@@ -91,7 +92,7 @@ class LoadPublishers:
         with self._lock:
             self._marks = Marks(model, self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
             self._loads = loads
-            self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame)
+            self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame, self._prefix)
             wanted = {} if self._wrenches is None else self._wrenches.topics
             for joint in self._topics.keys() - wanted.keys():
                 self._node.destroy_publisher(self._topics.pop(joint))

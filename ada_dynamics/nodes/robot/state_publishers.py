@@ -30,7 +30,7 @@ class StatePublishers:
     """joint_states, ~/state, /tf and /clock; and once, robot_description and /tf_static.
 
     Attributes:
-        world_frame: frame of the ground.
+        world_frame: frame of the ground, with its prefix.
     """
 
     def __init__(
@@ -52,8 +52,11 @@ class StatePublishers:
             publishes_description: whether robot_description is ours to publish.
         """
         self._node = node
-        self.world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
-        self._messages = StateMessages(model, dynamics, self.world_frame)
+        world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
+        self.world_frame = settings.frame_prefix + world_frame
+        self._messages = StateMessages(
+            model, dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
+        )
         self._last_stamp = -1
         self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
         self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)

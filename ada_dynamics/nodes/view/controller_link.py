@@ -34,15 +34,16 @@ class ControllerLink:
         link: whose pose it moves; "" where nobody said it.
     """
 
-    def __init__(self, node: Node, controller: str, link: str) -> None:
+    def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
             node: that the view is.
             controller: name of the controller's node.
             link: whose pose it moves.
+            prefix: that stands before the names of the robot's frames.
         """
-        self.name, self.link = controller, link
+        self.name, self.link, self._prefix = controller, link, prefix
         self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAM)
         self._joints = Inbox(node, JointState, f"{controller}/{JOINT_TARGET}", _STREAM)
         self._pose: tuple[float, TargetPose] | None = None
@@ -71,7 +72,7 @@ class ControllerLink:
             except InputError:
                 self._pose = None
             else:
-                self._pose = time.monotonic(), TargetPose(newest.header.frame_id, pose)
+                self._pose = time.monotonic(), TargetPose(newest.header.frame_id.removeprefix(self._prefix), pose)
         return _fresh(self._pose)
 
     def target_joints(self) -> Mapping[str, float] | None:
@@ -85,7 +86,7 @@ class ControllerLink:
     def follow_pose(self, target: TargetPose) -> None:
         """Send a pose."""
         message = PoseStamped()
-        message.header.frame_id = target.frame
+        message.header.frame_id = self._prefix + target.frame
         write_pose(target.pose, message.pose.position, message.pose.orientation)
         self._send(self._pose_references, message)
 

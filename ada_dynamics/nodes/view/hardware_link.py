@@ -76,15 +76,16 @@ class HardwareLink:
         name: of the hardware node.
     """
 
-    def __init__(self, node: Node, name: str, post: Post) -> None:
+    def __init__(self, node: Node, name: str, post: Post, prefix: str = "") -> None:
         """Subscribe to its state.
 
         Args:
             node: that the view is.
             name: of the hardware node.
             post: takes answers over to the page's thread, as `Page.note` does.
+            prefix: that stands before the names of the robots' frames.
         """
-        self.name, self._node = name, node
+        self.name, self._node, self._prefix = name, node, prefix
         self._requests = NodeRequests(node, name, post)
         client = self._requests.client
         self._change = client(ChangeState, "change_state")
@@ -179,7 +180,8 @@ class HardwareLink:
             f, n = newest.wrench.force, newest.wrench.torque
             values = np.array([f.x, f.y, f.z, n.x, n.y, n.z])
             if np.isfinite(values).all():
-                self._wrenches[device] = Wrench(time.monotonic(), newest.header.frame_id, values)
+                frame = newest.header.frame_id.removeprefix(self._prefix)
+                self._wrenches[device] = Wrench(time.monotonic(), frame, values)
         return self._wrenches.get(device)
 
     def others(self, device: str) -> Sequence[str]:

@@ -78,7 +78,7 @@ class ViewLink:
 
     has_transforms = TFMessage is not None
 
-    def __init__(self, node: Node, plant: str, state_topic: str, post: Post) -> None:
+    def __init__(self, node: Node, plant: str, state_topic: str, post: Post, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
@@ -86,8 +86,10 @@ class ViewLink:
             plant: name of the node that moves the robot.
             state_topic: of its exact state.
             post: takes answers over to the page's thread, as `Page.note` does.
+            prefix: that stands before the names of the robot's frames.
         """
         self.name = plant
+        self._prefix = prefix
         self._node = node
         self._requests = PlantRequests(node, plant, post)
         self._text: str | None = None
@@ -201,7 +203,8 @@ class ViewLink:
 
     def _take_transforms(self, message: Any) -> None:
         for transform in message.transforms:
-            self._frames[transform.child_frame_id] = transform.transform
+            if transform.child_frame_id.startswith(self._prefix):  # else it is another robot's
+                self._frames[transform.child_frame_id.removeprefix(self._prefix)] = transform.transform
 
     # --- on the page's thread: what is known --------------------------------------------------------------------
     @property
@@ -260,7 +263,8 @@ class ViewLink:
     def _worlds(self) -> tuple[str, ...]:
         """What the world's frame may be called."""
         known = self._known.get("world_frame")
-        return (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
+        names = (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
+        return tuple(self._prefix + name for name in names)
 
     def _complain_of_marker(self, problem: str) -> None:
         is_early = self._marked_since is None or time.monotonic() - self._marked_since < 2.0 * _LEARNED
@@ -301,7 +305,7 @@ class ViewLink:
                 "must be finite. It is not sent."
             )
         message = WrenchStamped()
-        message.header.frame_id = link
+        message.header.frame_id = self._prefix + link
         f, n = message.wrench.force, message.wrench.torque
         f.x, f.y, f.z, n.x, n.y, n.z = (float(x) for x in wrench)
         self._send(self._pushes, message)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.model.builder import BASES
+from ada_dynamics.nodes.kit.robot_settings import FrameSettings
 from ada_dynamics.settings import setting
 from ada_dynamics.view.browser.motion_page import DIRECTIONS, FirstPush
 from ada_dynamics.view.browser.page import HOST, PORT
@@ -13,7 +14,7 @@ from ada_dynamics.view.browser.remote import AUTO
 
 
 @dataclass(frozen=True)
-class ViewSettings:
+class ViewSettings(FrameSettings):
     """Where the page is served, and what it shows; see the descriptions."""
 
     host: str = setting(HOST, "address to listen on; 0.0.0.0: all of this machine, without a password", read_only=True)

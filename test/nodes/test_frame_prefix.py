@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of frames: a prefix stands before all of them, and a place joins robots into one tree."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.load import load
+from ada_dynamics.nodes.kit.robot_settings import FrameSettings, PlaceSettings
+from ada_dynamics.nodes.messages.outgoing import StateMessages
+
+
+@pytest.fixture(scope="module")
+def arm():
+    model = load("pa10")
+    return model, Dynamics(model)
+
+
+def tree(messages):
+    return {row.child: row.parent for row in messages.static_transforms()}
+
+
+def test_a_prefix_stands_before_the_names_of_all_frames_and_of_nothing_else(arm):
+    plain, prefixed = StateMessages(*arm), StateMessages(*arm, prefix="left/")
+    assert tree(prefixed) == {f"left/{child}": f"left/{parent}" for child, parent in tree(plain).items()}
+    assert prefixed.joint_names == plain.joint_names
+
+
+def test_a_place_hangs_the_robots_world_into_the_common_one(arm):
+    first, *rest = StateMessages(*arm, prefix="left/", base_pose=(1.0, -0.5, 0.2, math.pi / 2)).static_transforms()
+    assert (first.parent, first.child, first.xyz) == ("world", "left/world", (1.0, -0.5, 0.2))
+    x, y, z, w = first.xyzw
+    turned = np.array([1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w)])  # where its x axis points
+    assert turned == pytest.approx([0.0, 1.0, 0.0], abs=1e-12)
+    assert rest == StateMessages(*arm, prefix="left/").static_transforms()
+
+
+@pytest.mark.parametrize("prefix", ["/left", "left//", "le ft/", "left-1/"])
+def test_a_prefix_that_makes_no_names_is_refused(prefix):
+    with pytest.raises(InputError, match="such as left/"):
+        FrameSettings(prefix)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "pose", "words"),
+    [
+        ("left/", (0.0, 0.0, 0.0), "four finite numbers"),
+        ("left/", (0.0, 0.0, 0.0, 0.1, 0.2, 0.3), "gravity"),
+        ("left/", (0.0, math.nan, 0.0, 0.0), "four finite numbers"),
+        ("", (0.0, 0.0, 0.0, 0.0), "in itself"),
+    ],
+)
+def test_a_place_that_is_none_or_that_no_tree_could_hold_is_refused(prefix, pose, words):
+    with pytest.raises(InputError, match=words):
+        PlaceSettings(prefix, pose)
