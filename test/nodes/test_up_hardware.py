@@ -51,6 +51,7 @@ ARM_PATIENT = """
     pa10.safety.command_timeout: 2.0
     pa10.safety.host_timeout: 20.0
     pa10.safety.max_missed: 60
+    pa10.safety.tool_speed: 0.0
 /**/controller_node:
   ros__parameters:
     state_timeout: 20.0
