@@ -29,7 +29,7 @@ from ada_dynamics import resources
 from ada_dynamics.bringup.arguments import AUTO, BOOLEANS, KINDS, Argument, Values, assignments, declared, numbers
 from ada_dynamics.bringup.devices import refuse_what_is_not_driven
 from ada_dynamics.bringup.launch_words import Context
-from ada_dynamics.bringup.params_files import check_params_file
+from ada_dynamics.bringup.params_files import passed_over
 from ada_dynamics.bringup.pictures import Picture
 from ada_dynamics.bringup.processes import Machine, Parameter, ParameterValue, params_text
 from ada_dynamics.bringup.rviz import topics, with_prefix
@@ -180,13 +180,13 @@ class LaunchValues(Values):
         given = [name for name in configurations[_GIVEN].split(",") if name]
         super().__init__([argument_of(one) for one in arguments], {name: configurations[name] for name in given}, "")
         self._is_read = isinstance(context, Context)  # by us, who write no files
-        self._machine: Machine = context.machine if isinstance(context, Context) else Machine.this()
+        self._machine: Machine = context.machine if isinstance(context, Context) else Machine.of_nodes()
         self._pushed = "" if self._is_read else configurations.get("ros_namespace", "").rstrip("/")
         check_frame_prefix(self["frame_prefix"])
         check_base_pose(self.base_pose, self["frame_prefix"])
         refuse_what_is_not_driven(self)
-        if self["params_file"]:
-            check_params_file(Path(self["params_file"]), [f"{self.namespace}/{name}" for name in _OUR_NODES])
+        nodes = [f"{self.namespace}/{name}" for name in _OUR_NODES]
+        self._passed_over = passed_over(Path(self["params_file"]), nodes) if self["params_file"] else ""
 
     def __call__(self, name: str, value: ParameterValue | None = None) -> Parameter:
         """An argument's value as that of a parameter. Args: its name; the value that follows from it, if another."""
@@ -310,10 +310,10 @@ class LaunchValues(Values):
         """What cannot be done as wished."""
         from launch.actions import LogInfo
 
-        if self["rviz"] != "true" or self._machine.has_rviz:
-            return []
-        text = "rviz:=true, but rviz2 is not on the PATH: going on without it (view:=true shows the robot)"
-        return [LogInfo(msg=text)]
+        texts = [self._passed_over] if self._passed_over else []
+        if self["rviz"] == "true" and not self._machine.has_rviz:
+            texts += ["rviz:=true, but rviz2 is not on the PATH: going on without it (view:=true shows the robot)"]
+        return [LogInfo(msg=text) for text in texts]
 
     def rviz(self, picture: Picture, frame: str = "") -> dict[str, Any]:
         """Arguments and remappings of RViz; none where it is not started.

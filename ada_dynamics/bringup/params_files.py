@@ -1,67 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's file of parameters: whether it speaks of nodes that there are, or would be passed over in silence."""
+"""A user's file of parameters: what in it is for none of our nodes, which ROS 2 passes over in silence."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import yaml
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit.parameter_files import BLOCK, blocks
 
-_BLOCK = "ros__parameters"
 
-
-def check_params_file(path: Path, nodes: Sequence[str]) -> None:
-    """Check that a file is one of parameters, and that each of its blocks is for one of our nodes.
-
-    Without PyYAML nothing is checked here; the nodes read the file themselves.
+def passed_over(path: Path, nodes: Sequence[str]) -> str:
+    """What a file says to nodes that are not ours, in words; "": nothing.
 
     Args:
         path: the file.
         nodes: names of the nodes, with their namespace.
 
     Raises:
-        InputError: it is no such file, or there is no node of a block's name: ROS 2 would say nothing.
+        InputError: it is no file of parameters.
     """
-    try:
-        yaml: Any = importlib.import_module("yaml")
-    except ImportError:
-        return
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
         raise InputError(f"params_file {path} cannot be read: {' '.join(str(problem).split())}.") from None
-    keys = list(_blocks(content, path, ""))
-    if not keys:
+    found = list(blocks(content))
+    if not found:
         raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}")
-    for key in keys:
-        if not any(_matches(key, node) for node in nodes):
-            raise InputError(
-                f"params_file {path}: {key!r} is the name of no node here; there may be {', '.join(nodes)}. "
-                "Write a node's whole name, or one with wildcards such as /**/dynamics_node."
-            )
-
-
-def _blocks(content: object, path: Path, above: str) -> list[str]:
-    """Names of the nodes that a file speaks of; namespaces may be nested."""
-    if not isinstance(content, dict):
-        raise InputError(f"params_file {path}: {above or 'its content'} is no mapping. {_form(['dynamics_node'])}")
-    found = []
-    for key, inner in content.items():
-        if key == _BLOCK:
-            if inner is not None and not isinstance(inner, dict):
-                raise InputError(f"params_file {path}: {above}: {_BLOCK} is {inner!r:.60}; it must be a mapping.")
-            found.append(above or "/**")
-        else:
-            found += _blocks(inner, path, f"{above.rstrip('/')}/{str(key).strip('/')}")
-    return found
+    for name, inner in found:
+        if inner is not None and not isinstance(inner, dict):
+            raise InputError(f"params_file {path}: {name}: {BLOCK} is {inner!r:.60}; it must be a mapping.")
+    foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]
+    if not foreign:
+        return ""
+    return (
+        f"params_file {path}: no node here has the name {', '.join(foreign)}; passed over. Our nodes are "
+        f"{', '.join(nodes)}: write a node's whole name, or one with wildcards such as /**/dynamics_node"
+    )
 
 
 def _form(nodes: Sequence[str]) -> str:
-    return f"it must look like `{nodes[0]}: {{{_BLOCK}: {{name: value}}}}`."
+    return f"it must look like `{nodes[0]}: {{{BLOCK}: {{name: value}}}}`."
 
 
 def _matches(key: str, node: str) -> bool:

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 PACKAGE = "ada_dynamics"
+_PATIENCE = 10.0  # [s] with another Python that is asked what it has
 # Executables of the package whose modules are not among its nodes.
 _MODULES = {
     "controller_node": "ada_controllers.node.controller_node",
@@ -173,5 +179,42 @@ class Machine(NamedTuple):
 
     @classmethod
     def this(cls) -> Machine:
-        """This one."""
+        """This one, with what this Python has: it starts the nodes itself."""
         return cls(shutil.which("rviz2") is not None, importlib.util.find_spec("viser") is not None)
+
+    @classmethod
+    def of_nodes(cls) -> Machine:
+        """This one, with what the Python of the installed nodes has: `ros2` starts them, and runs on another one."""
+        python = _python_of(_executable("view_node"))
+        if python in ("", sys.executable):
+            return cls.this()
+        return cls(shutil.which("rviz2") is not None, _can_import(python, "viser"))
+
+
+def _executable(name: str) -> Path | None:
+    """An installed node, as ROS finds it; None where there is none."""
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        path = Path(prefix) / "lib" / "ada_dynamics" / name
+        if prefix and path.is_file():
+            return path
+    return None
+
+
+def _python_of(executable: Path | None) -> str:
+    """The interpreter that a script's first line names; "" where it is no script."""
+    if executable is None:
+        return ""
+    with suppress(OSError), executable.open("rb") as file:
+        first = file.readline().decode(errors="replace")
+        if first.startswith("#!"):
+            return first[2:].strip()
+    return ""
+
+
+def _can_import(python: str, module: str) -> bool:
+    """Whether another Python has a module. Args: its command; the module's name."""
+    question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    with suppress(OSError, subprocess.TimeoutExpired):
+        asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=_PATIENCE)
+        return asked.returncode == 0
+    return False

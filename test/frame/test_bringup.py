@@ -333,8 +333,6 @@ def test_a_file_may_name_a_node_in_its_namespace(tmp_path, key):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("dynamic_node: {ros__parameters: {a: 1}}", "'/dynamic_node' is the name of no node here"),
-        ("/left/dynamics_node: {ros__parameters: {a: 1}}", "/dynamics_node"),
         ("physics_rate: 500.0", "must look like"),
         ("", "must look like"),
         ("dynamics_node: {ros__parameters: 5}", "must be a mapping"),
@@ -348,6 +346,47 @@ def test_a_file_that_would_change_nothing_is_refused(tmp_path, text, part):
     file.write_text(text)
     with pytest.raises(InputError, match=re.escape(part)):
         plan("pa10_sim", {"params_file": str(file)}, BARE)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("dynamic_node: {ros__parameters: {a: 1}}", "/dynamic_node"),
+        ("/left/dynamics_node: {ros__parameters: {a: 1}}", "/left/dynamics_node"),
+        ("dynamics_node: {ros__parameters: {idle: hold}}\namcl: {ros__parameters: {a: 1}}", "/amcl"),
+    ],
+)
+def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, text, name):
+    file = tmp_path / "own.yaml"
+    file.write_text(text)
+    what = plan("pa10_sim", {"params_file": str(file)}, BARE)
+    assert what.processes[0].params_file == file
+    (note,) = [note for note in what.notes if "params_file" in note]
+    assert f"no node here has the name {name}; passed over" in note
+
+
+@pytest.mark.parametrize("has_viser", [True, False])
+def test_the_view_is_sought_in_the_python_that_the_installed_nodes_run_on(tmp_path, monkeypatch, has_viser):
+    # as colcon installs them: the nodes' first line names the environment that they were built in
+    python = tmp_path / "environment" / "python"
+    python.parent.mkdir()
+    modules = tmp_path / "modules"
+    (modules / "viser").mkdir(parents=True)
+    (modules / "viser" / "__init__.py").touch()
+    path = f"PYTHONPATH={modules} " if has_viser else ""
+    python.write_text(f'#!/bin/sh\nexec env {path}{sys.executable} {"" if has_viser else "-S -I"} "$@"\n')
+    python.chmod(0o755)
+    node = tmp_path / "prefix" / "lib" / "ada_dynamics" / "view_node"
+    node.parent.mkdir(parents=True)
+    node.write_text(f"#!{python}\n")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if has_viser else object())  # of this Python
+    assert Machine.of_nodes().has_viser is has_viser
+
+
+def test_without_installed_nodes_the_view_is_sought_here(monkeypatch):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    assert Machine.of_nodes() == Machine.this()
 
 
 def test_a_file_of_parameters_says_what_it_was_given():
