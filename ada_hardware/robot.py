@@ -321,7 +321,10 @@ class Robot:
             Refused: the robot is not ACTIVE, has no such mode; a number is missing, not finite or over a limit.
         """
         try:
-            numbers = np.array(values, dtype=np.float64)
+            numbers = np.array(values)
+            if np.iscomplexobj(numbers):
+                raise TypeError
+            numbers = numbers.astype(np.float64)
         except (TypeError, ValueError):
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self._joints)}."
             raise self._refused(Refusal(Reason.NOT_FINITE.value, text)) from None

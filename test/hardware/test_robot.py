@@ -202,6 +202,7 @@ def test_commands_that_break_a_rule_are_refused_here_and_counted(either):
         ([0.0, 0.0], "2 numbers for 3 joints"),
         ([0.0, 0.0, 1.1], "'j3': velocity 1.1"),
         (["fast", 0.0, 0.0], "give one number for each of j1, j2, j3"),
+        ([0.1 + 0.5j, 0.0, 0.0], "give one number for each of j1, j2, j3"),
     ):
         with pytest.raises(Refused, match=text):
             either.command(Mode.VELOCITY, values)

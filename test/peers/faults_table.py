@@ -18,7 +18,6 @@ def all_faults() -> list[Fault]:
 UNSAFE_TODAY: dict[str, tuple[str, ...]] = {
     "position mode runs away from a position that stands still": ("positions stand still, position",),
     "a stranger's C is taken for a late answer": ("a stranger is heard: C",),
-    "a sensor behind a Net F/T that has stopped is not noticed": ("Net F/T: its sensor has stopped",),
 }
 
 

@@ -185,7 +185,7 @@ def _netft_faults() -> list[Fault]:
         row("records come twice", _set(twice=3), _set(twice=0)),
         row("records a byte short", _mangled(lambda data, chance: data[:-1]), whole, must_not_be_fresh=True),
         row("records a byte too long", _mangled(lambda data, chance: data + b"\0"), whole, must_not_be_fresh=True),
-        row("its sensor has stopped", _set(frozen=True), _set(frozen=False), cheap=False),
+        row("its sensor has stopped", _set(frozen=True), _set(frozen=False), must_not_be_fresh=True),
         row("error", _set(status=SUMMARY | 0x00000100), _set(status=0), must_not_be_fresh=True),
         row("watchdog", _set(status=SUMMARY | WATCHDOG), _set(status=0), must_not_be_fresh=True),
         row("out of range", _set(status=SUMMARY | OUT_OF_RANGE), _set(status=0), must_say="saturated"),

@@ -75,6 +75,7 @@ class RdtDriver(SensorDriver[R]):
         self._waiting: deque[tuple[float, Record]] = deque()
         self._last = Sample(-np.inf, np.full(6, np.nan), is_fresh=False)
         self._scale: Array = np.ones(6)
+        self._sample = -1  # number of the newest measurement
 
     # --- what differs ---------------------------------------------------------------------------------------------
     @abstractmethod
@@ -123,6 +124,7 @@ class RdtDriver(SensorDriver[R]):
             wire.discard_input()
             self._watch.restart()
             self._waiting.clear()
+            self._sample = -1
             if attempt:
                 self.counts.retries += 1
             self._send(Request(codec.START, codec.ENDLESS))
@@ -187,6 +189,13 @@ class RdtDriver(SensorDriver[R]):
             self._waiting = deque([self._waiting[-1]])
         when, record = self._waiting.popleft()
         self.counts.received += 1
+        if record.sample == self._sample:
+            self.counts.last_problem = (
+                "records go on, of a measurement that was told before: its transducer has stopped"
+            )
+            self._last = replace(self._last, is_fresh=False)
+            return self._last
+        self._sample = record.sample
         verdict = self._verdict(record.status)
         self._last = Sample(
             when,
