@@ -206,7 +206,7 @@ def test_commands_that_break_a_rule_are_refused_here_and_counted(either):
     ):
         with pytest.raises(Refused, match=text):
             either.command(Mode.VELOCITY, values)
-    expected = Counter({"not active": 1, "not finite": 2, "wrong length": 1, "over a limit": 1})
+    expected = Counter({"not active": 1, "not finite": 3, "wrong length": 1, "over a limit": 1})
     assert either.status().refused == expected
 
 
