@@ -17,10 +17,10 @@ from ada_dynamics.scenarios.experiments.hybrid_motion_claims import claims_of
 from ada_dynamics.scenarios.experiments.hybrid_motion_pictures import CAPTIONS, pictures_of, table_of
 from ada_dynamics.scenarios.experiments.hybrid_motion_rig import Case, Network, Rig, Settings
 from ada_dynamics.scenarios.experiments.settings import settings_of
+from ada_dynamics.scenarios.motion_simulation.emulated_table import SENSORS
+from ada_dynamics.scenarios.motion_simulation.lock_step import Record
 from ada_dynamics.scenarios.registry import Outcome, Progress, experiment
 from ada_dynamics.scenarios.scenario import Scenario
-from ada_hardware.motion_simulation.emulated_table import SENSORS
-from ada_hardware.motion_simulation.lock_step import Record
 
 _KNOWN = (
     "stiffnesses",

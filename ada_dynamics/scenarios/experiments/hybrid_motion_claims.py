@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ada_dynamics.scenarios.experiments import space_robots
 from ada_dynamics.scenarios.experiments.hybrid_motion_rig import Case, Settings, plate_takes
+from ada_dynamics.scenarios.motion_simulation.lock_step import Record
 from ada_dynamics.scenarios.registry import Claim
-from ada_hardware.motion_simulation.lock_step import Record
 
 Array = NDArray[np.float64]
 

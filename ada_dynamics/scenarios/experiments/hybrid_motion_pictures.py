@@ -11,9 +11,9 @@ import numpy as np
 
 from ada_dynamics.scenarios.experiments.pictures import picture
 from ada_dynamics.scenarios.experiments.space_robots import Touch
+from ada_dynamics.scenarios.motion_simulation.lock_step import Record
 from ada_dynamics.scenarios.registry import Table
 from ada_dynamics.view.panels import Panel, Series
-from ada_hardware.motion_simulation.lock_step import Record
 
 CAPTIONS = {
     "s2_forces.png": "Like figs. 12-15: on the table, and by numbers only",

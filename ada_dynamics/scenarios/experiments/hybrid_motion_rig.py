@@ -13,13 +13,13 @@ from ada_dynamics.model.mechanisms import hexa
 from ada_dynamics.scenarios.experiments import space_robots
 from ada_dynamics.scenarios.experiments.space_pair import Hold
 from ada_dynamics.scenarios.experiments.tarao_impedance import platform_jacobian, stiffness_along
+from ada_dynamics.scenarios.motion_simulation.dynamics_program import LoopSettings
+from ada_dynamics.scenarios.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_dynamics.scenarios.motion_simulation.frames import pose_of
+from ada_dynamics.scenarios.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_dynamics.scenarios.motion_simulation.lock_step import Record, run
+from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import FakeClock
-from ada_hardware.motion_simulation.dynamics_program import LoopSettings
-from ada_hardware.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_hardware.motion_simulation.frames import pose_of
-from ada_hardware.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
-from ada_hardware.motion_simulation.lock_step import Record, run
-from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
 
 HEAVY_LINK, HEAVY_BASE = 20.0, 100.0  # [kg], fig. 15
 

@@ -22,9 +22,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.study import study
 from ada_dynamics.model.mechanisms import hexa
-from ada_dynamics.settings import setting
-from ada_hardware.errors import Refused
-from ada_hardware.motion_simulation.frames import (
+from ada_dynamics.scenarios.motion_simulation.frames import (
     Mounting,
     cross,
     inverse,
@@ -33,7 +31,9 @@ from ada_hardware.motion_simulation.frames import (
     turn_between,
     wrench_in,
 )
-from ada_hardware.motion_simulation.motion_table import MotionTable, Reading
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
+from ada_dynamics.settings import setting
+from ada_hardware.errors import Refused
 
 Array = NDArray[np.float64]
 

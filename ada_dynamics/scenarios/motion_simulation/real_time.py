@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.scenarios.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
+from ada_dynamics.scenarios.motion_simulation.force_filling import LONGEST_FILL
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable
+from ada_dynamics.scenarios.motion_simulation.robot_pair import RobotPair
+from ada_dynamics.scenarios.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_dynamics.scenarios.motion_simulation.touch import first_touch, smoothed
 from ada_dynamics.timing.deadlines import DeadlineLoop
 from ada_dynamics.timing.periods import Histogram, PeriodSummary
 from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
 from ada_hardware.emulation.faults import WireFaults
 from ada_hardware.errors import NoAnswer
-from ada_hardware.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
-from ada_hardware.motion_simulation.force_filling import LONGEST_FILL
-from ada_hardware.motion_simulation.motion_table import MotionTable
-from ada_hardware.motion_simulation.robot_pair import RobotPair
-from ada_hardware.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_hardware.motion_simulation.touch import first_touch, smoothed
 from ada_hardware.transport.wires import PacketPort, open_packets
 
 PICTURES_EVERY = 10  # steps: 50 pictures a second

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.scenarios.motion_simulation.frames import Mounting, cross, inverse, wrench_in
+from ada_dynamics.scenarios.motion_simulation.hexa_table import HexaTable
+from ada_dynamics.scenarios.motion_simulation.probe_sensor import DriverSensor
 from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
@@ -25,9 +28,6 @@ from ada_hardware.force_torque.sensor_driver import SensorDriver
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
-from ada_hardware.motion_simulation.frames import Mounting, cross, inverse, wrench_in
-from ada_hardware.motion_simulation.hexa_table import HexaTable
-from ada_hardware.motion_simulation.probe_sensor import DriverSensor
 
 Array = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import merge
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.scenarios.motion_simulation.packets import Flags, PicturePacket, decode
+from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_dynamics.view.browser.page import HOST, PORT, Page
 from ada_dynamics.view.browser.plots import LivePlot
 from ada_dynamics.view.browser.scene import Arrow, Scene
 from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
-from ada_hardware.motion_simulation.packets import Flags, PicturePacket, decode
-from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
 
 Array = NDArray[np.float64]
 

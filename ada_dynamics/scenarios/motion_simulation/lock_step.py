@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios.motion_simulation.delay_meter import DelaySummary
+from ada_dynamics.scenarios.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase, Row
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable
+from ada_dynamics.scenarios.motion_simulation.robot_pair import RobotPair
+from ada_dynamics.scenarios.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_dynamics.scenarios.motion_simulation.touch import SMOOTHED, first_touch, smoothed
 from ada_hardware.emulation.faults import WireFaults
 from ada_hardware.errors import NoAnswer
-from ada_hardware.motion_simulation.delay_meter import DelaySummary
-from ada_hardware.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase, Row
-from ada_hardware.motion_simulation.motion_table import MotionTable
-from ada_hardware.motion_simulation.robot_pair import RobotPair
-from ada_hardware.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_hardware.motion_simulation.touch import SMOOTHED, first_touch, smoothed
 
 Array = NDArray[np.float64]
 LONGEST_WAIT = 5000  # cycles until the table must be ready

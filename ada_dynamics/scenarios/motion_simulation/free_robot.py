@@ -21,13 +21,13 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
+from ada_dynamics.scenarios.motion_simulation.frames import Motion, carried, cross
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, tree_of
 from ada_dynamics.spatial.scalar import Scalar
-from ada_hardware.motion_simulation.frames import Motion, carried, cross
 
 Array = NDArray[np.float64]
 

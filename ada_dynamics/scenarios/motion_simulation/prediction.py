@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.motion_simulation.frames import Motion, rotation_of
+from ada_dynamics.scenarios.motion_simulation.frames import Motion, rotation_of
 
 Array = NDArray[np.float64]
 

@@ -12,5 +12,6 @@ pushes both simulated robots.
     packets                                     what is sent between the programs
     dynamics_program, table_program             the two sides of the loop, without clocks and sockets
     lock_step                                   both in one process, in simulated time
-    real_time, graphics                         the programs of three machines: python -m ada_hardware.motion_simulation
+    real_time, graphics                         the programs of three machines; started by
+                                                python -m ada_dynamics.scenarios.motion_simulation
 """

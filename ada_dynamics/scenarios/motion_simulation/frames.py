@@ -27,8 +27,8 @@ from ada_controllers.kit.compiled import compiled_kernel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
 from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.scenarios.motion_simulation import frames_law
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_hardware.motion_simulation import frames_law
 
 Array = NDArray[np.float64]
 

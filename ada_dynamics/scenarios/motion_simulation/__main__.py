@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_hardware.motion_simulation ROLE`: the programs of the hybrid motion simulation; see its --help."""
+"""The programs of the hybrid motion simulation: `python -m ada_dynamics.scenarios.motion_simulation ROLE`; --help."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.named_values import named_numbers, named_values
+from ada_dynamics.scenarios.motion_simulation.dynamics_program import LoopSettings
+from ada_dynamics.scenarios.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_dynamics.scenarios.motion_simulation.frames import Mounting
+from ada_dynamics.scenarios.motion_simulation.hexa_table import HexaTable
+from ada_dynamics.scenarios.motion_simulation.impedance_table import ImpedanceTable, TableSettings
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable
+from ada_dynamics.scenarios.motion_simulation.probe_sensor import ThreadSensor
+from ada_dynamics.scenarios.motion_simulation.real_time import DynamicsClient, TableServer, say
+from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_dynamics.scenarios.motion_simulation.table_program import FollowSettings
 from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.timing.deadlines import calm_interpreter
 from ada_dynamics.timing.realtime import hurry
@@ -21,28 +31,18 @@ from ada_hardware.emulation.ends import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.settings import HexaSettings
-from ada_hardware.motion_simulation.dynamics_program import LoopSettings
-from ada_hardware.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_hardware.motion_simulation.frames import Mounting
-from ada_hardware.motion_simulation.hexa_table import HexaTable
-from ada_hardware.motion_simulation.impedance_table import ImpedanceTable, TableSettings
-from ada_hardware.motion_simulation.motion_table import MotionTable
-from ada_hardware.motion_simulation.probe_sensor import ThreadSensor
-from ada_hardware.motion_simulation.real_time import DynamicsClient, TableServer, say
-from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.motion_simulation.table_program import FollowSettings
 
 S = TypeVar("S")
 ROLES = ("all", "dynamics", "table", "graphics")
 _ENDING = 10.0  # [s] for a program to end by itself
 _EXAMPLES = """\
 one machine:
-  python -m ada_hardware.motion_simulation all --touches 5
-  python -m ada_hardware.motion_simulation all --graphics --table-set kp=800 --fault drop=0.1
+  python -m ada_dynamics.scenarios.motion_simulation all --touches 5
+  python -m ada_dynamics.scenarios.motion_simulation all --graphics --table-set kp=800 --fault drop=0.1
 three machines, in this order:
-  python -m ada_hardware.motion_simulation table --listen udp://0.0.0.0:50100
-  python -m ada_hardware.motion_simulation graphics --listen udp://0.0.0.0:50101 --port 8080
-  python -m ada_hardware.motion_simulation dynamics --table-url udp://TABLE:50100 --graphics-url udp://GRAPHICS:50101
+  python -m ada_dynamics.scenarios.motion_simulation table --listen udp://0.0.0.0:50100
+  python -m ada_dynamics.scenarios.motion_simulation graphics --listen udp://0.0.0.0:50101 --port 8080
+  python -m ada_dynamics.scenarios.motion_simulation dynamics --table-url udp://TABLE:50100 --graphics-url udp://GRAPHICS:50101
 
 Table and graphics print {"ready": true, "url": ...} when they can be used; each program prints its figures at its end.
 --list says the settings.
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m ada_hardware.motion_simulation",
+        prog="python -m ada_dynamics.scenarios.motion_simulation",
         description="Hybrid motion simulation (Tarao et al.) in real time: simulated robots, a motion table, graphics.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -165,7 +165,7 @@ def _dynamics(options: argparse.Namespace) -> int:
 
 
 def _graphics(options: argparse.Namespace) -> int:
-    from ada_hardware.motion_simulation.graphics import Graphics
+    from ada_dynamics.scenarios.motion_simulation.graphics import Graphics
 
     graphics = Graphics(_settings(PairSettings, "pair-set", options.pair_set), options.listen, port=options.port)
     _on_signals(graphics.stop)
@@ -222,7 +222,7 @@ def _started(
 
 
 def _command(role: str, arguments: Iterable[str]) -> list[str]:
-    return [sys.executable, "-m", "ada_hardware.motion_simulation", role, *arguments]
+    return [sys.executable, "-m", "ada_dynamics.scenarios.motion_simulation", role, *arguments]
 
 
 def _given(options: argparse.Namespace, *names: str) -> list[str]:

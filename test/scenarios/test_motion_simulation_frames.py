@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_hardware.motion_simulation import frames
-from ada_hardware.motion_simulation.frames import Motion, Mounting, carried, facing, inverse, pose_of, seen_from
+from ada_dynamics.scenarios.motion_simulation import frames
+from ada_dynamics.scenarios.motion_simulation.frames import (
+    Motion,
+    Mounting,
+    carried,
+    facing,
+    inverse,
+    pose_of,
+    seen_from,
+)
 
 Array = NDArray[np.float64]
 

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.scenarios.motion_simulation.frames import pose_of, rotation_of, turn_between
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
+from ada_dynamics.scenarios.motion_simulation.probe_sensor import ProbeSensor, Sensed
 from ada_hardware.driver import Mode, RobotDriver
 from ada_hardware.emulation.in_process import FakeClock
 from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.limits import LEAST_HOLD
-from ada_hardware.motion_simulation.frames import pose_of, rotation_of, turn_between
-from ada_hardware.motion_simulation.motion_table import MotionTable, Reading
-from ada_hardware.motion_simulation.probe_sensor import ProbeSensor, Sensed
 from ada_hardware.safety.command_check import Command
 from ada_hardware.safety.phases import Phase
 from ada_hardware.safety.safe_cycle import SafeCycle

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
+from ada_dynamics.scenarios.motion_simulation.frames import HALF, Motion, Mounting, opposite, seen_from
+from ada_dynamics.scenarios.motion_simulation.free_robot import ALGORITHMS, FreeRobot, Hold, Place, with_masses
 from ada_dynamics.settings import setting
-from ada_hardware.motion_simulation.frames import HALF, Motion, Mounting, opposite, seen_from
-from ada_hardware.motion_simulation.free_robot import ALGORITHMS, FreeRobot, Hold, Place, with_masses
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ import ada_dynamics as ada
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.scenarios.experiments import space_robots
+from ada_dynamics.scenarios.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
+from ada_dynamics.scenarios.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
 from ada_dynamics.scenarios.reader import load
 from ada_dynamics.settings import checked
 from ada_dynamics.simulation.profiles import constant
-from ada_hardware.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
-from ada_hardware.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
 
 Array = NDArray[np.float64]
 

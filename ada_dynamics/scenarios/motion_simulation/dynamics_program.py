@@ -14,14 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.scenarios.motion_simulation.delay_meter import DelayMeter
+from ada_dynamics.scenarios.motion_simulation.force_filling import ForceFilling
+from ada_dynamics.scenarios.motion_simulation.frames import Motion, Mounting, of_seven, to_seven
+from ada_dynamics.scenarios.motion_simulation.packets import (
+    Flags,
+    ForcePacket,
+    PicturePacket,
+    PosePacket,
+    decode,
+    encode,
+)
+from ada_dynamics.scenarios.motion_simulation.prediction import predicted
+from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_dynamics.settings import setting
 from ada_hardware.errors import NoAnswer, Refused
-from ada_hardware.motion_simulation.delay_meter import DelayMeter
-from ada_hardware.motion_simulation.force_filling import ForceFilling
-from ada_hardware.motion_simulation.frames import Motion, Mounting, of_seven, to_seven
-from ada_hardware.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
-from ada_hardware.motion_simulation.prediction import predicted
-from ada_hardware.motion_simulation.robot_pair import PairSettings, RobotPair
 
 Array = NDArray[np.float64]
 

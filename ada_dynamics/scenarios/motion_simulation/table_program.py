@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import AdaError
+from ada_dynamics.scenarios.motion_simulation.frames import of_seven, rotation_of, to_seven
+from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
+from ada_dynamics.scenarios.motion_simulation.packets import Flags, ForcePacket, PosePacket, decode, encode
 from ada_dynamics.settings import setting
-from ada_hardware.motion_simulation.frames import of_seven, rotation_of, to_seven
-from ada_hardware.motion_simulation.motion_table import MotionTable, Reading
-from ada_hardware.motion_simulation.packets import Flags, ForcePacket, PosePacket, decode, encode
 
 Array = NDArray[np.float64]
 
