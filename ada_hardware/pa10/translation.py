@@ -151,12 +151,10 @@ class Translation:
         response = decode_response(payload, self._variant)
         axes = [response.axes[slot] for slot in self._slots]
         position = np.array([axis.angle for axis in axes]) * ANGLE_COUNT
-        if not self._plausibility.believes(time, position):
+        told = np.array([axis.speed for axis in axes]) * SPEED_COUNT if self._variant.tells_speed else None
+        if not self._plausibility.believes(time, position, told):
             return None
-        if self._variant.tells_speed:
-            velocity = np.array([axis.speed for axis in axes]) * SPEED_COUNT
-        else:
-            velocity = self._speed_of(position, time)
+        velocity = self._speed_of(position, time) if told is None else told
         effort = np.array([axis.torque for axis in axes]) * self._torque_count
         words = tuple(axis.status for axis in axes)
         own = response.controller
