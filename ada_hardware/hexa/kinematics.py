@@ -174,12 +174,6 @@ class Jacobians(NamedTuple):
             matrix = self.scaled / self.motors[:, None]
         return float(np.linalg.cond(matrix)) if np.isfinite(matrix).all() else np.inf
 
-    def in_plate_axes(self, pose: Array) -> Array:
-        """J with [v; ω] in the axes of the plate, as `dyn.jacobian` has it."""
-        J = self.forward
-        R = pose[:3, :3]
-        return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
-
 
 class HexaKinematics:
     """A HEXA's geometry, with its equations compiled.
@@ -313,10 +307,6 @@ class HexaKinematics:
                 "angles that belong to it (`inverse`), or none."
             )
         return Jacobians(rows, motors, self.geometry.plate, self.geometry.crank)
-
-    def branch_of(self, pose: Array, q: ArrayLike) -> Array:
-        """Signs of the branch that crank angles are on: an elbow is outwards where its J_q is positive."""
-        return np.where(self.jacobians(pose, q).motors > 0.0, -1.0, 1.0)
 
     # --- why there is no solution -------------------------------------------------------------------------------
     def _refuse_reach(self, pose: Array) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_controllers.kit.compiled import compiled
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry, hexa
+from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Scalar, Vec3
@@ -87,11 +87,6 @@ def weight_torques(geometry: HexaGeometry, masses: Masses) -> Callable[[Array, A
     """`weight_law` of a table, compiled: called with a pose in rows (16 numbers) and crank angles."""
     call: Any = compiled("hexa_weight", {"pose": 16, "q": LEGS}, partial(weight_law, geometry, masses))
     return lambda pose, q: np.asarray(call(pose, q))
-
-
-def catalogue_masses(plate: float = 0.5) -> Masses:
-    """Of the catalogue's `hexa`, with another plate [kg]."""
-    return Masses.of(hexa(mass=plate).model)
 
 
 # --- stiffness ------------------------------------------------------------------------------------------------------

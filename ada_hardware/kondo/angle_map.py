@@ -32,7 +32,6 @@ Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 
 CHANNELS = 24  # of the two RCB-1 of a KHR-1: 1 to 12 on the first board, 13 to 24 on the second
-CHANNELS_PER_BOARD = 12
 ICS_IDS = 18  # of servos on one bus of an RCB-4: 0 to 17
 SERVO_SPEED = math.radians(60.0 / 0.17)  # [rad/s] KRS-786ICS at 6 V (Awa 2009, table 2)
 SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 and its like at their rated voltage (maker's data)

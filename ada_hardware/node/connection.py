@@ -90,7 +90,7 @@ class Connection:
         Raises:
             AdaError: a model cannot be loaded, or is none of the robot's.
         """
-        self._node, self._health, self._devices = node, health, devices
+        self._node, self._health = node, health
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
         self.playing: Playing | None = None

@@ -15,7 +15,6 @@ from ada_hardware.pa10.variants import AXES, Variant
 
 ANGLE_COUNT = 2.0 * math.pi / (16384.0 * 50.0)  # [rad]: a resolver of 14 bits behind a gear of 50
 SPEED_COUNT = 2e-4  # [rad/s] of the joint
-RATED_COUNTS = 4096  # of torque, at the rated torque of the motor (variant "ce")
 LARGEST_COUNT = 0x7FFF  # of speed and torque, either way; -0x8000 is never sent
 
 
@@ -159,13 +158,3 @@ def _told_names(variant: Variant) -> tuple[str, ...]:
 def _check_axes(axes: tuple[object, ...]) -> None:
     if len(axes) != AXES:
         raise Refused(f"PA-10: {len(axes)} axes; a packet has {AXES}, also that of an arm of six.")
-
-
-def speed_counts(speed: float) -> int:
-    """Counts of a joint's speed [rad/s], the nearest."""
-    return round(speed / SPEED_COUNT)
-
-
-def angle_counts(angle: float) -> int:
-    """Counts of a joint's angle [rad], the nearest."""
-    return round(angle / ANGLE_COUNT)

@@ -68,9 +68,3 @@ class SocketPort(PacketPort):
 
     def _gone(self, problem: OSError) -> TransportError:
         return TransportError(f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.")
-
-
-def packet_pair() -> tuple[SocketPort, SocketPort]:
-    """Two ports that are connected to each other, without addresses: for processes of one machine, and for tests."""
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    return SocketPort("socketpair", one), SocketPort("socketpair", other)

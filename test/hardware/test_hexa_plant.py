@@ -17,7 +17,6 @@ from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
 from ada_hardware.hexa.servo import GAINS, MotorServo
 from ada_hardware.hexa.statics import (
     Masses,
-    catalogue_masses,
     plate_compliance,
     plate_stiffness,
     stiffness_at,
@@ -258,6 +257,6 @@ def test_values_that_a_plant_cannot_have_are_refused(name, value):
 
 
 def test_masses_of_the_catalogue_are_its_model_s():
-    masses = catalogue_masses(0.8)
+    masses = Masses.of(hexa(mass=0.8).model)
     assert (masses.plate, masses.crank, masses.rod) == (0.8, 0.5, 0.1)
     assert masses.crank_arm == pytest.approx(0.125)

@@ -7,12 +7,12 @@ import zlib
 
 import numpy as np
 import pytest
+from hexa_joint_path import joint_path
 from hexa_world import World, circle
 
 from ada_hardware.driver import Demand, Mode
 from ada_hardware.errors import DeviceAlarm, TransportError
 from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.joint_path import joint_path
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_hardware.hexa.packets import Command, Request, State, encode_command

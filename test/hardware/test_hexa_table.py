@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from hexa_joint_path import joint_path
 from hexa_world import LEVEL, World, circle
 
 from ada_controllers.arm.poses import pose_of
@@ -12,7 +13,6 @@ from ada_hardware.driver import Demand, Mode
 from ada_hardware.errors import NoAnswer, Refused, TransportError
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
-from ada_hardware.hexa.joint_path import joint_path
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.limits import LIMITS, LOWER, PERIOD, UPPER, WATCHDOG
 from ada_hardware.hexa.packets import State

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from hexa_joint_path import joint_path
 
 from ada_controllers.arm.poses import pose_of
 from ada_dynamics.timing.deadlines import DeadlineLoop
@@ -12,7 +13,6 @@ from ada_hardware.driver import Demand, Feedback, Mode
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.errors import NoAnswer
 from ada_hardware.hexa.driver import HexaDriver
-from ada_hardware.hexa.joint_path import joint_path
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.settings import HexaSettings
 

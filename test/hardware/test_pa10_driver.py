@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from pa10_in_lock_step import LockStep
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
@@ -18,7 +19,6 @@ from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT, decode_command
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
-from ada_hardware.pa10.in_lock_step import LockStep
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.variants import variant

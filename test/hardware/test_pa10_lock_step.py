@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from pa10_in_lock_step import LockStep, LockStepRun
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, make
@@ -14,7 +15,6 @@ from ada_controllers import pa10_kinematics as kinematics
 from ada_hardware.driver import Mode
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
-from ada_hardware.pa10.in_lock_step import LockStep, LockStepRun
 from ada_hardware.pa10.settings import Pa10Settings
 
 PERIOD = 0.002  # [s]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ada_hardware.errors import TransportError
-from ada_hardware.transport import PacketPort, open_packets, packet_pair
+from ada_hardware.transport import PacketPort, open_packets
 from ada_hardware.transport.sockets import SocketPort
 
 
@@ -107,7 +107,7 @@ def test_a_closed_port_says_so(port: PacketPort) -> None:
 
 
 def test_both_ends_of_a_pair_hear_each_other_and_tell_when_the_other_is_gone() -> None:
-    one, other = packet_pair()
+    one, other = (SocketPort("socketpair", end) for end in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
     got: list[bytes | None] = []
     listener = threading.Thread(target=lambda: got.append(other.receive(20.0)))
     listener.start()

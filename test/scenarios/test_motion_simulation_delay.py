@@ -19,7 +19,7 @@ from ada_dynamics.scenarios.motion_simulation.force_filling import ForceFilling
 from ada_dynamics.scenarios.motion_simulation.frames import Motion, Mounting, pose_of, rotation_of
 from ada_dynamics.scenarios.motion_simulation.lock_step import Record, run
 from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
-from ada_dynamics.scenarios.motion_simulation.prediction import growth_of_a_late_spring, predicted
+from ada_dynamics.scenarios.motion_simulation.prediction import predicted
 from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.errors import NoAnswer, Refused
 
@@ -66,6 +66,17 @@ def late_touch(rate: float, delay: float, order: int) -> float:
         x += h * v
         i += 1
     return v * v
+
+
+def growth_of_a_late_spring(rate: float, delay: float) -> float:
+    """Energy after a touch by that before, of a mass on a spring whose force comes late; exact to second order.
+
+    Args:
+        rate: ω of mass and spring [rad/s].
+        delay: T [s].
+    """
+    ratio = 0.5 * rate * delay
+    return float(np.exp(2.0 * np.pi * ratio / np.sqrt(max(1.0 - ratio * ratio, 1e-12))))
 
 
 @pytest.mark.parametrize(("rate", "delay"), [(18.0, 0.005), (35.0, 0.005), (35.0, 0.009)])

@@ -32,8 +32,6 @@ from ada_hardware.errors import NoAnswer, Refused
 
 Array = NDArray[np.float64]
 
-_RETREAT = 1e-6  # [m/s]; faster than this the robots go apart
-
 
 @dataclass(frozen=True)
 class LoopSettings:

@@ -42,14 +42,3 @@ def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:
     pose[:3, 3] += moved[:3]
     pose[:3, :3] = rotation_of(moved[3:]) @ motion.pose[:3, :3]
     return Motion(pose, motion.twist + horizon * a, motion.acceleration)
-
-
-def growth_of_a_late_spring(rate: float, delay: float) -> float:
-    """Energy after a touch by that before, of a mass on a spring whose force comes late; exact to second order.
-
-    Args:
-        rate: ω of mass and spring [rad/s].
-        delay: T [s].
-    """
-    ratio = 0.5 * rate * delay
-    return float(np.exp(2.0 * np.pi * ratio / np.sqrt(max(1.0 - ratio * ratio, 1e-12))))
