@@ -171,6 +171,11 @@ class RobotDriver(ABC, Generic[S]):
         """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
         return math.inf
 
+    @property
+    def told_speeds(self) -> Array | None:
+        """Speeds told last, where the driver itself makes them of positions [rad/s, m/s]; None: it does not."""
+        return None
+
     def tool(self, offset: Sequence[float]) -> Tool | None:
         """The point that the robot carries, for limits of its speed and place; None: it is not known.
 

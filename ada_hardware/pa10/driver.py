@@ -102,6 +102,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def limits(self) -> Sequence[JointLimit]:  # noqa: D102
         return self._arm.limits
 
+    @property
+    def told_speeds(self) -> Array | None:  # noqa: D102
+        return self._speeds if self._mode is Mode.POSITION else None
+
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
         return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
 

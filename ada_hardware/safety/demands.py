@@ -10,7 +10,7 @@ helps any more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,14 @@ class Demands:
         is_first: whether none was answered since the start.
     """
 
-    def __init__(self, rules: JointRules, settings: SafetySettings, modes: Iterable[Mode], period: float) -> None:
+    def __init__(
+        self,
+        rules: JointRules,
+        settings: SafetySettings,
+        modes: Iterable[Mode],
+        period: float,
+        told_speeds: Callable[[], Array | None] = lambda: None,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -45,7 +52,9 @@ class Demands:
             settings: lag of the drives, timeouts.
             modes: that the driver has.
             period: of the cycle [s].
+            told_speeds: of the driver: those that it made of positions last; another mode goes on from them.
         """
+        self._told_speeds = told_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
@@ -123,7 +132,8 @@ class Demands:
             self._shaper.exert_from(self._measured.effort)
         else:
             velocity = self._measured.speed if self.mode is Mode.EFFORT else self._shaper.velocity
-            self._shaper.move_at(self.where, velocity)
+            told = self._told_speeds() if self.mode is Mode.POSITION else None
+            self._shaper.move_at(self.where, velocity if told is None else told)
         self.mode = mode
 
     def _choose_mode(self, now: float, command: Command | None) -> None:

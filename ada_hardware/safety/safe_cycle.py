@@ -100,7 +100,7 @@ class SafeCycle:
         rules = self.rules
         driver.keep(rules, settings.drive_lag)
         self._watch = StateWatch(self.rules, settings, driver.period)
-        self._demands = Demands(self.rules, settings, driver.modes, driver.period)
+        self._demands = Demands(self.rules, settings, driver.modes, driver.period, lambda: driver.told_speeds)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
         self.phase, self.reason = Phase.CLOSED, "not opened yet"
         self._forget()

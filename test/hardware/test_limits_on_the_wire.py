@@ -103,6 +103,15 @@ def test_an_emulated_axis_runs_over_its_limit_by_some_of_a_mrad_before_it_is_sto
     assert world.violations == []
 
 
+def test_a_velocity_command_after_positions_goes_on_from_the_speeds_that_the_arm_was_told():
+    world = Stream(start=(0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0)).activate()
+    goal = world.cycle.feedback.position + 0.09
+    told = world.steps(30, Mode.POSITION, goal)  # it hurries after a demand that has arrived
+    told += world.steps(100, Mode.VELOCITY, np.zeros(7))
+    assert np.abs([one.speed for one in told]).max() > 0.3
+    assert broken_rules(told) == []
+
+
 # --- rates of the user ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_positions_keep_the_users_speed_and_acceleration_on_the_wire_after_an_axis_was_held_and_freed(share):

@@ -6,10 +6,6 @@ import logging
 import pytest
 from peers.bad_commands import send
 from peers.life import V, live
-from peers.stream_judge import RULES
-
-KNOWN = ("acceleration", "torque rate", "held by nothing")  # what stops at once and torques that drop break today
-STRICT = "a stop at once is a step to speed zero; slowing down in torque mode is zero torque"
 
 
 @pytest.fixture(autouse=True)
@@ -19,19 +15,18 @@ def quiet(caplog):
 
 @pytest.mark.parametrize("layout", ["ce", "7c"])
 def test_however_a_round_of_life_ends_a_documented_action_leads_back(layout):
-    life = live(40, 11, layout=layout, modes=(V,), rules=[rule for rule in RULES if rule not in KNOWN])
+    life = live(40, 11, layout=layout, modes=(V,))
     assert life.unsafe == []
     assert len(life.phases) >= 2  # rounds end stopped, inactive or active
     assert len(life.actions) >= 15
 
 
-@pytest.mark.xfail(strict=True, reason=STRICT)
-def test_a_life_in_all_modes_breaks_no_rule():
-    assert live(40, 2).unsafe == []
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_life_in_all_modes_breaks_no_rule(seed):
+    assert live(80, seed).unsafe == []
 
 
 @pytest.mark.soak
-@pytest.mark.xfail(strict=True, reason=STRICT)
 @pytest.mark.parametrize("layout", ["ce", "7c"])
 def test_ten_thousand_rounds_of_life_break_no_rule(layout):
     assert live(5_000, 1, layout=layout).unsafe == []
