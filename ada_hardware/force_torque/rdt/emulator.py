@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -109,9 +110,9 @@ class _RdtEmulator(SensorEmulator[E]):
         elif not self._set(request):
             self._accuse(f"an unknown command 0x{request.command:04X}")
 
+    @abstractmethod
     def _set(self, request: Request) -> bool:
         """Obey what is not the stream; whether the command is known."""
-        raise NotImplementedError
 
     def advance(self, now: float) -> list[Reply]:
         """Send the records that are due."""
@@ -137,9 +138,9 @@ class _RdtEmulator(SensorEmulator[E]):
         size = self._per_packet
         return [Reply(codec.encode_records(*records[i : i + size])) for i in range(0, len(records), size)]
 
+    @abstractmethod
     def _measure(self) -> tuple[tuple[int, ...], int]:
         """Counts and status word."""
-        raise NotImplementedError
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault of FAULTS on or off, or set an axis of the load."""
