@@ -6,7 +6,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters
+from ada_dynamics.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters, sensor_place
 from ada_dynamics.bringup.launching import LaunchValues, declare, node_arguments
 from ada_dynamics.bringup.pictures import PICTURES
 
@@ -23,6 +23,17 @@ ARGUMENTS = [
         "frame",
         default_value="",
         description="frame of the wrenches, a link of what carries the sensor; empty: its kind",
+    ),
+    DeclareLaunchArgument(
+        "parent",
+        default_value="auto",
+        description="frame that the frame of the wrenches is fixed in, for /tf_static; auto: world, and nobody's where "
+        "frame is given, since a link has its place already; empty: nobody's",
+    ),
+    DeclareLaunchArgument(
+        "mounting",
+        default_value="",
+        description="pose of the frame in parent: x, y, z [m], roll, pitch, yaw [rad]; empty: the same place",
     ),
     *node_arguments(),
 ]
@@ -48,6 +59,7 @@ def nodes(context):
                     **values.follower,
                     **node_parameters(values, [name]),
                     **sensor_parameters(values, name, "url", frame),
+                    **sensor_place(values, name),
                 }
             ),
             remappings=values.tf,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ada_dynamics.errors import InputError, unknown_name
 
-Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace", "pose"]
+Kind = Literal["text", "number", "real", "port", "file", "new_file", "robot", "namespace", "pose", "mounting"]
 
 BOOLEANS = ("true", "false")
 # As far as the plan can see: RViz where it is installed, the browser view where viser is.
@@ -160,14 +160,17 @@ def numbers(text: str) -> list[float]:
     return [float(word) for word in re.sub(r"[\[\],;]", " ", text).split()]
 
 
-def _pose(name: str, text: str) -> str:
+def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'") -> str:
     """What `numbers` reads; how many they must be is the node's to say."""
     try:
         return " ".join(map(repr, numbers(text)))
     except ValueError:
-        raise InputError(
-            f"{name}:={text}: it must be numbers, x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'."
-        ) from None
+        raise InputError(f"{name}:={text}: it must be numbers, {what}.") from None
+
+
+def _mounting(name: str, text: str) -> str:
+    """Likewise, with all three angles."""
+    return _pose(name, text, "x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'")
 
 
 def _file(name: str, text: str) -> str:
@@ -225,12 +228,14 @@ _CHECKS = {
     "robot": _robot,
     "namespace": _namespace,
     "pose": _pose,
+    "mounting": _mounting,
 }
 # What values of arguments without choices must look like; all others are any text.
 KINDS: Mapping[str, Kind] = {
     "angle_map": "file",
     "base_pose": "pose",
     "loops": "file",
+    "mounting": "mounting",
     "namespace": "namespace",
     "params_file": "file",
     "real_time_factor": "number",

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ada_dynamics.bringup.arguments import BOOLEANS, Values, declared
+from ada_dynamics.bringup.arguments import BOOLEANS, Values, declared, numbers
 from ada_dynamics.bringup.processes import Parameter, Parameters
 from ada_dynamics.errors import InputError
+from ada_dynamics.nodes.kit.robot_settings import COMMON_WORLD
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
 from ada_hardware.opening import example_addresses, is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
@@ -160,3 +161,18 @@ def sensor_parameters(values: Values, name: str, argument: str, frame: str) -> P
     """
     found = device_parameters(values, name, argument)
     return {**found, f"{name}.frame": Parameter(frame, "frame" if "frame" in values else "")}
+
+
+def sensor_place(values: Values, name: str) -> Parameters:
+    """Where the frame of a sensor that stands alone is; a frame that somebody names may be a link, which has its place.
+
+    Args:
+        values: of the setup.
+        name: of the kind of sensor, and its name.
+    """
+    parent = values["parent"]
+    if parent == AUTO:
+        parent = "" if values["frame"] else COMMON_WORLD
+    pose = numbers(values["mounting"])
+    place = {f"{name}.mounting": Parameter(pose, "mounting")} if pose else {}
+    return {f"{name}.parent": Parameter(parent, "parent"), **place}

@@ -17,6 +17,7 @@ from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.load import load
 from ada_dynamics.nodes.kit import environment
 from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Status
+from ada_dynamics.nodes.messages.outgoing import FixedTransform
 from ada_dynamics.timing.deadlines import DeadlineLoop
 from ada_hardware.driver import Feedback
 from ada_hardware.force_torque.sensor import ForceSensor
@@ -25,9 +26,10 @@ from ada_hardware.node.commands import NOT_ACTIVE, Rules
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.frames import Frames
+from ada_hardware.node.frames import FixedFrames, Frames
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.motion_player import Playing
+from ada_hardware.node.mounts import mounted, refuse_links, transforms
 from ada_hardware.node.page_facts import page_facts, with_chosen
 from ada_hardware.node.robot_topics import RobotTopics
 from ada_hardware.node.sensor_topics import SensorTopics
@@ -97,6 +99,7 @@ class Connection:
         self._models: dict[str, StateOfRobot | None] = {}
         self._tools: list[Tool] = []
         self._frames: dict[str, Frames] = {}
+        self._fixed: FixedFrames | None = None
         self._facts: dict[str, dict[str, object]] = {}
         self._motion = settings.motion
         self._reported: list[str] = []
@@ -109,6 +112,7 @@ class Connection:
             for plan in plans:
                 if plan.name in devices.sensors:
                     self._add_sensor(plan, devices.sensors[plan.name], settings.frame_prefix)
+            self._tell_fixed(plans, settings)
         except BaseException:
             self.close()
             raise
@@ -135,13 +139,7 @@ class Connection:
 
     def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateOfRobot, settings: HardwareSettings) -> None:
         """The robot's frames on /tf, where they can be there."""
-        if not settings.tf_rate:
-            return
-        if not environment.can_send_tf():
-            self._node.get_logger().warning(
-                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_dynamics.nodes.interfaces "
-                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
-            )
+        if not self._sends_frames(settings):
             return
         shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
         if shared:
@@ -154,26 +152,62 @@ class Connection:
         frames.warm_up(robot.feedback)
         self._frames[plan.name] = frames
 
+    def _sends_frames(self, settings: HardwareSettings) -> bool:
+        """Whether frames are wished, and can be sent; if not that, the log says why."""
+        if settings.tf_rate and not environment.can_send_tf():
+            self._node.get_logger().warning(
+                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_dynamics.nodes.interfaces "
+                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
+            )
+            return False
+        return bool(settings.tf_rate)
+
+    def _tell_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
+        """What stays of robots, and the frames of sensors of which it is known what carries them."""
+        rows = [row for frames in self._frames.values() for row in frames.fixed]
+        rows += self._mounted(plans, settings)
+        if rows:
+            self._fixed = FixedFrames(self._node, list(dict.fromkeys(rows)))  # robots of one world both say where it is
+
+    def _mounted(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> list[FixedTransform]:
+        """The frames of sensors, and where the world is that they are in."""
+        models = [whole.model for whole in self._models.values() if whole is not None]
+        links = {link for model in models for link in model.link_names}
+        refuse_links(plans, links)
+        sensors = mounted(plans)
+        if not sensors or not self._sends_frames(settings):
+            return []
+        known = {*links, settings.world_frame, *(plan.frame for plan in sensors)}
+        for plan in sensors:
+            if models and plan.settings.parent not in known:
+                self._node.get_logger().warning(
+                    f"{plan.name}.parent is {plan.settings.parent!r}, which is no link of a robot of this node, nor "
+                    f"{settings.world_frame!r}: its frame hangs in the air unless somebody else publishes that one."
+                )
+        rows = transforms(plans, settings.frame_prefix)
+        if settings.base_pose:
+            rows.append(FixedTransform.of_place(settings.frame_prefix + settings.world_frame, settings.base_pose))
+        return rows
+
     def _add_sensor(self, plan: DevicePlan, sensor: ForceSensor, prefix: str) -> None:
-        frame = plan.settings.frame or plan.name
-        topics = SensorTopics(self._node, sensor, plan.settings.topic, prefix + frame)
+        topics = SensorTopics(self._node, sensor, plan.settings.topic, prefix + plan.frame)
         self.sensors[plan.name] = topics
         if plan.rules.tool_mass:
-            self._add_tool(plan, sensor, frame)
+            self._add_tool(plan, sensor)
         self._report(plan.name, lambda: sensor_report(sensor, topics.withheld))
 
-    def _add_tool(self, plan: DevicePlan, sensor: ForceSensor, frame: str) -> None:
+    def _add_tool(self, plan: DevicePlan, sensor: ForceSensor) -> None:
         """Let the robot that carries the sensor say how its tool moves."""
         for name, whole in self._models.items():
-            if whole is not None and frame in whole.model.link_names and not whole.model.loops:
-                motion = SensorMotion(Dynamics(whole.model), frame, plan.rules.xyz, plan.rules.rpy)
+            if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
+                motion = SensorMotion(Dynamics(whole.model), plan.frame, plan.rules.xyz, plan.rules.rpy)
                 motion.of(whole.model.neutral(), np.zeros(whole.model.nv))  # compiles it
                 self._tools.append(Tool(name, sensor, motion, whole))
                 return
         raise InputError(
             f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but how the tool moves is not "
-            f"known: {plan.name}.frame is {frame!r}, which is no link of a robot without loops of this node. Name the "
-            "link that carries the sensor, of a robot that is among the devices; or set tool_mass to 0."
+            f"known: {plan.name}.frame is {plan.frame!r}, which is no link of a robot without loops of this node. Name "
+            "the link that carries the sensor, of a robot that is among the devices; or set tool_mass to 0."
         )
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
@@ -256,14 +290,15 @@ class Connection:
             self._poses.stop()
         for name in self._reported:
             self._health.remove(name)
-        parts: list[RobotTopics | SensorTopics | Frames] = [
+        parts: list[RobotTopics | SensorTopics | Frames | FixedFrames] = [
             *self.robots.values(),
             *self.sensors.values(),
             *self._frames.values(),
+            *([self._fixed] if self._fixed is not None else []),
         ]
         for part in parts:
             part.close()
-        self.robots, self.sensors, self._frames, self._reported = {}, {}, {}, []
+        self.robots, self.sensors, self._frames, self._fixed, self._reported = {}, {}, {}, None, []
 
     def _report(self, name: str, source: Callable[[], Status]) -> None:
         self._health.add(name, source)

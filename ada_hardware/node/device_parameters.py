@@ -16,6 +16,7 @@ from ada_dynamics.settings import fields_of
 from ada_hardware.force_torque.sensor import ForceSensorSettings
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
+from ada_hardware.node.mounts import check_mounts
 from ada_hardware.opening import DRY
 from ada_hardware.registry import DEVICES, ROBOT, SENSOR, DeviceKind
 from ada_hardware.safety.settings import SafetySettings
@@ -23,7 +24,7 @@ from ada_hardware.safety.settings import SafetySettings
 DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes behind a device's name
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"
 _TOPICS = {"prefix": rf"(/?({_PART}/)+)?", "topic": rf"(~/|/)?{_PART}(/{_PART})*"}
-_OF_ROBOTS, _OF_SENSORS = ("prefix", "model", "place"), ("topic", "frame")
+_OF_ROBOTS, _OF_SENSORS = ("prefix", "model", "place"), ("topic", "frame", "parent", "mounting")
 
 
 class DeviceParameters:
@@ -49,7 +50,9 @@ class DeviceParameters:
         for name in _names(settings):
             self._groups[name] = self._declared(node, name)
         refuse_unknown_overrides(node)
-        _refuse_clashes(self.plans())
+        plans = self.plans()
+        _refuse_clashes(plans)
+        check_mounts(plans, settings.world_frame)
 
     def plans(self) -> list[DevicePlan]:
         """The devices, as the parameters are now."""

@@ -25,3 +25,8 @@ class DevicePlan(NamedTuple):
     settings: DeviceSettings
     driver: Any
     rules: Any
+
+    @property
+    def frame(self) -> str:
+        """Frame of a sensor's wrenches, without prefix."""
+        return self.settings.frame or self.name

@@ -1,35 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/tf and /tf_static of the robots of the hardware node, from a thread of their own; imports rclpy.
+"""/tf and /tf_static of the hardware node, those of robots from a thread of their own; imports rclpy.
 
 Where a robot has loops its poses take milliseconds: commands do not wait for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.nodes.kit import qos
 from ada_dynamics.nodes.kit.robot_settings import PlaceSettings
-from ada_dynamics.nodes.messages.outgoing import StateMessages
+from ada_dynamics.nodes.messages.outgoing import FixedTransform, StateMessages
 from ada_dynamics.nodes.robot.state_publishers import transform_message
 from ada_hardware.driver import Feedback
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
 
 
+class FixedFrames:
+    """Frames that stay where they are, on /tf_static; the package tf2_msgs must be there.
+
+    All of a node are in one message, so that a subscriber whose queue holds one message has them all.
+    """
+
+    def __init__(self, node: Node, rows: Sequence[FixedTransform]) -> None:
+        """Publish them, for those who come later, too.
+
+        Args:
+            node: whose topic it is.
+            rows: the frames.
+        """
+        from tf2_msgs.msg import TFMessage
+
+        self._node = node
+        self._publisher = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
+        stamp = node.get_clock().now().to_msg()
+        self._publisher.publish(TFMessage(transforms=[transform_message(row, stamp) for row in rows]))
+
+    def close(self) -> None:
+        """Take the publisher away; on the thread that spins the node."""
+        self._node.destroy_publisher(self._publisher)
+
+
 class Frames:
-    """The links of a robot as frames; the package tf2_msgs must be there.
+    """The links of a robot as frames, on /tf; the package tf2_msgs must be there.
 
     Attributes:
         whole: the state of the robot with its passive joints; it belongs to the thread that calls `tell`.
+        fixed: the frames that stay, which `tell` does not send.
     """
 
     def __init__(self, node: Node, whole: StateOfRobot, world_frame: str, place: PlaceSettings) -> None:
-        """Publish what stays, and prepare for the rest.
+        """Prepare.
 
         Args:
-            node: whose topics they are.
+            node: whose topic it is.
             whole: see above.
             world_frame: that the robot stands in.
             place: where that is, and what stands before the names of frames.
@@ -45,11 +73,8 @@ class Frames:
         self._messages = StateMessages(
             whole.model, Dynamics(whole.model), world_frame, prefix=place.frame_prefix, base_pose=place.base_pose
         )
-        self._static = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
+        self.fixed = self._messages.static_transforms()
         self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
-        stamp = node.get_clock().now().to_msg()
-        rows = self._messages.static_transforms()
-        self._static.publish(TFMessage(transforms=[transform_message(row, stamp) for row in rows]))
 
     def warm_up(self, feedback: Feedback) -> None:
         """Compile what will be needed."""
@@ -64,6 +89,5 @@ class Frames:
             self._stamp = stamp
 
     def close(self) -> None:
-        """Take the publishers away; on the thread that spins the node."""
-        for publisher in (self._static, self._moving):
-            self._node.destroy_publisher(publisher)
+        """Take the publisher of /tf away; on the thread that spins the node."""
+        self._node.destroy_publisher(self._moving)

@@ -116,3 +116,14 @@ class DeviceSettings:
     frame: str = setting(
         "", "of a sensor's wrenches, a link of the robot that carries it; empty: the sensor's name", read_only=True
     )
+    parent: str = setting(
+        "",
+        "frame that a sensor's frame is fixed in, for /tf_static: a link of the robot that carries it, or the world's; "
+        "empty: somebody else publishes it, as of a link",
+        read_only=True,
+    )
+    mounting: tuple[float, ...] = setting(
+        (),
+        "pose of a sensor's frame in its parent: x, y, z [m], roll, pitch, yaw [rad]; empty: the same place",
+        read_only=True,
+    )

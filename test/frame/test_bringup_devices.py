@@ -167,6 +167,21 @@ def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
     assert plan("ft_sensor", {"sensor": sensor, "backend": "emulator"}, BARE).devices[f"{sensor}.frame"] == sensor
 
 
+@pytest.mark.parametrize(
+    ("values", "parent", "mounting"),
+    [
+        ({}, "world", None),
+        ({"frame": "flange"}, "", None),  # a link has its place already, and no second one
+        ({"frame": "hand", "parent": "world"}, "world", None),
+        ({"parent": "table", "mounting": "0 0 0.1 0 0 1.57"}, "table", [0.0, 0.0, 0.1, 0.0, 0.0, 1.57]),
+        ({"parent": ""}, "", None),
+    ],
+)
+def test_a_sensor_alone_is_fixed_in_the_world_unless_its_frame_may_be_a_link(values, parent, mounting):
+    what = plan("ft_sensor", {"backend": "emulator", **values}, BARE)
+    assert (what.devices["netft.parent"], what.devices.get("netft.mounting")) == (parent, mounting)
+
+
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +207,7 @@ def test_a_sensor_alone_has_the_frame_that_it_is_given(sensor):
         ("pa10_control", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
         ("ft_sensor", {"backend": "emulator", "use_sim_time": "true"}, ["use_sim_time:=true", "clock"]),
         ("ft_sensor", {"backend": "sim"}, ["backend:=sim", "real, emulator"]),
+        ("ft_sensor", {"mounting": "flat"}, ["mounting:=flat", "x, y, z [m], roll, pitch, yaw [rad]"]),
         ("pa10_control", {"backend": "mujoco"}, ["backend:=mujoco", "sim, emulator, real"]),
         (
             "pa10_control",

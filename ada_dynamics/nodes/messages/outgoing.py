@@ -60,6 +60,18 @@ class FixedTransform(NamedTuple):
     xyz: tuple[float, ...]  # [m]
     xyzw: tuple[float, ...]  # unit quaternion
 
+    @classmethod
+    def of(cls, parent: str, child: str, xyz: Array, rotation: Array) -> FixedTransform:
+        """The same with a rotation matrix."""
+        xyzw = quaternions(rotation[None, :, :])[0][_WXYZ_TO_XYZW]
+        return cls(parent, child, tuple(xyz.tolist()), tuple(xyzw.tolist()))
+
+    @classmethod
+    def of_place(cls, world_frame: str, base_pose: Sequence[float]) -> FixedTransform:
+        """Where a robot's world frame is in the common one. Args: its name; x, y, z [m] and yaw [rad]."""
+        x, y, z, yaw = base_pose
+        return cls(COMMON_WORLD, world_frame, (x, y, z), (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
+
 
 class StateMessages:
     """A robot's state as messages; for one thread.
@@ -143,14 +155,12 @@ class StateMessages:
 
     def static_transforms(self) -> list[FixedTransform]:
         """Transforms of what never moves: the robot's place, the root of a fixed base in its world, fixed joints."""
-        rows = [_row(self._parent(joint), joint.child, joint.xyz, joint.rotation) for joint in self._fixed]
+        rows = [FixedTransform.of(self._parent(joint), joint.child, joint.xyz, joint.rotation) for joint in self._fixed]
         if self._root is not None and self.world_frame is not None:
-            rows.insert(0, _row(self.world_frame, self._root, np.zeros(3), np.eye(3)))
+            rows.insert(0, FixedTransform.of(self.world_frame, self._root, np.zeros(3), np.eye(3)))
         rows = [row._replace(parent=self._prefix + row.parent, child=self._prefix + row.child) for row in rows]
         if self._base_pose:
-            x, y, z, yaw = self._base_pose
-            turn = (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
-            rows.insert(0, FixedTransform(COMMON_WORLD, self._prefix + self._world, (x, y, z), turn))
+            rows.insert(0, FixedTransform.of_place(self._prefix + self._world, self._base_pose))
         return rows
 
     def clock(self, stamp_ns: int) -> bytes:
@@ -177,8 +187,3 @@ def _world_frame(model: Model, name: str) -> str | None:
         f"world_frame is {name!r}, but model {model.name!r} has a link of that name which can move or is "
         "not the root: transforms of two frames of one name would go in a circle. Take another name, such as 'odom'."
     )
-
-
-def _row(parent: str, child: str, xyz: Array, rotation: Array) -> FixedTransform:
-    xyzw = quaternions(rotation[None, :, :])[0][_WXYZ_TO_XYZW]
-    return FixedTransform(parent, child, tuple(xyz.tolist()), tuple(xyzw.tolist()))
