@@ -414,7 +414,9 @@ def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_l
     ros.wait(lambda: states, what="a state")
     node.loop.post(lambda: plant.push("link_7", [9e5, 0, 0, 0, 0, 0], 0.1))  # past the door where it is refused
     report = ros.wait(lambda: diagnosed(reports, "physics").get("level") == 2 and diagnosed(reports, "physics"))
-    assert "diverged" in report["message"] and "~/reset" in report["message"]
+    # by its speed, or by accelerations that are no numbers: whichever a step shows first
+    assert "diverged" in report["message"] or "cannot go on" in report["message"]
+    assert "~/reset" in report["message"]
     count = len(states)
     ros.wait(lambda: len(states) > count + 2, what="the last good state, again and again")
     assert states[-1].position == states[-2].position
