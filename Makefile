@@ -18,7 +18,7 @@ INTERFACES := $(VENV)/ready-interfaces
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Packages that exist: a checkout of the library alone is a checkout, too.
-PACKAGES := $(wildcard ada_dynamics ada_controllers ada_hardware)
+PACKAGES := $(patsubst %/,%,$(wildcard ada_*/))
 
 # Compiled modules are kept, whatever the machine has set: programs start in half the time, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -104,7 +104,7 @@ endef
 # /tf needs tf2_msgs, which PyPI lacks. A machine without a compiler does without; as soon as it has one, it is built.
 define build-interfaces
 	@if [ ! -e $(INTERFACES) ] && $(PYTHON) tools/precheck.py --compilers; then \
-	  if [ -e $(VENV)/share/rosidl_generator_py ]; then $(BIN)/python -m ada_dynamics.nodes.interfaces --optional; fi; \
+	  if [ -e $(VENV)/share/rosidl_generator_py ]; then $(BIN)/python -m ada_robot.interfaces --optional; fi; \
 	  touch $(INTERFACES); \
 	fi
 endef

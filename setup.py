@@ -92,6 +92,7 @@ EXTRAS = {
         # ROS 2's launch_testing, which pytest loads wherever a ROS is sourced, breaks with pytest 9.
         "pytest>=8,<9",
         "pytest-xdist>=3.5,<4",
+        "pytest-timeout>=2.3,<3",
         "hypothesis>=6.100,<7",
         "example-robot-data>=6,<7",
         "mcap-ros2-support>=0.5.7,<1",
@@ -118,7 +119,7 @@ EXTRAS = {
 
 # Each is a program of its own; colcon puts it where `ros2 run` and launch files look for it, lib/<package> (setup.cfg).
 # pip would put it on everybody's PATH, under a name such as view_node: there lib/<package> gets shell scripts.
-NODES = [f"{name} = ada_dynamics.nodes.executables:{name}" for name in NODE_NAMES]
+NODES = [f"{name} = ada_tools.nodes.executables:{name}" for name in NODE_NAMES]
 
 README = Path("README.md")
 
@@ -132,11 +133,11 @@ setup(
     author="The ada_dynamics developers",
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
     python_requires=">=3.10",
-    packages=find_packages(include=["ada_dynamics*", "ada_controllers*", "ada_hardware*"]),
+    packages=find_packages(include=["ada_*"]),
     package_data={
         "": ["py.typed"],
-        "ada_dynamics.nodes.interfaces": ["definitions/*/*/*"],
-        "ada_dynamics.scenarios": ["data/*.yaml"],
+        "ada_robot.interfaces": ["definitions/*/*/*"],
+        "ada_experiments": ["data/*.yaml"],
     },
     data_files=data_files(),
     zip_safe=False,
@@ -149,5 +150,5 @@ setup(
         "PyYAML>=6,<7",
     ],
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["ada = ada_dynamics.cli:main", *(NODES if IS_FOR_COLCON else ())]},
+    entry_points={"console_scripts": ["ada = ada_tools.cli:main", *(NODES if IS_FOR_COLCON else ())]},
 )

@@ -17,13 +17,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.spring_damper import spring_efforts
-from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.state import Command, JointReference, State
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import between, share, turned
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.settings import setting

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.robot_check import refuse_free_joints
-from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.state import Command, JointReference, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.expr import Traced
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar

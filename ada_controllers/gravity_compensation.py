@@ -11,12 +11,13 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Array, Command, State
+from ada_controllers.state import Command, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
 

@@ -22,13 +22,14 @@ from typing import cast
 
 import numpy as np
 
-from ada_controllers.arm.poses import way_and_turn
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.robot_check import refuse_free_joints
-from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_controllers.state import Command, JointReference, PoseReference, Reference, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.state import Array, Reference, State
+from ada_controllers.state import Reference, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import JointServos, Simulation

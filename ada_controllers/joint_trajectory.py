@@ -15,7 +15,8 @@ from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
 from ada_controllers.motion.waypoints import through
-from ada_controllers.state import Array, Command, JointPath, JointReference, Reference, State
+from ada_controllers.state import Command, JointPath, JointReference, Reference, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
 
 MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits

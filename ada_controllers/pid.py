@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.state import Command, JointReference, State
 from ada_dynamics import expr
+from ada_dynamics.arrays import Array
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 
 LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known

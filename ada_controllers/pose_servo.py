@@ -13,14 +13,15 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.arm.poses import length, pose_of, twist_between, way_and_turn
 from ada_controllers.arm.serial_arm import SerialArm, arm_joints, last_link
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import UNLIMITED
-from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_controllers.state import Command, JointReference, PoseReference, Reference, State
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import length, pose_of, twist_between, way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
 

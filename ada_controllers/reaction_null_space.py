@@ -10,9 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Array, Command, JointReference, State
+from ada_controllers.state import Command, JointReference, State
 from ada_controllers.support.coupling import (
     COMPONENTS,
     RANK_TOLERANCE,
@@ -24,7 +23,9 @@ from ada_controllers.support.coupling import (
 from ada_controllers.support.null_space import row_space
 from ada_dynamics import expr
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts_of_joints, wrench_on_support
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion

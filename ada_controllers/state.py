@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 
 class State(NamedTuple):

@@ -12,12 +12,13 @@ from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import ShapingSettings
-from ada_controllers.state import Array, Command, JointReference, PoseReference, Reference, State
+from ada_controllers.state import Command, JointReference, PoseReference, Reference, State
 from ada_controllers.virtual.branch import Branch
 from ada_controllers.virtual.kernels import FORCE, PATH, Law, constants
 from ada_controllers.virtual.law import Equations
 from ada_controllers.virtual.mechanism import VirtualMechanism, link_of, virtual_mechanism
 from ada_controllers.virtual.target import Targets, flat_pose
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ada_hardware.driver import Alarm
+from ada_robot.driver import Alarm
 
 
 class Meaning(NamedTuple):

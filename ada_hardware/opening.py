@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
 from ada_hardware.emulation.emulated_wires import SCHEME, EmulatedPackets, EmulatedStream
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
-from ada_hardware.errors import TransportError
 from ada_hardware.registry import find
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_robot.errors import TransportError
 
 DRY, EMULATOR = "dry:", SCHEME
 _EXAMPLES = {

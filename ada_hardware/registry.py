@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ada_hardware.driver import RobotDriver
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.errors import UnknownDevice
+from ada_robot.driver import RobotDriver
+from ada_robot.errors import UnknownDevice
 
 ROBOT, SENSOR = "robot", "sensor"
 

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit, Reason
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.cycle.host_link import HostLink
 from ada_hardware.cycle.messages import Report
@@ -42,14 +42,15 @@ from ada_hardware.cycle.place import (
     made_driver,
     made_recorder,
 )
-from ada_hardware.driver import Array, Demand, Feedback, Mode, RobotDriver
-from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.robot_status import Judged, RobotStatus
-from ada_hardware.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
-from ada_hardware.safety.flight_recorder import FlightRecorder
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.command.rules import JointLimit, Reason
+from ada_robot.driver import Demand, Feedback, Mode, RobotDriver
+from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
+from ada_robot.safety.flight_recorder import FlightRecorder
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ada_dynamics.timing.periods import PeriodSummary
-from ada_hardware.driver import Alarm, LinkCounts
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.safety.phases import Phase
+from ada_robot.timing.periods import PeriodSummary
 
 
 class Judged(NamedTuple):

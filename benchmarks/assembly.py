@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
@@ -24,7 +23,6 @@ from benchmarks.parallel_model import Speed, Worker
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
-Array = NDArray[np.float64]
 ROWS = 64  # states per call; what they hold stays in the second-level cache
 REPEATS = 40
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms import ada, dca
 from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
 from ada_dynamics.algorithms.assemble import ClosedStep
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder
 from ada_dynamics.algorithms.closing import Close, Conditions, JointFrame, Terms, TreeJoint, bias_between, moving_of
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.model.joints import Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -29,7 +29,6 @@ from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 CLOSE: Mapping[str, Close] = {"ada": ada.close, "dca": dca.close}
 # Numbers of the links: far end of the inner body, the joint's parent and child, far end of the outer body.
 I, P, C, K = range(4)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from benchmarks import machine, peers, robots
 from benchmarks.native import evaluate
@@ -21,7 +21,6 @@ from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, measure
 
 T = TypeVar("T")
-Array = NDArray[np.float64]
 OWN = "ada"
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 100_000)
 QUICK = (8, 64)

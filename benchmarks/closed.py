@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import without_cache
@@ -24,7 +24,6 @@ from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 States = tuple[Array, Array, Array]
 BUFFER, STRUCT = "ada forward", "ada forward (struct)"
 NATIVE, KERNEL, ROWS = "ada native", "ada kernel, columns", "ada forward, rows"

@@ -6,16 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.writers import Inexpressible, render
 from ada_dynamics.spatial.rotation import from_quaternion
 from benchmarks.peers import MUJOCO, PINOCCHIO
 from benchmarks.timing import Contender
 
-Array = NDArray[np.float64]
 ONE_STEP, LCABA = "pinocchio, 1 step", "pinocchio lcaba"
 # Proximal parameter and most steps. Independent conditions need one step with a small parameter; dependent ones give
 # rounding-exact results in three steps, and eleven digits in one with the small parameter.

@@ -13,19 +13,18 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_controllers import Controller, JointReference, State, make
 from ada_dynamics import resources
 from ada_dynamics.analysis.pinocchio_model import PROXIMAL, STEPS, PinocchioModel
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit import with_gravity
 from benchmarks import pa10_kinematics, peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 Law = Callable[[Array, Array], Array]
 
 OURS, STREAMED = "ada", "ada, a new reference each time"

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.jit import Kernel
@@ -16,7 +15,6 @@ from benchmarks.peers import MUJOCO, PINOCCHIO, Mujoco, Pinocchio
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 BUFFER, STRUCT = "ada forward", "ada forward (struct)"
 NATIVE, GENERIC = "ada native", "ada generic native"
 ASSEMBLY = "ada generic native, ADA"

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import crba, lagrange
-from ada_dynamics.commands.bench import measure_pieces
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import Function, trace
@@ -29,11 +28,11 @@ from ada_dynamics.hybrid.measure import Measured
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.tree import Tree
+from ada_tools.commands.bench import measure_pieces
 from benchmarks import machine, peers, robots
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure, pin_to_one_cpu
 
-Array = NDArray[np.float64]
 States = tuple[Array, Array, Array]
 
 # Seconds for a simulation of 10 s in steps of 1 ms, on a 3.16 GHz Intel processor (tables 4.2 and 4.3).

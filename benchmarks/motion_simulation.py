@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ada_dynamics.scenarios.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_dynamics.scenarios.motion_simulation.lock_step import run
-from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.lock_step import run
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import FakeClock
 
 GAINS = {200.0: 2.0, 400.0: 3.0, 800.0: 4.0}  # K_d [N m s/rad] for each K_p [N m/rad], as in S2
@@ -82,7 +82,7 @@ def _lock_step() -> None:
 
 
 def _real_time(one: Run, touches: int, priority: int, tries: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "ada_dynamics.scenarios.motion_simulation", "all"]
+    command = [sys.executable, "-m", "ada_experiments.motion_simulation", "all"]
     command += [f"--touches={touches}", f"--priority={priority}", *one.arguments]
     problems: list[str] = []
     print(f"{one.name}:", flush=True)

@@ -7,12 +7,10 @@ import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 from benchmarks.timing import Contender
-
-Array = NDArray[np.float64]
 
 
 def batch_by_address(label: str, kernel: Kernel, inputs: Sequence[Array], order: str = "columns") -> Contender:

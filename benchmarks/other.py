@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from benchmarks import peers, robots
 from benchmarks.peers import PINOCCHIO, Pinocchio
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 OWN = "ada"
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model import mechanisms
@@ -17,7 +16,6 @@ from benchmarks.linkages.trials import INTERVAL, STEP, TRUE_STEP, Trial, groups,
 from benchmarks.report import Report
 from benchmarks.timing import Plan
 
-Array = NDArray[np.float64]
 FINE = 1e-4  # [s]
 TIMES = 10.0  # worse than the same method on independent coordinates
 CATALOGUE = "bennett of the catalogue"

@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_controllers import pa10_kinematics as pa10
 from ada_dynamics import resources
+from ada_dynamics.arrays import Array
 from benchmarks import peers
 from benchmarks.peers import PINOCCHIO
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
-
-Array = NDArray[np.float64]
 
 RATE = 1e6  # solutions per second that are aimed at
 CALL = 5.0  # [us] of one call

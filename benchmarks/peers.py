@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.jit import Target, compiler
 from ada_dynamics.spatial.rotation import from_quaternion
 from benchmarks.robots import Robot
 from benchmarks.timing import Contender
 
-Array = NDArray[np.float64]
 PINOCCHIO = "pinocchio"
 MUJOCO = "MuJoCo"
 

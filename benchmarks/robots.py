@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.mechanisms import Mechanism
 
-Array = NDArray[np.float64]
 AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
 

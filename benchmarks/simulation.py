@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation import Simulation
 from benchmarks import peers, robots, simulation_accuracy, simulation_loops, simulation_use
 from benchmarks.peers import MUJOCO
@@ -16,7 +16,6 @@ from benchmarks.report import Aim, Report
 from benchmarks.simulation_peers import EULER, EVERY_ROW, RK4, MujocoMarch
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 STEP = 1e-3  # [s]
 COMPARED = 100  # steps, after which all must be at the same place
 # Rounding grows in a falling arm; both write the same formulas down.

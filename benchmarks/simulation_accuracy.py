@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.simulation import Simulation
 from benchmarks import peers
@@ -18,7 +18,6 @@ from benchmarks.report import Aim, Report
 from benchmarks.simulation_peers import pinocchio_rate
 from benchmarks.timing import Contender, Plan, measure
 
-Array = NDArray[np.float64]
 DURATION = 3.0  # [s]
 GOALS = (1e-6, 1e-9)  # largest error of an angle at the end [rad]
 AIM = 30.0

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.mechanisms import four_bar
 from ada_dynamics.simulation import Log, Simulation
 from benchmarks import peers
@@ -18,7 +18,6 @@ from benchmarks.report import Report
 from benchmarks.simulation_peers import EULER, RK4, MujocoMarch, closed_forward, euler, rk4, with_points
 from benchmarks.timing import Contender, Plan, Timings, measure
 
-Array = NDArray[np.float64]
 STEP, DURATION = 1e-3, 10.0  # [s]
 LENGTHS = (0.4, 0.8, 0.7, 0.9)  # [m]; rods of 1 kg
 CRANK = 0.64969  # [rad], so that the energy is -1.48 J

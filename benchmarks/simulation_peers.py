@@ -9,16 +9,15 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.writers import render
 from benchmarks import peers
 from benchmarks.timing import Contender
 
-Array = NDArray[np.float64]
 EULER, RK4 = "MuJoCo Euler", "MuJoCo RK4"
 EVERY_ROW = "every row kept"
 _INTEGRATORS = {EULER: "mjINT_EULER", RK4: "mjINT_RK4"}

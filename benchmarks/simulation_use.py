@@ -11,23 +11,23 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics import scenarios, sweep
 from ada_dynamics.algorithms.kinematics import link_pose
-from ada_dynamics.scenarios.experiments import awa_simulators
-from ada_dynamics.scenarios.experiments.awa_control import with_armature
-from ada_dynamics.scenarios.experiments.awa_walk import khr1_walk
-from ada_dynamics.scenarios.experiments.settings import settings_of
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation import CompiledController, Contact, Simulation
+from ada_experiments import awa_simulators
+from ada_experiments.awa_control import with_armature
+from ada_experiments.awa_walk import khr1_walk
+from ada_experiments.settings import settings_of
+from ada_tools import scenario as scenarios
+from ada_tools import sweep
 from benchmarks import peers, robots
 from benchmarks.peers import MUJOCO
 from benchmarks.report import Report
 from benchmarks.simulation_peers import RK4, MujocoMarch
 from benchmarks.timing import CLOCK
 
-Array = NDArray[np.float64]
 STEP = 1e-3  # [s]
 KP, KD = 5.0, 0.01  # [N m/rad], [N m s/rad]
 REAL_TIME = 50.0

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
@@ -16,7 +16,6 @@ from benchmarks.native import batch_by_address
 from benchmarks.report import Report
 from benchmarks.timing import Contender, Plan, Timings, measure
 
-Array = NDArray[np.float64]
 DESCRIPTIONS = ("3 revolute", "spherical_euler", "spherical")
 ARM = "BRB"  # ball, revolute (about y), ball: 7 velocities
 CHAIN = "BBBB"  # 12 velocities

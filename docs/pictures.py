@@ -18,12 +18,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from ada_dynamics import Dynamics, Simulation, load, scenarios
+from ada_dynamics import Dynamics, Simulation, load
+from ada_dynamics.drawing.drawing import Figurine, prepare
+from ada_dynamics.drawing.drawing import draw as draw_pose
+from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
-from ada_dynamics.view.drawing import Figurine, prepare
-from ada_dynamics.view.drawing import draw as draw_pose
-from ada_dynamics.view.skeleton import skeleton
+from ada_tools import scenario as scenarios
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

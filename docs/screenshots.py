@@ -34,20 +34,20 @@ OPTIONS = (
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
 )
-# As `python -m ada_dynamics.nodes.view_node`, with as many frames as a browser without a GPU can draw, with pushes that
+# As `python -m ada_tools.nodes.view_node`, with as many frames as a browser without a GPU can draw, with pushes that
 # are seen until one of them is drawn, and nearer to the robot.
 VIEW = """
 import sys
-from ada_dynamics.view.browser import motion_page, page, scene
+from ada_tools.browser import motion_page, page, scene
 page.RATE, motion_page._SHOWN, scene._AWAY, scene._VIEW[:] = 4.0, 20.0, {away}, {eye}
-from ada_dynamics.nodes.view_node import main
+from ada_tools.nodes.view_node import main
 sys.exit(main())
 """
 # As `ada view`, with lamps that a browser without a GPU draws soon.
 STILL = """
 import sys
-from ada_dynamics.cli import main
-from ada_dynamics.view.browser.page import Page
+from ada_tools.cli import main
+from ada_tools.browser.page import Page
 begin = Page.__init__
 def lit(self, *args, **named):
     begin(self, *args, **named)
@@ -148,7 +148,7 @@ def _view(parameters: list[str], away: float, eye: tuple[float, ...] = (0.55, -1
         away: distance of the eye, in radii of the robot.
         eye: from which side it looks.
     """
-    robot = ["-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", *_given(parameters)]
+    robot = ["-m", "ada_robot.node.dynamics_node", "--ros-args", *_given(parameters)]
     with _page(robot, away, eye) as browser:
         yield browser
 

@@ -6,8 +6,8 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
-from ada_dynamics.bringup.pictures import MECHANISMS, of_mechanism
+from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.pictures import MECHANISMS, of_mechanism
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -26,7 +26,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     picture = of_mechanism(values["mechanism"])
     return [

@@ -8,9 +8,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
-from ada_dynamics.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
-from ada_dynamics.bringup.pictures import PICTURES
+from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
+from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -54,7 +54,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     mechanism = values["mechanism"]
     is_controlled = mechanism != "none"

@@ -6,9 +6,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters, sensor_place
-from ada_dynamics.bringup.launching import LaunchValues, declare, node_arguments
-from ada_dynamics.bringup.pictures import PICTURES
+from ada_tools.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters, sensor_place
+from ada_tools.bringup.launching import LaunchValues, declare, node_arguments
+from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -45,7 +45,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     name = values["sensor"]
     frame = values["frame"] or name

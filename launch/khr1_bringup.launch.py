@@ -6,9 +6,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
-from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
-from ada_dynamics.bringup.pictures import PICTURES
+from ada_tools.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
+from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
     backend("real"),
@@ -30,7 +30,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     if is_driven(values):  # backend:=emulator or real
         picture = PICTURES["khr1_bringup"]

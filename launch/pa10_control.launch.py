@@ -6,9 +6,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
-from ada_dynamics.bringup.devices import EMULATOR, NONE, REAL, SIM, is_driven
-from ada_dynamics.bringup.launching import LaunchValues, declare, robot_arguments
-from ada_dynamics.bringup.pa10 import (
+from ada_tools.bringup.devices import EMULATOR, NONE, REAL, SIM, is_driven
+from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.pa10 import (
     CONTROLLERS,
     SIMULATED_SENSOR,
     arm_arguments,
@@ -17,7 +17,7 @@ from ada_dynamics.bringup.pa10 import (
     simulated,
     target_link,
 )
-from ada_dynamics.bringup.pictures import PICTURES
+from ada_tools.bringup.pictures import PICTURES
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -37,7 +37,7 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_dynamics/bringup/launching.py."""
+    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
     values = LaunchValues(context, ARGUMENTS)
     is_controlled = values["controller"] != NONE
     picture = PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]

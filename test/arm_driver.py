@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit
 from ada_dynamics.settings import setting
-from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
-from ada_hardware.errors import DeviceAlarm, NoAnswer, TransportError
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
+from ada_robot.errors import DeviceAlarm, NoAnswer, TransportError
 
 ROUNDING = 1e-9
 

@@ -10,6 +10,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's "importlib" mode leaves the path alone
 
 
+def pytest_runtest_logreport(report):
+    """Name a failure when it happens: of a run that is cut off, nothing else would tell."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        last = str(report.longreprtext).strip().splitlines()[-1:]
+        print(f"\n{report.nodeid} failed ({report.when}):", *last, flush=True)
+
+
 @pytest.fixture(autouse=True)
 def same_priority():
     """No test makes those after it more, or less, important than what runs beside them."""

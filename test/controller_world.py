@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from ada_controllers.node.controller_node import ControllerNode
-from ada_dynamics.nodes.dynamics_node import DynamicsNode
+from ada_robot.node.dynamics_node import DynamicsNode
 
 BENT = [0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]

@@ -8,7 +8,7 @@ from viser import _messages
 
 from ada_dynamics.model.writers.numbers import to_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
-from ada_dynamics.view.browser.target_gizmo import NODE
+from ada_tools.browser.target_gizmo import NODE
 
 SOMEBODY = 0  # id of a browser
 

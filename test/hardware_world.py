@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from patience import Patience
 
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Alarm, Demand, Feedback, Mode
-from ada_hardware.errors import NoAnswer, Refused
 from ada_hardware.robot import Judged, RobotStatus
-from ada_hardware.safety.phases import Phase
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.errors import NoAnswer, Refused
+from ada_robot.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
 AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
@@ -275,7 +275,7 @@ def states(ros: Any) -> list[dict[str, Any]]:
     """What ~/state says, one after another; the list grows."""
     from std_msgs.msg import String
 
-    from ada_dynamics.nodes.kit import qos
+    from ada_robot.ros import qos
 
     found: list[dict[str, Any]] = []
     ros.tester.create_subscription(
@@ -290,7 +290,7 @@ class Commander:
     def __init__(self, ros: Any, topic: str = "joint_commands") -> None:
         from sensor_msgs.msg import JointState
 
-        from ada_dynamics.nodes.kit import qos
+        from ada_robot.ros import qos
 
         self._ros, self._kind = ros, JointState
         self._publisher = ros.publisher(JointState, topic, qos.COMMANDS)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_hardware.hexa.kinematics import HexaKinematics
 

@@ -5,14 +5,14 @@ import math
 
 import numpy as np
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Demand, Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.limits import PERIOD
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+from ada_robot.driver import Demand, Mode
 
 LEVEL = (0.0, 0.0, 0.0)
 

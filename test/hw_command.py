@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ada_dynamics import cli
+from ada_tools import cli
 
 Ada = Callable[..., tuple[int, str, str]]
 PATIENCE = 60.0  # [s] for a process
@@ -32,6 +32,6 @@ def ada_in_process(capfd: pytest.CaptureFixture[str]) -> Ada:
 
 def started(*words: str) -> subprocess.Popen[str]:
     """`ada hw` in a process of its own."""
-    command = [sys.executable, "-m", "ada_dynamics.cli", "hw", *words]
+    command = [sys.executable, "-m", "ada_tools.cli", "hw", *words]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)

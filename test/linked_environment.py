@@ -31,7 +31,7 @@ def run(python, *arguments, code=0, **environment):
 
 
 def builder(*arguments):
-    return ("-m", "ada_dynamics.nodes.interfaces", *arguments)
+    return ("-m", "ada_robot.interfaces", *arguments)
 
 
 def environment_of_links(root):

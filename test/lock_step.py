@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from arm_driver import ArmDriver, ArmSettings
 
-from ada_hardware.driver import Feedback, Mode
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Feedback, Mode
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 
 class Notes:

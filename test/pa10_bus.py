@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_hardware.driver import Mode
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 COMMAND, RESPONSE = struct.Struct(">" + 7 * "Hhh" + "H"), struct.Struct(">" + 7 * "Hihh" + "H")
 BRAKE, SERVO, TORQUE = 0x01, 0x02, 0x04

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ada_hardware.driver import Array, Demand, Feedback, Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
+from ada_robot.driver import Array, Demand, Feedback, Mode
 
 if TYPE_CHECKING:
     from ada_controllers.controller import Controller

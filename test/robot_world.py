@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from patience import Patience
 
-from ada_hardware.driver import Mode
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Mode
+from ada_robot.safety.phases import Phase
 
 ARM = "arm_driver:ArmDriver"
 # The machine of a test may stand still for longer than any watchdog of a real device: these tests are about what

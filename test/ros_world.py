@@ -38,7 +38,7 @@ from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 
-from ada_dynamics.nodes.kit.environment import child_environment
+from ada_robot.ros.environment import child_environment
 
 T = TypeVar("T")
 
@@ -237,7 +237,7 @@ class RosWorld:
                 time.sleep(POLL)
 
     @contextlib.contextmanager
-    def _paused(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """No callback runs: rclpy stumbles over what is destroyed while it gathers what to wait for."""
         self._is_pause_wanted = True
         try:
@@ -267,13 +267,13 @@ class RosWorld:
         """Close and destroy a node before the end of the test."""
         self._nodes.remove(node)
         try:
-            with self._paused():
+            with self.paused():
                 self.executor.remove_node(node)
                 close = getattr(node, "close", None)
                 if close is not None:
                     close()
         finally:
-            with self._paused():
+            with self.paused():
                 node.destroy_node()
 
     @property

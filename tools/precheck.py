@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TOOLCHAIN = Path(__file__).parents[1] / "ada_dynamics/nodes/interfaces/toolchain.py"
+TOOLCHAIN = Path(__file__).parents[1] / "ada_robot/interfaces/toolchain.py"
 
 
 def main(arguments: list[str]) -> int:

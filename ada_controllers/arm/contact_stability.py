@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ada_controllers.state import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 STIFFEST = 1e12  # [N/m] that is looked for: any

@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.arm.poses import inverse, length, twist_matrix
-from ada_controllers.state import Array
-from ada_dynamics.commanding.limits import motor_joints
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import inverse, length, twist_matrix
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.motors import motor_joints
 
 _POSES = 12  # random ones in which distances are compared
 _SAME = 1e-9  # [m]

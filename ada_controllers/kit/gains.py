@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.state import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 

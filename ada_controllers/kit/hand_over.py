@@ -10,7 +10,8 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import bounded
 from ada_controllers.kit.state_watch import Measured
-from ada_controllers.state import Array, Command
+from ada_controllers.state import Command
+from ada_dynamics.arrays import Array
 
 _GREATEST_STEP = 0.2  # of the way, with one command
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.compiled import Vector, compiled_kernel
 from ada_controllers.kit.state_check import MOST_ACCELERATION, MOST_POSITION, MOST_VELOCITY
-from ada_controllers.state import Array, JointPath, JointReference, PoseReference, Reference
-from ada_dynamics.commanding.rules import ROUNDING, JointLimit, refused_number
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import Vector, compiled_kernel
+from ada_robot.command.rules import ROUNDING, JointLimit, refused_number
 
 _MOST = {"position": MOST_POSITION, "velocity": MOST_VELOCITY, "acceleration": MOST_ACCELERATION}
 RIGID = 1e-6  # by which the axes of a pose may miss unit length and right angles

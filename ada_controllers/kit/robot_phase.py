@@ -10,7 +10,7 @@ _BEFORE = frozenset({"inactive", "starting"})  # nothing is wrong: it has not be
 
 
 class RobotPhase(NamedTuple):
-    """Phase of a robot that something else drives, such as `hardware_node`; see `ada_hardware.safety.phases`.
+    """Phase of a robot that something else drives, such as `hardware_node`; see `ada_robot.safety.phases`.
 
     Attributes:
         phase: "closed", "inactive", "starting", "active", "stopping" or "stopped".

@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_controllers.errors import CommandRefused
-from ada_controllers.kit.compiled import Vector, compiled_kernel
-from ada_controllers.state import Array, Command, State
+from ada_controllers.state import Command, State
 from ada_dynamics import expr
-from ada_dynamics.commanding.rules import JointLimit
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import Vector, compiled_kernel
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.command.rules import JointLimit
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
 STOPPING = 0.02  # [s] in which a joint may be told to reach its end

@@ -11,9 +11,10 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import StateRefused
-from ada_controllers.state import Array, State
-from ada_dynamics.commanding.lateness import CLOCKS, Lateness
+from ada_controllers.state import State
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
+from ada_robot.command.lateness import CLOCKS, Lateness
 
 _ROUNDED = 1.0 + 1e-9  # differences of stamps are rounded
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.kit.compiled import Vector, compiled
-from ada_controllers.state import Array
+from ada_dynamics.arrays import Array
+from ada_dynamics.jit.compiled import Vector, compiled
 
 ORDER = 5  # of the polynomials
 _SHORTEST = 1e-12  # [s] of a piece

@@ -19,7 +19,7 @@ from ada_controllers.node.following import Following
 from ada_controllers.node.outputs import Outputs
 from ada_controllers.node.state_inputs import StateInputs
 from ada_dynamics.errors import AdaError
-from ada_dynamics.timing.deadlines import DeadlineLoop
+from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
 PATIENCE = 5.0  # [s] that the control thread has for what somebody waits for

@@ -27,12 +27,12 @@ from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.state import State
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.diagnostics import Diagnostics
-from ada_dynamics.nodes.kit.managed_node import ManagedNode
-from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings
-from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.timing.deadlines import calm_interpreter
+from ada_robot.ros import qos
+from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.managed_node import ManagedNode
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings
+from ada_robot.ros.run_node import run_node
+from ada_robot.timing.deadlines import calm_interpreter
 
 NAME = "controller_node"
 SHAPING = "shaping"  # prefix of the settings of command shaping

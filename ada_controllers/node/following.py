@@ -16,10 +16,11 @@ import numpy as np
 from ada_controllers.control_loop import REFERENCE, ControlLoop
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.tolerances import Tolerance, first_beyond
-from ada_controllers.state import Array, JointPath, JointReference, PoseReference
-from ada_dynamics.commanding.rules import refused_names
-from ada_dynamics.commanding.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
+from ada_controllers.state import JointPath, JointReference, PoseReference
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
+from ada_robot.command.rules import refused_names
+from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
 
 
 class OfferedTrajectory(NamedTuple):

@@ -13,13 +13,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ada_controllers.controller import Controller
-from ada_controllers.state import Array, Command, JointPath, JointReference, PoseReference, Reference
+from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.writers.numbers import to_quaternion
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.messages.controller_topics import JOINT_TARGET, TARGET
-from ada_dynamics.nodes.messages.poses import write_pose
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
+from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET
+from ada_robot.messages.poses import write_pose
+from ada_robot.ros import qos
 
 _ARRIVAL = Duration(seconds=1)  # of the last command, at most
 

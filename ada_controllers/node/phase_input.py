@@ -14,8 +14,8 @@ from std_msgs.msg import String
 
 from ada_controllers.kit.robot_phase import RobotPhase
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.view.browser.hardware_state import CLOSED, HardwareState, read_hardware_state
+from ada_robot.node_state import CLOSED, HardwareState, read_hardware_state
+from ada_robot.ros import qos
 
 
 class PhaseInput:

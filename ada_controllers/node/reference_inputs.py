@@ -18,11 +18,11 @@ from ada_controllers.control_loop import REFERENCE
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.following import OfferedTrajectory
-from ada_dynamics.commanding.guard import stamp_seconds
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
-from ada_dynamics.nodes.messages.poses import read_pose
+from ada_robot.command.guard import stamp_seconds
+from ada_robot.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
+from ada_robot.messages.poses import read_pose
+from ada_robot.ros import qos
 
 JOINT_TRAJECTORY = "joint_trajectory"
 _WORLDS = ("world", "map", "odom")  # names of the frame that a fixed base stands in

@@ -19,13 +19,14 @@ from std_msgs.msg import Float64MultiArray
 from ada_controllers.kit.state_watch import Measured
 from ada_controllers.node.controller_settings import ARM, CONTACT, JOINT_STATES, STATE
 from ada_controllers.node.joint_state_reader import JointStateReader
-from ada_controllers.state import Array, State
+from ada_controllers.state import State
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.inbox import Inbox
-from ada_dynamics.nodes.kit.robot_settings import AUTO
-from ada_dynamics.nodes.messages.state_message import read_state
+from ada_robot.messages.state_message import read_state
+from ada_robot.ros import qos
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.robot_settings import AUTO
 
 _NEWEST = qos.streams(1)
 _NS = 1e-9  # [s]

@@ -29,7 +29,8 @@ from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Progress
 from ada_controllers.node.reference_inputs import offered_trajectory
 from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
-from ada_controllers.state import Array, JointReference
+from ada_controllers.state import JointReference
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 
 ACTION = "follow_joint_trajectory"

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_controllers.kit.compiled import compiled_kernel
-from ada_controllers.pa10.geometry import JOINTS, Array, Geometry, Lengths, geometry
+from ada_controllers.pa10.geometry import JOINTS, Geometry, Lengths, geometry
 from ada_dynamics import expr
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3

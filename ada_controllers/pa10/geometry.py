@@ -8,14 +8,13 @@ elbow, the flange L_w from the wrist; at zero angles all on one vertical line (Y
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-
-Array: TypeAlias = NDArray[np.float64]
 
 JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
 

@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_controllers.kit.compiled import compiled_kernel
-from ada_controllers.pa10.geometry import ROTATION_TOLERANCE, Array, Geometry, Lengths, geometry, joint_limits
+from ada_controllers.pa10.geometry import ROTATION_TOLERANCE, Geometry, Lengths, geometry, joint_limits
 from ada_controllers.pa10.inverse_law import INPUTS, s1_law, s3_law
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import compiled_kernel
 
 Redundant = Literal["s1", "s3"]
 

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_controllers.pa10.chain import forward, manipulability
-from ada_controllers.pa10.geometry import JOINTS, Array, Lengths, joint_limits
+from ada_controllers.pa10.geometry import JOINTS, Lengths, joint_limits
 from ada_controllers.pa10.inverse import TOLERANCE, Redundant, inverse_batch
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 # Joints whose limits leave room for more than one turn, E2 and W2: they go on where their angle passes ±π.

@@ -8,21 +8,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.support.loop_conditions import loop_conditions
 from ada_controllers.support.null_space import row_space
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floating_base
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import product, total
-
-Array = NDArray[np.float64]
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 """Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""

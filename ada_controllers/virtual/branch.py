@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_controllers.state import Array
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_controllers.virtual.motions import LOST, Manifold, Motions
+from ada_dynamics.arrays import Array
 
 FORGOTTEN = 0.02  # [s] after which the branch on which the mechanism came says nothing any more
 RESTING = 1e-6  # largest velocity of a mechanism whose loops do not tell how it goes on in a singular pose

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ada_controllers.kit.compiled import Vector, compiled
 from ada_controllers.virtual.law import Equations, Follow, Loops, Path
 from ada_dynamics.expr import Traced
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial.scalar import Scalar
 
 FORCE, PATH = "force", "path"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_controllers.state import Array
 from ada_dynamics import resources
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.errors import InputError, unknown_name

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_controllers.kit.compiled import Vector, compiled
-from ada_controllers.state import Array
 from ada_controllers.virtual.mechanism import VirtualMechanism
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import closed
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial.vec3 import product
 
 ZONE = 1e-2  # relative singular value below which a branch goes on instead of being found anew

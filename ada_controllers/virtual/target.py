@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.state import Array, JointReference, PoseReference, Reference
+from ada_controllers.state import JointReference, PoseReference, Reference
 from ada_controllers.virtual.law import Equations
 from ada_controllers.virtual.motions import LOST, Manifold
+from ada_dynamics.arrays import Array
 
 STEPS = 200
 _LONGEST = 0.3  # [rad, m] of a step

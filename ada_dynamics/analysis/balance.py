@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.zmp import zero_moment_point
 from ada_dynamics.analysis.momentum import mass_of, momentum_rate
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.analysis.polygon import convex_hull, margin
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Vec3
 
-Array = NDArray[np.float64]
 # Contact -> link, point in its frame [m], and the link that takes the opposite wrench (none: the ground); the
 # `contact_frames` of a log are such.
 Places = Mapping[str, Any]

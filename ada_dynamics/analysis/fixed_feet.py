@@ -11,16 +11,14 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.analysis.balance import UP, zmp_of_wrenches
 from ada_dynamics.analysis.polygon import convex_hull, margin
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.soles import sole_points
-
-Array = NDArray[np.float64]
 
 
 class FixedFeet(NamedTuple):

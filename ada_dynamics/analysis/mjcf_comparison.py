@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.analysis.mujoco_model import mujoco_package
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 _TYPES = {"revolute": 3, "continuous": 3, "prismatic": 2, "spherical": 1, "floating": 0}  # MuJoCo's numbers
 _WXYZ = (3, 0, 1, 2)

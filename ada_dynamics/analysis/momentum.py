@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.centre_of_mass import moving_mass
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-
-Array = NDArray[np.float64]
 
 
 class Momentum(NamedTuple):

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.analysis.pinocchio_tree import WORLD, Frame, PinocchioTree
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
 
-Array = NDArray[np.float64]
 PARALLEL = 1e-12  # of unit vectors that are parallel or perpendicular but for rounding
 
 

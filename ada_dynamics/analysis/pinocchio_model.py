@@ -15,14 +15,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.pinocchio_loops import LoopConditions, constraint
 from ada_dynamics.analysis.pinocchio_tree import PinocchioTree
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 RANK = 1e-9  # relative: smaller singular values of the loop conditions are rounding
 # pinocchio's default is for independent conditions; in three steps this is exact to rounding for dependent ones, too.

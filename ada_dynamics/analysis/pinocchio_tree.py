@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.pinocchio_package import pinocchio
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.align import align
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 
-Array = NDArray[np.float64]
 WORLD = "world"
 
 

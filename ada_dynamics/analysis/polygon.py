@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-
-Array = NDArray[np.float64]
 
 _FLAT = 1e-12  # corners that stand out less than this share of the size do not count
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
 from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
 from ada_dynamics.analysis.quadrature import cumulative, hermite
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import (
@@ -28,8 +29,6 @@ from ada_dynamics.model.joints import (
 )
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
-
-Array = NDArray[np.float64]
 
 NO_SWING = 1e-9  # of the energies: less is rounding
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # between two rows

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def cumulative(t: ArrayLike, y: ArrayLike) -> Array:

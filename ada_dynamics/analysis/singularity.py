@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import Cylindrical, Planar, Prismatic, Revolute, Spherical, Universal
-
-Array = NDArray[np.float64]
 
 ROWS: dict[str, tuple[int, ...]] = {"linear": (0, 1, 2), "angular": (3, 4, 5), "all": (0, 1, 2, 3, 4, 5)}
 AXES = "xyz"

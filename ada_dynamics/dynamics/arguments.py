@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.singular import loose_joint
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-Array = NDArray[np.float64]
 LARGEST_ANGLE = 1.6e9  # [rad], where the kernels' sine and cosine end
 
 

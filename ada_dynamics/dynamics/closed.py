@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics import expr
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.joint_wrenches import least_norm
 from ada_dynamics.dynamics.quantities import closed
@@ -38,7 +39,6 @@ from ada_dynamics.model.tree import Tree
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.kernels import Kernels
 
-Array = NDArray[np.float64]
 
 # Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
 # are not even written down where there is another one.

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.assembly_order import assembly_order
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, explain
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO, Kernels
@@ -24,7 +25,6 @@ from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-Array = NDArray[np.float64]
 ALGORITHMS = ("auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n")
 KERNELS = ("auto", "specialised", "generic")
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 
-Array = NDArray[np.float64]
 FULL_DERIVATIVES_UP_TO = 12  # velocities
 
 

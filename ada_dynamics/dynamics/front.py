@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
@@ -22,8 +23,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 class Derivatives(NamedTuple):

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.uniqueness import Flags
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
 from ada_dynamics.named import Named
-
-Array = NDArray[np.float64]
 
 
 class JointWrenches(Mapping[str, Array]):

@@ -7,10 +7,8 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ada_dynamics import expr
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
@@ -28,8 +26,6 @@ from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
-
-Array = NDArray[np.float64]
 
 # Past this many velocities a robot's own code costs more to compile, and to fetch into the processor, than it saves.
 SPECIALISE_UP_TO = 60

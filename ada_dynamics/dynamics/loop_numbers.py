@@ -7,14 +7,12 @@ They need no plan of elimination, so that a mechanism can be shown before its dy
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.loops.numbers import LoopNumbers
-
-Array = NDArray[np.float64]
 
 
 class CompiledLoopNumbers(LoopNumbers):

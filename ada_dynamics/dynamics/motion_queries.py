@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.named import Named
-
-Array = NDArray[np.float64]
 
 
 class Energy(NamedTuple):

@@ -9,10 +9,9 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import LoopVelocityWarning, OpenLoopWarning
 from ada_dynamics.loops.numbers import LoopNumbers
-
-Array = NDArray[np.float64]
 
 # Gap, in lengths of the mechanism, that is warned of: stages of an integrator stay far below it. Velocities across a
 # loop are measured by what the velocities of the joints would give if they added up, and by as many lengths a second:

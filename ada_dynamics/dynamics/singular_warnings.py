@@ -7,13 +7,11 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.off_loops import level_of_caller
 from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 # By what is asked for: accelerations, efforts, or a state that is projected.
 OF_FORWARD, OF_INVERSE, OF_STATE = "forward", "inverse", "state"

@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import common_batch, explain, flat_wrenches
 from ada_dynamics.dynamics.closed import FAST
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 def joint_wrenches(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.jit import Kernel, Signature
@@ -18,7 +18,6 @@ from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.tree import Tree
 
-Array = NDArray[np.float64]
 Evaluate = Callable[[int], None]  # so many times over all states
 
 ROUNDS = 21

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, CompileError, InputError
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.expand import expand
@@ -18,7 +19,7 @@ from ada_dynamics.jit import boundary
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry, NativeBackend
-from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
 

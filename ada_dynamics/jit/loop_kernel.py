@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit import compiler
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loops import LoopProgram, entry_point, loop_text
 from ada_dynamics.jit.native import Report, obtain
-from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
 # Above this size of workspace a batch runs state by state: lanes would multiply it, and the caches hold none of it.

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache, compiler, emit_kernel
-from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import CompileError
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Report
-from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.tape import Tape, make_tape
 from ada_dynamics.jit.tape_machine import TapeMachine
 from ada_dynamics.jit.tape_python import interpret

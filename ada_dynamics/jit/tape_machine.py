@@ -10,9 +10,10 @@ from math import prod
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit import compiler
 from ada_dynamics.jit.native import obtain
-from ada_dynamics.jit.signature import Array, Signature
+from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.tape import Tape
 from ada_dynamics.jit.tape_text import entry_point, interpreter_text
 from ada_dynamics.jit.target import Target

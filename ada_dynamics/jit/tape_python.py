@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr.functions import atan2, cos, select, sin, sqrt
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
-from ada_dynamics.jit.signature import Array
 from ada_dynamics.jit.tape import FORMATS, NARROW_MULTIPLY_ADD, Tape, unpack
 from ada_dynamics.jit.tape_program import ARCTANGENT, END, MULTIPLY_ADD, RECIPROCAL, SINCOS, SQUARE_ROOT
 

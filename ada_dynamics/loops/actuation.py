@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
 _RANK = 1e-9  # share of the motors in a motion of unit length: less is rounding

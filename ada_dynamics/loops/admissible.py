@@ -14,11 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.singular import AT_REST, Rates, Solution
-
-Array = NDArray[np.float64]
 
 _SPEAKS = 1e-6  # of the largest entry of the rates: less is rounding
 

@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.state import loop_state
 from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 class AssembledPose(np.ndarray[tuple[int, ...], np.dtype[np.float64]]):

@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.rank import CERTAIN, ROUNDED_GAP, Rows, moves, rank_at
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-
-Array = NDArray[np.float64]
 
 CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism

@@ -6,9 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.overview import LARGEST, Overview, overview
 from ada_dynamics.model.catalogue import start_of
@@ -18,8 +16,6 @@ from ada_dynamics.model.load import Source, find_robot, to_model
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.description import Description
 from ada_dynamics.model.readers.loops import LoopSource
-
-Array = NDArray[np.float64]
 
 _SHOWN = 8  # names in a message
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 # Of det(J M⁻¹ Jᵀ) of fresh combinations, this much must be left: the error of a stage off the loops grows with the
 # inverse of its root.

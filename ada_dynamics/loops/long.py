@@ -7,9 +7,9 @@ Ranks by singular values and joint-space matrices would take the cube and the sq
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled
 from ada_dynamics.loops.long_orders import long_order
@@ -17,8 +17,6 @@ from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.study import AWAY, Study, acting_somewhere
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 LONG = 60  # velocities beyond which a mechanism is treated so
 SEARCHED = 300  # velocities up to which a pose is searched for, and redundancy resolved, at cubic cost

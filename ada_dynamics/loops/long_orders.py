@@ -13,17 +13,15 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.orders import EARLY_PIVOT
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import Force
-
-Array = NDArray[np.float64]
 
 # Conditions on one body beyond which they are solved for early. A waiting condition costs a wrench (6 numbers), and is
 # coupled to all others that wait; a pair of coupled bodies costs 36 numbers whatever it carries. One closed loop has up

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.rnea import wrenches_inward
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit.fallback import PythonBackend
@@ -23,9 +23,6 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-
-Array = NDArray[np.float64]
-
 
 # How often gap or J are asked for before it pays to write them down, and up to how many velocities it does.
 WRITTEN_AFTER, WRITTEN_UP_TO = 8, 60

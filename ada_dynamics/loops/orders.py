@@ -11,11 +11,9 @@ import copy
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.tree import WORLD, Tree
-
-Array = NDArray[np.float64]
 
 EARLY_PIVOT = 1e-4  # of J M⁻¹ Jᵀ's diagonal entry that must be left for a multiplier to be eliminated early
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled, start_of
 from ada_dynamics.loops.numbers import LoopNumbers
@@ -18,8 +19,6 @@ from ada_dynamics.loops.study import RANK, Study, study
 from ada_dynamics.loops.uniqueness import Flags, in_general
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 # Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.
 LARGEST = 60

@@ -7,16 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.combinations import Combinations, independent_counts
 from ada_dynamics.loops.orders import Samples, along_the_tree, late, sparsest
 from ada_dynamics.loops.study import Study
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
-
-Array = NDArray[np.float64]
 
 LARGE = 60  # velocities beyond which only articulated bodies are looked at
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 CLOSED = 1e-15  # gap, in lengths of the mechanism, at which there is nothing left to close
 CUT = 1e-5  # singular values of W under this share of the largest one are left alone

@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.numbers import LoopNumbers
-
-Array = NDArray[np.float64]
 
 # Of the largest singular value: less is arithmetic. Poses are closed to 1e-11, singular values follow to within that.
 ARITHMETIC = 1e-10

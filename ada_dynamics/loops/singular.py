@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 SINGULAR = 1e-4  # smallest singular value of W = L⁻¹ Jᵀ by the largest one, under which a pose counts as singular
 _DEPENDENT = 1e-6  # of the conditions that replace others

@@ -6,12 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.loops.study import Study
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.loops.long import LONG, SEARCHED, RedundantError, study_long
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.plans import Plans, make_plans
 from ada_dynamics.loops.study import Study, study
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 def studied(model: Model, fingerprint: str, pose: Array | None, turned: bool) -> tuple[Study, Plans]:

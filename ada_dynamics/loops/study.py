@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.loops.assembly import CLOSED, assembled, close, flipped
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.rank import ROUNDED_GAP, STEP, Rows, direction, rank_at, stepped
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample poses
 POSES = 6

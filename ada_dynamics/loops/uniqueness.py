@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.loops.study import Study
 
-Array = NDArray[np.float64]
 Flags = dict[str, NDArray[np.bool_]]  # six flags per joint, [force, moment]
 
 REACHED = 1e-9  # share of a unit multiplier in a component

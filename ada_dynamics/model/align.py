@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.scalar import Mat3, Vec3
-
-Array = NDArray[np.float64]
 
 # Entries of a rotation matrix this near to 0 or 1 are rounding of sin and cos of multiples of 90 deg.
 ROUNDING = 1e-15

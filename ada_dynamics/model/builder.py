@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.checked_values import CheckedValues
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Continuous, Fixed, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-
-Array = NDArray[np.float64]
 
 BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
 ROOT_JOINT = "root_joint"

@@ -17,9 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics import resources
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.readers.xacro import expand_xacro
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ada_dynamics.model.mechanisms import Mechanism
     from ada_dynamics.model.model import Model
 
-Array = NDArray[np.float64]
 
 _NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 _WEIGHTLESS = (0.0, 0.0, 0.0)

@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import SPRUNG, Shape
 from ada_dynamics.model.joints import Fixed, FloatingEuler, SphericalEuler, Universal
 from ada_dynamics.model.joints.quaternion import Floating, Spherical
 from ada_dynamics.spatial.rotation import from_rpy
-
-Array = NDArray[np.float64]
 
 _NO_AXIS = {Fixed.kind, Spherical.kind, SphericalEuler.kind, Floating.kind, FloatingEuler.kind}
 

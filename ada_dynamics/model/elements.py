@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES
-
-Array = NDArray[np.float64]
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
     "box": ("x", "y", "z"),

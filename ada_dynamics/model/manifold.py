@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 # Below this squared angle the series are used; their first dropped term is then under 1e-18.
 SMALL = 1e-5

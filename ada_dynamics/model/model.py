@@ -8,16 +8,14 @@ from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ReadOnlyError, unknown_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
 from ada_dynamics.named import FrozenNamed
-
-Array = NDArray[np.float64]
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 

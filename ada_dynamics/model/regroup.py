@@ -10,14 +10,13 @@ digits are lost (2e-13 at 32 links, 1e-12 at 128), so it is for short chains onl
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_relative, to_mat3, to_vec3
 from ada_dynamics.model.joints import Revolute
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
-Array = NDArray[np.float64]
 MAX_DEPTH = 12  # of a chain of joints; up to here the loss stays within a few roundings
 
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.align import to_mat3, to_vec3
 from ada_dynamics.model.joints import (
@@ -35,8 +35,6 @@ from ada_dynamics.model.joints import (
 )
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-
-Array = NDArray[np.float64]
 
 # Inverting an inertia loses as many digits as its principal moments are apart; past this ratio inertia is moved.
 THIN = 1e-4

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.elements import Array, Link, Shape
+from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.readers.rigid import shortest_turn
 

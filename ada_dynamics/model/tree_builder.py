@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import align, clean_relative, clean_rotation, to_mat3, to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import (
@@ -26,7 +26,6 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # rotation 3x3 and position of a frame in a body's frame
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
@@ -26,7 +27,6 @@ from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 
-Array = NDArray[np.float64]
 AUTO = "auto"  # integrator: the one that suits
 AT_REST = 1e-9  # [m/s, rad/s]
 RESOLVED = 1.0  # step times rate up to which an explicit step follows a decay closely

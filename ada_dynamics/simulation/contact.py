@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ada_dynamics.algorithms.contact import ContactData, GroundContact, PairContact
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Frame, Tree
@@ -45,7 +43,6 @@ __all__ = [
     "Plane",
 ]
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 

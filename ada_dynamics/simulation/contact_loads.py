@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.simulation.contact_frames import ContactFrame
-
-Array = NDArray[np.float64]
 
 
 class TouchedMotion(Protocol):

@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import contact_shapes
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.tree import Frame
 from ada_dynamics.simulation.material import Material, finite
 from ada_dynamics.spatial.scalar import Mat3, Vec3
-
-Array = NDArray[np.float64]
 
 
 def _vector(value: object, what: str) -> Vec3:

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.contact import GroundContact, normal_force, slip_resistance
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.contact import Contact
 from ada_dynamics.simulation.material import GRAVITY
 
-Array = NDArray[np.float64]
 STANDING_ON = 4  # points that carry the weight, where there are more
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.expr import trace
 from ada_dynamics.expr.evaluate import python_source
@@ -20,7 +20,6 @@ from ada_dynamics.spatial.scalar import Scalar
 if TYPE_CHECKING:
     from ada_dynamics.simulation.log import Log
 
-Array = NDArray[np.float64]
 Controller = Callable[[float, Array, Array], Array]  # efforts of t, q and v
 
 

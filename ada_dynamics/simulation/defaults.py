@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
@@ -19,7 +20,6 @@ from ada_dynamics.simulation.material import Material
 from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
 from ada_dynamics.simulation.touching import Touching, Vertices, lowest, touching
 
-Array = NDArray[np.float64]
 Wish: TypeAlias = Literal["auto", "on", "off"]
 _FREE = (Floating.kind, FloatingEuler.kind)
 _SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
-Array = NDArray[np.float64]
 RELATIVE = 4e-16  # of the step within which a zero is sought
 _MOST_TRIALS = 100
 

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 
 class GrowingRows:

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, on_body, profile_wrench
 from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.simulation.control import Sampler
 from ada_dynamics.simulation.profiles import FRAMES, WrenchProfile
 from ada_dynamics.simulation.servos import ServoBank
 from ada_dynamics.simulation.system import System
 
-Array = NDArray[np.float64]
 TURNING = 5e-3  # [s]; so long the wrench of a push keeps its direction in a link that turns
 _SAME_TIME = 1e-9  # [s]; times that differ by less are the same
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.quadrature import hermite
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.contact_frames import ContactFrame
@@ -21,7 +22,6 @@ from ada_dynamics.simulation.log_quantities import LogQuantities
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
 
-Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 Wrenches = Mapping[str, ArrayLike]
 
@@ -266,7 +266,7 @@ class Log(LogQuantities):
             panels: names of panels; those that suit the robot by default.
             joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
         """
-        from ada_dynamics.view.plots import plot_log
+        from ada_dynamics.drawing.plots import plot_log
 
         return plot_log(self, path, panels, joints=joints)
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, SingularPoseWarning
 from ada_dynamics.simulation.contact_loads import on_links
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ada_dynamics.model.model import Model
     from ada_dynamics.simulation.contact_frames import ContactFrame
 
-Array = NDArray[np.float64]
 
 ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
 SAME_MOTION = 1e-4  # of accelerations; those beside singular poses have few digits

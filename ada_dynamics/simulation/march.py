@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.jit.march_adaptive import LARGEST_FACTOR, SAFETY, SMALLEST_FACTOR
 from ada_dynamics.simulation.methods import Method
 
-Array = NDArray[np.float64]
 Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation import dop853
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.applied_wrench import AppliedWrench, profile_wrench
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-Array = NDArray[np.float64]
 Six = tuple[float, ...]
 FRAMES = ("link", "world")
 NOTHING: Six = (0.0,) * 6

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
@@ -18,7 +19,6 @@ from ada_dynamics.simulation.system import System
 if TYPE_CHECKING:
     from ada_dynamics.simulation.simulation import Simulation
 
-Array = NDArray[np.float64]
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
 

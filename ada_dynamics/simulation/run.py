@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.log import EventRecord, LogBuffer
 from ada_dynamics.simulation.reporting import Reporter
@@ -16,7 +16,6 @@ from ada_dynamics.simulation.reporting import Reporter
 if TYPE_CHECKING:
     from ada_dynamics.simulation.simulation import Simulation
 
-Array = NDArray[np.float64]
 CHUNK = 2000  # steps at once
 CHUNK_WITH_EVENTS = 50
 BLOCK = 1000  # rows of the log that are worked out together

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo
-from ada_dynamics.commanding.limits import motor_joints
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.material import finite
 
-Array = NDArray[np.float64]
 Rows: TypeAlias = slice | NDArray[np.intp]
 _ALL = slice(None)
 BANDWIDTH = 50.0  # [rad/s]

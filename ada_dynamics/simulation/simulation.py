@@ -11,9 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics._version import __version__
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
@@ -49,7 +50,6 @@ from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
-Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 

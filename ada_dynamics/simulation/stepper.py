@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
@@ -24,7 +24,6 @@ from ada_dynamics.simulation.march import error_and_factor, explicit_step
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 
-Array = NDArray[np.float64]
 ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Continuous, Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
@@ -18,7 +18,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.material import GRAVITY, finite
 
-Array = NDArray[np.float64]
 FRICTION_SPEED = 0.01  # [rad/s] or [m/s], under which a joint's Coulomb friction is as good as viscous
 SHARE_OF_STEP = 0.2  # step times frequency of a joint in its stop
 SINK = 0.02  # [rad], or share of a robot's size, by which its weight presses a joint into its stop

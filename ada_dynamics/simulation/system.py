@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
@@ -26,7 +26,6 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import rates
 from ada_dynamics.simulation.rates import Equations, Loads
 
-Array = NDArray[np.float64]
 FEW = 8  # rows that are computed one by one where one of them needs it
 
 

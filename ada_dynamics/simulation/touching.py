@@ -12,9 +12,9 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
@@ -22,7 +22,6 @@ from ada_dynamics.simulation.contact_parts import ContactPoint, ContactSphere
 from ada_dynamics.simulation.soles import ball_centres, box_corners, in_link, shapes_of
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 Vertices: TypeAlias = Callable[
     [Shape], Array | None
 ]  # of a mesh in its own frame, scaled; None where it is not to be had

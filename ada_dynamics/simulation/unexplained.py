@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import UnexplainedMotionWarning
 from ada_dynamics.model.joints import Continuous, Cylindrical, Planar, Prismatic, Revolute, Universal
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation.log import Log
 
-Array = NDArray[np.float64]
 
 # Differences of both quadratures, of a step or of those beside it, that a step may be off. A rate that jumps within a
 # step takes 33 of them: half a jump is not known, and beside it the two rules differ by 11/720 of it.

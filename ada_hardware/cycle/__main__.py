@@ -16,13 +16,13 @@ import sys
 from contextlib import suppress
 
 from ada_dynamics.settings import checked
-from ada_dynamics.timing.deadlines import DeadlineLoop, calm_interpreter
-from ada_dynamics.timing.realtime import be_urgent, stay_in_memory
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.place import made_driver, made_recorder
 from ada_hardware.cycle.server import CycleServer
-from ada_hardware.outlet import Outlet
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.outlet import Outlet
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
+from ada_robot.timing.realtime import be_urgent, stay_in_memory
 
 PATIENCE = 30.0  # [s] in which the program says what to do
 _LOOK = 0.05  # [s] between looks at signals: one that comes just before a wait does not end it

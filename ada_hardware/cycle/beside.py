@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Feedback, RobotDriver
-from ada_hardware.errors import TransportError
 from ada_hardware.robot_status import RobotStatus
-from ada_hardware.safety.flight_memory import MEMORY_NAME, FlightMemory
-from ada_hardware.safety.flight_recorder import FlightState, flight_state
-from ada_hardware.safety.phases import Phase
 from ada_hardware.transport.claim import Holder
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Feedback, RobotDriver
+from ada_robot.errors import TransportError
+from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
+from ada_robot.safety.flight_recorder import FlightState, flight_state
+from ada_robot.safety.phases import Phase
 
 _RECENT = 0.1  # [s], or five periods: how long a row is of the present
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.messages import Report, Told
-from ada_hardware.errors import NoAnswer
-from ada_hardware.safety.command_check import Command
+from ada_robot.errors import NoAnswer
+from ada_robot.safety.command_check import Command
 
 BEATS = 5  # signs of life within host_timeout
 LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end

@@ -19,16 +19,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.timing.periods import PeriodSummary
-from ada_hardware.driver import Alarm, Demand, Feedback, LinkCounts, Mode
-from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-
-Array = NDArray[np.float64]
+from ada_robot.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.timing.periods import PeriodSummary
 
 LARGEST = 2**17  # bytes of any message
 HEARTBEAT = b"\x02"

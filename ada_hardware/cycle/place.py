@@ -13,16 +13,16 @@ from importlib import import_module
 from typing import Any
 
 from ada_dynamics.settings import as_mapping, checked
-from ada_dynamics.timing.deadlines import DeadlineLoop
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.server import CycleServer
-from ada_hardware.driver import RobotDriver
-from ada_hardware.errors import HardwareError, NoAnswer, UnknownDevice
-from ada_hardware.outlet import stderr_for_children
 from ada_hardware.registry import ROBOT, find
-from ada_hardware.safety.flight_memory import Flight, new_memory
-from ada_hardware.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import RobotDriver
+from ada_robot.errors import HardwareError, NoAnswer, UnknownDevice
+from ada_robot.outlet import stderr_for_children
+from ada_robot.safety.flight_memory import Flight, new_memory
+from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.deadlines import DeadlineLoop
 
 
 def driver_class(device: str) -> type[RobotDriver[Any]]:

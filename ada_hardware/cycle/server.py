@@ -15,16 +15,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ada_dynamics.timing.deadlines import DeadlineLoop
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.messages import Report, Told
-from ada_hardware.driver import RobotDriver
-from ada_hardware.errors import HardwareError, Refused
-from ada_hardware.safety.command_check import OVERTAKEN, Command, Refusal
-from ada_hardware.safety.flight_recorder import FlightRecorder
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import RobotDriver
+from ada_robot.errors import HardwareError, Refused
+from ada_robot.safety.command_check import OVERTAKEN, Command, Refusal
+from ada_robot.safety.flight_recorder import FlightRecorder
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.deadlines import DeadlineLoop
 
 MOST_COMMANDS = 16  # that are judged in a cycle; of more, which no program needs, the newest ones are
 MOST_MESSAGES = 1024  # that are taken in a cycle

@@ -11,11 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.interrupts import heed_interrupts
 from ada_dynamics.named_values import named_numbers, named_values
 from ada_dynamics.settings import fields_of
-from ada_dynamics.timing.deadlines import calm_interpreter
-from ada_dynamics.timing.realtime import hurry
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
@@ -23,6 +20,9 @@ from ada_hardware.emulation.host import PRIORITY, EmulatorHost
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_hardware.registry import DEVICES
+from ada_robot.interrupts import heed_interrupts
+from ada_robot.timing.deadlines import calm_interpreter
+from ada_robot.timing.realtime import hurry
 
 _EXAMPLES = """\
 examples:

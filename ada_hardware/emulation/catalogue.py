@@ -9,8 +9,8 @@ from typing import Any
 
 from ada_dynamics.settings import checked
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.errors import UnknownDevice
 from ada_hardware.registry import DEVICES, find
+from ada_robot.errors import UnknownDevice
 
 
 def emulator_class(name: str) -> type[Emulator[Any]]:

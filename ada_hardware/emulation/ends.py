@@ -13,9 +13,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.sockets import LARGEST
 from ada_hardware.transport.udp import host_and_port
+from ada_robot.errors import TransportError
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"

@@ -20,8 +20,8 @@ from typing import Any
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.line import EmulatedLine
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.wires import ByteStream, PacketPort
+from ada_robot.errors import TransportError
 
 
 class FakeClock:

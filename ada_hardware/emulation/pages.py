@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from ada_hardware.errors import TransportError
+from ada_robot.errors import TransportError
 
 
 class PageServer:

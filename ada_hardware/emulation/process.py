@@ -28,8 +28,8 @@ from ada_dynamics.errors import InputError
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.emulation.talk import as_line
-from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.transport.waiting import is_readable
+from ada_robot.errors import NoAnswer, TransportError
 
 _PIECE = 65_536  # [bytes]
 

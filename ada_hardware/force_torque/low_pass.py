@@ -6,11 +6,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 class LowPass:

@@ -14,10 +14,11 @@ import math
 
 import numpy as np
 
-from ada_controllers.arm.poses import pose_of, wrench_matrix
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.poses import pose_of, wrench_matrix
 from ada_hardware.force_torque.limits import ForceLimits
 from ada_hardware.force_torque.low_pass import LowPass
-from ada_hardware.force_torque.sensor_driver import Array, Sample
+from ada_hardware.force_torque.sensor_driver import Sample
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.sensor_status import Reading
 from ada_hardware.force_torque.tool_load import ToolLoad

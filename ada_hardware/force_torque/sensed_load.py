@@ -8,8 +8,8 @@ import random
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_hardware.force_torque.sensor_driver import Array
 
 AXES = {
     "fx": "force along x [N]",

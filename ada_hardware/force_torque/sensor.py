@@ -22,16 +22,17 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.errors import NoAnswer, Refused, UnknownDevice
-from ada_hardware.force_torque.sensor_driver import Array, Sample, SensorDriver, SensorIdentity, SequenceCounts
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
 from ada_hardware.force_torque.sensor_reader import NOT_OPEN, SensorReader
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.sensor_status import Level, Reading, SensorState, SensorStatus, problems_of, worst_level
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
 from ada_hardware.registry import DEVICES, SENSOR, find
+from ada_robot.errors import NoAnswer, Refused, UnknownDevice
 
 __all__ = [
     "ForceSensor",

@@ -14,12 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from ada_dynamics.arrays import Array
+from ada_robot.driver import LinkCounts
 
-from ada_hardware.driver import LinkCounts
-
-Array = NDArray[np.float64]
 S = TypeVar("S")
 
 

@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.force_torque.pipeline import Pipeline
-from ada_hardware.force_torque.sensor_driver import Array, Sample, SensorDriver, SensorIdentity
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.sensor_status import Reading, SampleRate, SensorState
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
+from ada_robot.errors import HardwareError, NoAnswer, Refused
 
 _log = logging.getLogger("ada_hardware")
 _SLICE = 0.02  # [s] after which a waiting thread sees that it is to end

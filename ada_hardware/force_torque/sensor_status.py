@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ada_hardware.driver import LinkCounts
-from ada_hardware.force_torque.sensor_driver import Array, SensorIdentity, SequenceCounts
+from ada_dynamics.arrays import Array
+from ada_hardware.force_torque.sensor_driver import SensorIdentity, SequenceCounts
+from ada_robot.driver import LinkCounts
 
 
 class SensorState(Enum):

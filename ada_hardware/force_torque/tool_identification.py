@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.errors import Refused
 from ada_hardware.force_torque.tool_load import INERTIAL, tool_wrench
 from ada_hardware.force_torque.tool_motion import ToolMotion
+from ada_robot.errors import Refused
 
-Array = NDArray[np.float64]
 LARGEST_CONDITION = 300.0  # of columns scaled to one length; six poses along ±x, ±y, ±z have about 1
 _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 

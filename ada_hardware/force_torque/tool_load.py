@@ -8,16 +8,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_controllers.kit.compiled import Vector, compiled
+from ada_dynamics.arrays import Array
+from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.scalar import ZERO3
 from ada_hardware.force_torque.tool_motion import ToolMotion
 
-Array = NDArray[np.float64]
 INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
 
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 class ToolMotion(NamedTuple):

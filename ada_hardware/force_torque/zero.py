@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_hardware.errors import Refused
+from ada_dynamics.arrays import Array
+from ada_robot.errors import Refused
 
-Array = NDArray[np.float64]
 AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
 
 

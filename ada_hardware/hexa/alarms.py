@@ -8,8 +8,8 @@ from enum import IntFlag
 from types import MappingProxyType
 
 from ada_hardware.alarm_table import Meaning
-from ada_hardware.driver import Alarm
 from ada_hardware.hexa.packets import Status
+from ada_robot.driver import Alarm
 
 
 class TableAlarm(IntFlag):

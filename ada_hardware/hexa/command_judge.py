@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_hardware.driver import Mode
+from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.hexa.limits import LIMITS, PERIOD, RATE_LIMIT
 from ada_hardware.hexa.packets import Command, Request, State
-from ada_hardware.safety.joint_bounds import JointBounds
-
-Array = NDArray[np.float64]
+from ada_robot.driver import Mode
+from ada_robot.safety.joint_bounds import JointBounds
 
 GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
 _ROUNDING = 1e-9  # [rad]

@@ -10,9 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Feedback, Mode, RobotDriver
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_dynamics.arrays import Array
 from ada_hardware.hexa.alarms import alarms_of, second_host
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
@@ -30,6 +28,9 @@ from ada_hardware.hexa.packets import (
 from ada_hardware.hexa.settings import HexaSettings
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Demand, Feedback, Mode, RobotDriver
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 _PATIENCE = 0.1  # [s] with a request that must be heard and done
 _STOPPING = 1.5 * WATCHDOG  # [s]; a table that did not hear of it by then has braked by itself

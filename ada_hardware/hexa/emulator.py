@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_dynamics.model.mechanisms.hexa import LEGS
 from ada_dynamics.simulation.contact import Contact
@@ -33,8 +33,6 @@ from ada_hardware.hexa.packets import Command, Request, State, Status, decode_co
 from ada_hardware.hexa.plant import HexaPlant, Probe
 from ada_hardware.hexa.servo import MotorServo
 from ada_hardware.hexa.settings import HexaEmulatorSettings
-
-Array = NDArray[np.float64]
 
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
 _DRIVEN = (State.POSITION, State.EFFORT)

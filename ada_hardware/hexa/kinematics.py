@@ -20,14 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_controllers.kit.compiled import compiled_kernel
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
-from ada_hardware.errors import HardwareError
 from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
-
-Array = NDArray[np.float64]
+from ada_robot.errors import HardwareError
 
 JOINTS = tuple(f"leg_{i + 1}_crank" for i in range(LEGS))
 """Names of the motors' joints."""

@@ -7,9 +7,9 @@ The range of the cranks has the workspace in it (radius 0.15 m, z = -0.55 ± 0.0
 
 from __future__ import annotations
 
-from ada_dynamics.commanding.rules import JointLimit
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT
+from ada_robot.command.rules import JointLimit
 
 __all__ = ["LEAST_HOLD", "LIMITS", "LOWER", "PERIOD", "RATE_LIMIT", "TORQUE_LIMIT", "UPPER", "WATCHDOG"]
 

@@ -29,7 +29,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from ada_dynamics.model.mechanisms.hexa import LEGS
-from ada_hardware.errors import Refused
+from ada_robot.errors import Refused
 
 VERSION = 1
 _COMMAND, _STATUS = b"HX", b"HS"

@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.model.writers.numbers import to_rpy
@@ -27,8 +28,6 @@ from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.statics import Masses, weight_torques
-
-Array = NDArray[np.float64]
 
 PERIOD = 2e-3  # [s], servo period of Tarao et al., sec. 4.3
 SUBSTEP = 5e-4  # [s]; half of it carries contacts of 1e6 N/m

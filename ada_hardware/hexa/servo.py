@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.hexa.plant import TORQUE_LIMIT
-
-Array = NDArray[np.float64]
 
 GAINS = (200.0, 400.0, 800.0)  # [N m/rad], of figs. 12-14
 DAMPING = 5.0  # [N m s/rad], an assumption: damping ratios from 0.3 to 1.2 with all of GAINS and all motions

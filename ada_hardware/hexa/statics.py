@@ -11,18 +11,17 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ada_controllers.kit.compiled import compiled
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_hardware.hexa.kinematics import Jacobians
 from ada_hardware.hexa.kinematics_law import crank_of, legs_of, rods_law, rotation_of, solve
-
-Array = NDArray[np.float64]
 
 
 class Masses(NamedTuple):

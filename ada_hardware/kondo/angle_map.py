@@ -18,17 +18,17 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ada_dynamics.commanding.rules import JointLimit
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.model.readers.spelling import near
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.map_entry import MapEntry
 from ada_hardware.kondo.text_file import text_of
+from ada_robot.command.rules import JointLimit
 
-Array = NDArray[np.float64]
 PathLike = str | os.PathLike[str]
 
 CHANNELS = 24  # of the two RCB-1 of a KHR-1: 1 to 12 on the first board, 13 to 24 on the second
@@ -212,8 +212,8 @@ def joints_of_robot(robot: str) -> tuple[str, ...] | None:
     """
     if not robot:
         return None
-    from ada_dynamics.commanding.limits import motor_joints  # reading robots is an import of half a second
     from ada_dynamics.model.load import load
+    from ada_dynamics.model.motors import motor_joints  # reading robots is an import of half a second
 
     try:
         return tuple(motor_joints(load(robot)))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ada_dynamics.errors import InputError
-from ada_hardware.errors import HardwareError
+from ada_robot.errors import HardwareError
 
 
 class MotionError(InputError, HardwareError):

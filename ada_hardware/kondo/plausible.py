@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
 
 _LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
 

@@ -14,14 +14,15 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ada_dynamics import resources
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
-from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
+from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.safety.settings import SafetySettings
 
 S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")

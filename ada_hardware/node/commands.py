@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.commanding.guard import Command, CommandGuard
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array, Demand, Mode
+from ada_dynamics.arrays import Array
 from ada_hardware.robot_status import Judged
+from ada_robot.command.guard import Command, CommandGuard
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Demand, Mode
 
 NOT_ACTIVE = "not active"
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes

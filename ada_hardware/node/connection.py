@@ -15,11 +15,6 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.load import load
-from ada_dynamics.nodes.kit import environment
-from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Status
-from ada_dynamics.nodes.messages.outgoing import FixedTransform
-from ada_dynamics.timing.deadlines import DeadlineLoop
-from ada_hardware.driver import Feedback
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
 from ada_hardware.node.commands import NOT_ACTIVE, Rules
@@ -35,7 +30,12 @@ from ada_hardware.node.robot_topics import RobotTopics
 from ada_hardware.node.sensor_topics import SensorTopics
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Feedback
+from ada_robot.messages.outgoing import FixedTransform
+from ada_robot.ros import environment
+from ada_robot.ros.diagnostics import Diagnostics, Status
+from ada_robot.safety.phases import Phase
+from ada_robot.timing.deadlines import DeadlineLoop
 
 NO_MODEL = "none"
 
@@ -156,7 +156,7 @@ class Connection:
         """Whether frames are wished, and can be sent; if not that, the log says why."""
         if settings.tf_rate and not environment.can_send_tf():
             self._node.get_logger().warning(
-                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_dynamics.nodes.interfaces "
+                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_robot.interfaces "
                 "(needs a C++ compiler: sudo apt install g++ python3-dev)."
             )
             return False

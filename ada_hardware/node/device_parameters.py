@@ -11,7 +11,6 @@ from typing import Any
 from rclpy.node import Node
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides
 from ada_dynamics.settings import fields_of
 from ada_hardware.force_torque.sensor import ForceSensorSettings
 from ada_hardware.node.device_plan import DevicePlan
@@ -19,7 +18,8 @@ from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.node.mounts import check_mounts
 from ada_hardware.opening import DRY
 from ada_hardware.registry import DEVICES, ROBOT, SENSOR, DeviceKind
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.safety.settings import SafetySettings
 
 DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes behind a device's name
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"

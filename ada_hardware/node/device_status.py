@@ -7,16 +7,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.nodes.kit.period_status import period_values
-from ada_dynamics.nodes.kit.status import Level, Status
-from ada_hardware.driver import Alarm, LinkCounts
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.node.commands import NOT_ACTIVE, JointCommands
 from ada_hardware.node.lease import Lease
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot, RobotStatus
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.ros.period_status import period_values
+from ada_robot.ros.status import Level, Status
+from ada_robot.safety.phases import Phase
 
 _LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}
 _FEW_ANSWERS = 0.95  # share of answers under which a link is worth a warning

@@ -15,10 +15,10 @@ from functools import partial
 from typing import TypeVar
 
 from ada_dynamics.errors import AdaError
-from ada_hardware.errors import HardwareError, Refused
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import HardwareError, Refused
+from ada_robot.safety.phases import Phase
 
 D = TypeVar("D")
 _AT_REST = (Phase.CLOSED, Phase.INACTIVE, Phase.STOPPED)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.robot_settings import PlaceSettings
-from ada_dynamics.nodes.messages.outgoing import FixedTransform, StateMessages
-from ada_dynamics.nodes.robot.state_publishers import transform_message
-from ada_hardware.driver import Feedback
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
+from ada_robot.driver import Feedback
+from ada_robot.messages.outgoing import FixedTransform, StateMessages
+from ada_robot.node.state_publishers import transform_message
+from ada_robot.ros import qos
+from ada_robot.ros.robot_settings import PlaceSettings
 
 
 class FixedFrames:

@@ -7,10 +7,10 @@ again afterwards.
 
 from __future__ import annotations
 
-from ada_hardware.errors import Refused
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import Refused
+from ada_robot.safety.phases import Phase
 
 _RELEASE = "release"  # a driver's method for it
 

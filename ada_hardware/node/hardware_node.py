@@ -6,7 +6,7 @@
                                 nothing moves
 
 A robot that leaves its phase by itself - an alarm, a fault, a stop, nobody who commands - takes the node along to
-inactive, with the reason said. Whether anything is safe is decided in `ada_hardware.safety`; here is translation.
+inactive, with the reason said. Whether anything is safe is decided in `ada_robot.safety`; here is translation.
 """
 
 from __future__ import annotations
@@ -28,14 +28,6 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.diagnostics import Diagnostics
-from ada_dynamics.nodes.kit.managed_node import ManagedNode
-from ada_dynamics.nodes.kit.parameters import Parameters
-from ada_dynamics.nodes.kit.period_status import period_values
-from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.kit.status import Level, Status
-from ada_dynamics.timing.deadlines import DeadlineLoop, calm_interpreter
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_parameters import DeviceParameters
@@ -50,10 +42,18 @@ from ada_hardware.node.hardware_settings import (
 )
 from ada_hardware.node.polled_service import PolledService
 from ada_hardware.node.requests import Requests, answered
-from ada_hardware.outlet import STDERR, Outlet
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.outlet import STDERR, Outlet
+from ada_robot.ros import qos
+from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.managed_node import ManagedNode
+from ada_robot.ros.parameters import Parameters
+from ada_robot.ros.period_status import period_values
+from ada_robot.ros.run_node import run_node
+from ada_robot.ros.status import Level, Status
+from ada_robot.safety.phases import Phase
+from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
 
 NAME = "hardware_node"
 _LOOK = 0.05  # [s] between looks at what the robots came to

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.nodes.kit.robot_settings import PlaceSettings
 from ada_dynamics.settings import setting
 from ada_hardware.registry import DEVICES
+from ada_robot.ros.robot_settings import PlaceSettings
 
 UNCONFIGURED, INACTIVE, COMMANDED, ACTIVE = "unconfigured", "inactive", "commanded", "active"
 _FASTEST = 20_000.0  # [Hz]

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.simulation.record.messages import joint_state
-from ada_hardware.driver import Array, Demand, Feedback, Mode
 from ada_hardware.node.whole_state import StateOfRobot, WholeState
+from ada_robot.driver import Demand, Feedback, Mode
 
 _NOTHING = np.zeros(0)
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics import resources
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Array, Mode
-from ada_hardware.errors import HardwareError, Refused
 from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.kondo.rcb1.motions import sampled
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError, Refused
+from ada_robot.safety.phases import Phase
 
 KINDS = ("khr1",)  # whose motions there is a reader for
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rclpy.node import Node
 
-from ada_dynamics.nodes.kit.inbox import NoCallbacks
+from ada_robot.ros.inbox import NoCallbacks
 
 
 class PolledService:

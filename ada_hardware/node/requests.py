@@ -15,7 +15,6 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.errors import AdaError
-from ada_hardware.errors import Refused
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.devices import Devices
@@ -23,6 +22,7 @@ from ada_hardware.node.free_servos import can_release, release
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.motion_player import KINDS, play
 from ada_hardware.robot import Robot
+from ada_robot.errors import Refused
 
 
 class Driving(Protocol):

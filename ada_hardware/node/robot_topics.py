@@ -14,15 +14,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ada_dynamics.commanding.guard import Command, Reason, stamp_seconds
 from ada_dynamics.model.model import Model
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.inbox import Inbox
-from ada_dynamics.nodes.kit.senders import GID
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.viewer_topics import description
-from ada_hardware.driver import Demand, Feedback
-from ada_hardware.errors import HardwareError
 from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.hardware_settings import HardwareSettings
@@ -32,7 +26,13 @@ from ada_hardware.node.lookout import Lookout
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot
-from ada_hardware.safety.measured import Measured
+from ada_robot.command.guard import Command, Reason, stamp_seconds
+from ada_robot.driver import Demand, Feedback
+from ada_robot.errors import HardwareError
+from ada_robot.ros import qos
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.senders import GID
+from ada_robot.safety.measured import Measured
 
 _QUEUE = qos.streams(20)  # parts of the joints may come one after the other
 _SOME_LOOKS = 4.0  # periods of a slow node, after which it stood still

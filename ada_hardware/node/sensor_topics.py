@@ -9,10 +9,10 @@ from __future__ import annotations
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 
-from ada_dynamics.nodes.kit import qos
 from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.stamps import Stamps
+from ada_robot.ros import qos
 
 
 class SensorTopics:

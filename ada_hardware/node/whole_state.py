@@ -17,6 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError, OpenLoopWarning, SingularPoseWarning
 from ada_dynamics.loops.assemble import assemble
@@ -24,7 +25,7 @@ from ada_dynamics.loops.assembly import close, flipped, free_velocities
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
-from ada_hardware.driver import Array, Feedback
+from ada_robot.driver import Feedback
 
 _ROCK = 1e6  # [kg m^2]: by so much heavier than what they carry, motors move by that much less than it
 _FARTHEST = 0.3  # [rad, m] of a motor since the last pose, beyond which the loops are assembled anew

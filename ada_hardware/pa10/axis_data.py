@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ada_hardware.errors import Refused
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.variants import AXES, Variant
+from ada_robot.errors import Refused
 
 WORDS = 32  # of an axis
 _UPPER, _LOWER, _OFFSET, _POLES = 19, 21, 23, 28  # the first words

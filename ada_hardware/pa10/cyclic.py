@@ -10,8 +10,8 @@ import math
 from enum import IntFlag
 from typing import NamedTuple
 
-from ada_hardware.errors import Refused
 from ada_hardware.pa10.variants import AXES, Variant
+from ada_robot.errors import Refused
 
 ANGLE_COUNT = 2.0 * math.pi / (16384.0 * 50.0)  # [rad]: a resolver of 14 bits behind a gear of 50
 SPEED_COUNT = 2e-4  # [rad/s] of the joint

@@ -20,10 +20,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.load import load
-from ada_hardware.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.opening import open_device_packets
 from ada_hardware.pa10.arm import arm, model_name
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload
@@ -34,10 +32,13 @@ from ada_hardware.pa10.session import Session
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
-from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.link_point import LinkPoint
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.link_point import LinkPoint
 
 _LAST_LINK = "flange"  # that carries tools
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone

@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.load import load
-from ada_hardware.driver import Array
 
 Law = Callable[[Array, Array], Array]
 STEP = 1e-3  # [s] at most, of the rigid bodies

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ada_hardware.driver import LinkCounts
 from ada_hardware.pa10.alarms import UNPOWERED
 from ada_hardware.pa10.cyclic import decode_response
 from ada_hardware.pa10.packets import (
@@ -25,6 +24,7 @@ from ada_hardware.pa10.packets import (
 )
 from ada_hardware.pa10.variants import Variant
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.driver import LinkCounts
 
 _MOST_WAITING = 256  # packets that are looked at in one go: a flood must not hold up the cycle
 _LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours

@@ -15,8 +15,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from ada_hardware.errors import Refused
 from ada_hardware.pa10.variants import Variant
+from ada_robot.errors import Refused
 
 HOST = 0xFF  # node of the PC
 CONTROLLER = 0xFE  # node of the servo controller

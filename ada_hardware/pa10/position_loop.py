@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_hardware.driver import Array
-from ada_hardware.safety.joint_bounds import JointBounds, SpeedBounds
-from ada_hardware.safety.joint_rules import JointRules
+from ada_dynamics.arrays import Array
+from ada_robot.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_robot.safety.joint_rules import JointRules
 
 WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
 _SHARE = 0.8  # of the acceleration, on the way to a command

@@ -8,8 +8,6 @@ from contextlib import suppress
 from functools import lru_cache
 
 from ada_hardware.alarm_table import Meaning
-from ada_hardware.driver import Alarm, LinkCounts
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.pa10.alarms import is_only_silence
 from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import BRAKED
@@ -19,6 +17,8 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import VARIANTS, variant
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 SECOND_HOST = 1  # code of the alarm that is this program's own; none of the controller's has it
 _TRIES = 40  # of a single command: also where half of all packets are lost each way it comes through

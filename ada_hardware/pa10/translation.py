@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.driver import Alarm, Array, Feedback
+from ada_dynamics.arrays import Array
 from ada_hardware.pa10.alarms import UNPOWERED, AxisStatus, alarms, hindrances, switches, undriven
 from ada_hardware.pa10.arm import Arm
 from ada_hardware.pa10.cyclic import (
@@ -26,6 +26,7 @@ from ada_hardware.pa10.cyclic import (
 from ada_hardware.pa10.plausible import Plausibility
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.variants import AXES, GEAR, variant
+from ada_robot.driver import Alarm, Feedback
 
 _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)

@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ada_dynamics.timing.deadlines import DeadlineLoop
-from ada_dynamics.timing.periods import PeriodSummary
+from ada_robot.timing.deadlines import DeadlineLoop
+from ada_robot.timing.periods import PeriodSummary
 
 SHORTEST = 1e-3  # [s] between its deadlines: shorter ones would take the processor from what is watched
 SOME = 0.01  # share of periods that a machine may miss without being called busy

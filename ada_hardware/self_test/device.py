@@ -16,8 +16,8 @@ from ada_hardware.force_torque.rdt.calibration import PAGE
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.opening import EMULATOR, is_dry, is_emulated
 from ada_hardware.registry import ROBOT, DeviceKind, find
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
 
 SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ada_hardware.errors import HardwareError
+from ada_robot.errors import HardwareError
 
 _SLACK = 1e-3  # [rad] by which limits may be wider than what a controller has stored: both are rounded
 

@@ -11,19 +11,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.self_test.checks import Checks, TestEnded
 from ada_hardware.self_test.robot_checks import bad_commands
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
-Array = NDArray[np.float64]
 _HOLD = 0.5  # [s] for which a robot that was just activated must stay where it is
 _DWELL = 0.15  # [s] at the far end of a motion, and after it
 _SETTLING = 1.0  # [s] that a joint may take to arrive after it

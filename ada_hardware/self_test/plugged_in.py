@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ada_hardware.errors import HardwareError
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page, parse_calibration
 from ada_hardware.self_test.usb_ids import converter
 from ada_hardware.transport.arcnet import arcnet_interfaces
 from ada_hardware.transport.wires import packets_holder
+from ada_robot.errors import HardwareError
 
 _SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 unless told otherwise
 _DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones

@@ -8,21 +8,20 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ada_dynamics.timing.periods import PeriodSummary
-from ada_hardware.driver import Feedback, LinkCounts, Mode, RobotDriver
-from ada_hardware.errors import HardwareError, NoAnswer, Refused, TransportError
+from ada_dynamics.arrays import Array
 from ada_hardware.robot import Robot
-from ada_hardware.safety.command_check import Command, CommandCheck
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.self_test.bare_thread import BareThread
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.identity import identity_of
+from ada_robot.driver import Feedback, LinkCounts, Mode, RobotDriver
+from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.periods import PeriodSummary
 
-Array = NDArray[np.float64]
 LEAST_SHARE = 0.99  # of exchanges that must be answered
 JITTER = 1.5  # periods that 99 % of periods must not exceed
 _SLOW = 1.1  # periods that the median must not exceed

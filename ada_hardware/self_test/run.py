@@ -12,9 +12,7 @@ from typing import Literal
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import checked
-from ada_hardware.errors import HardwareError
 from ada_hardware.robot import Robot
-from ada_hardware.safety.joint_rules import JointRules
 from ada_hardware.self_test.checks import Check, Checks, TestEnded
 from ada_hardware.self_test.device import Plugged, Target, plugged
 from ada_hardware.self_test.motion_checks import MotionChecks
@@ -26,6 +24,8 @@ from ada_hardware.self_test.robot_checks import (
     find_robot,
 )
 from ada_hardware.self_test.sensor_checks import check_sensor
+from ada_robot.errors import HardwareError
+from ada_robot.safety.joint_rules import JointRules
 
 REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # of velocity limits in motions
 _EMULATED_TRIES = (

@@ -7,18 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import HardwareError
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.self_test.bare_thread import SOME, BareThread, waited
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import open_it
+from ada_robot.errors import HardwareError
 
-Array = NDArray[np.float64]
 AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
 LEAST_RATE = 0.8  # of the wanted one; as the sensor's own status has it
 MOST_LOST = 0.01  # share of records

@@ -28,10 +28,10 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.claim import Claim, claim
 from ada_hardware.transport.waiting import is_readable
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.errors import TransportError
 
 ARPHRD_ARCNET = 7  # linux/if_arp.h
 LARGEST = 512  # [bytes] of an ARCNET frame with its head

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from ada_hardware.errors import TransportError
+from ada_robot.errors import TransportError
 
 _NAME = "\0ada_hardware "  # the zero makes it a name without a file (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group

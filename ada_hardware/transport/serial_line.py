@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any
 
 from ada_dynamics.extras import how_to_install
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.waiting import is_readable, is_writable
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.errors import TransportError
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none

@@ -7,10 +7,10 @@ import contextlib
 import errno
 import socket
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.claim import Claim
 from ada_hardware.transport.waiting import is_readable
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.errors import TransportError
 
 LARGEST = 65_536  # [bytes]
 # A peer that is switched off, or a queue that is full: nothing comes, or a packet is lost.

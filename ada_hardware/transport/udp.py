@@ -8,9 +8,9 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.claim import claim
 from ada_hardware.transport.sockets import SocketPort
+from ada_robot.errors import TransportError
 
 
 def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:

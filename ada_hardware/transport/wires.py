@@ -15,8 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.claim import Holder, holder
+from ada_robot.errors import TransportError
 
 PACKET_ADDRESSES = "udp://HOST:PORT, such as udp://192.168.1.1:49152, or arcnet:INTERFACE, such as arcnet:arc0"
 STREAM_ADDRESSES = "a device file, such as /dev/ttyUSB0, or a URL of pyserial, such as socket://HOST:PORT"

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ada_hardware.cycle.host_link import HostLink
 from ada_hardware.cycle.place import CycleProcess, made_driver
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
-from ada_hardware.safety.command_check import Command, CommandCheck
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import EMULATOR_PRIORITY
 from benchmarks.report import Report
 

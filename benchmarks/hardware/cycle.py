@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety import flight_file
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import Refused
+from ada_robot.safety import flight_file
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import EMULATOR_PRIORITY, activated
 from benchmarks.report import Report
 from benchmarks.ros.figures import Rows, Window, is_explained, keeping, quantiles

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.timing.realtime import be_urgent
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.safety import flight_file
-from ada_hardware.safety.flight_file import FlightRecord
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.safety import flight_file
+from ada_robot.safety.flight_file import FlightRecord
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.timing.realtime import be_urgent
 from benchmarks.hardware.scene import (
     EMULATOR_PRIORITY,
     Host,

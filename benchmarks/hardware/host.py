@@ -13,11 +13,11 @@ import sys
 import time
 from contextlib import suppress
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import NoAnswer, Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import NoAnswer, Refused
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import activated, until
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import HardwareError
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import EMULATOR_PRIORITY, activated, until
 from benchmarks.report import Report
 

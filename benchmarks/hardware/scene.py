@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_hardware.errors import HardwareError
 from ada_hardware.robot import Robot
-from ada_hardware.safety import flight_file
-from ada_hardware.safety.flight_file import FlightRecord
-from ada_hardware.safety.flight_recorder import sibling_environment
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import HardwareError
+from ada_robot.safety import flight_file
+from ada_robot.safety.flight_file import FlightRecord
+from ada_robot.safety.flight_recorder import sibling_environment
+from ada_robot.safety.phases import Phase
 
-Array = NDArray[np.float64]
 EMULATOR_PRIORITY = 70  # real-time, above the cycle: a device has a processor of its own
 TRIES, PAUSE = 30, 0.1  # of an activation, and between two of them [s]
 _PATIENCE = 60.0  # [s] for anything to happen

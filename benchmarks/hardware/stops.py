@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety.flight_file import FlightRecord
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.safety.flight_file import FlightRecord
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import EMULATOR_PRIORITY, first_rest, first_slower, record_at, until
 from benchmarks.report import Report
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.kit import environment
+from ada_robot.ros import environment
 from benchmarks import machine
 from benchmarks.report import Report
 from benchmarks.ros import control, latency, timing, world

@@ -13,8 +13,8 @@ from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.run_node import run_node
+from ada_robot.ros import qos
+from ada_robot.ros.run_node import run_node
 from benchmarks.ros.probe import EFFORT
 
 NODE = "dynamics_node"

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from ada_dynamics.timing.periods import PeriodTrace
+from ada_robot.timing.periods import PeriodTrace
 
 
 def main(period: int, cpu: int, file: Path) -> None:

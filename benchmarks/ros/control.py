@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
+from ada_dynamics.arrays import Array
 from ada_dynamics.simulation import JointStops
 from benchmarks.report import Report
 from benchmarks.ros.figures import Window, keeping, quantiles
 from benchmarks.ros.timing import Plan, bare_rows
 from benchmarks.ros.world import Processes
-
-Array = NDArray[np.float64]
 
 ROBOT = "pa10"
 GOALS = ([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0], [0.3, 0.5, 0.2, 1.0, -0.2, 0.5, 0.3])  # [rad]
@@ -91,7 +90,7 @@ def _measure(plan: Plan, seconds: float) -> tuple[Window, dict[str, float]]:
     with Processes(plan.folder / "control") as processes:
         values = {"robot": ROBOT, "physics_rate": plan.rate, "publish_rate": plan.rate, "wrench_rate": 1.0}
         values |= {"marker_rate": 0.0, "initial_positions": GOALS[0], "publish_tf": "false"}
-        node = processes.start("ada_dynamics.nodes.dynamics_node", "--ros-args", *_parameters(values), name="node")
+        node = processes.start("ada_robot.node.dynamics_node", "--ros-args", *_parameters(values), name="node")
         file = processes.folder / "states.npy"
         listener = processes.start("benchmarks.ros.state_listener", str(file), "22", name="listener").ready()
         values = {"robot": ROBOT, "rate": plan.rate, "state_timeout": 5.0, "blend": 0.0}

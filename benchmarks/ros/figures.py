@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.int64]  # woke [ns], late [ns], periods due; see ada_dynamics.timing.periods.PeriodTrace
+Rows = NDArray[np.int64]  # woke [ns], late [ns], periods due; see ada_robot.timing.periods.PeriodTrace
 Times = NDArray[np.float64]
 
 STALL = 250_000  # [ns] by which a bare process is only late when the machine does not let it run

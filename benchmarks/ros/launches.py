@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ada_dynamics.bringup import SETUPS, Setup
-from ada_dynamics.nodes.kit import environment
+from ada_robot.ros import environment
+from ada_tools.bringup import SETUPS, Setup
 
 _COMMAND = "import sys; from ros2cli.cli import main; sys.argv[0] = 'ros2'; sys.exit(main())"
 _WANTED = {"view": "false", "rviz": "false", "oracle": "true", "backend": "emulator"}

@@ -20,8 +20,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.kit import environment, qos
-from ada_dynamics.nodes.kit.run_node import run_node
+from ada_robot.ros import environment, qos
+from ada_robot.ros.run_node import run_node
 
 
 class Listener(Node):  # type: ignore[misc]  # rclpy is untyped

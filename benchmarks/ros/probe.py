@@ -20,8 +20,8 @@ import rclpy
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.inbox import Inbox
+from ada_robot.ros import qos
+from ada_robot.ros.inbox import Inbox
 
 EFFORT = 0.01  # [N m] moves nothing much
 _PATIENCE = 1.0  # [s]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.run_node import run_node
+from ada_robot.ros import qos
+from ada_robot.ros.run_node import run_node
 
 
 class Referee(Node):  # type: ignore[misc]  # rclpy is untyped

@@ -15,8 +15,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.kit.run_node import run_node
+from ada_robot.ros import qos
+from ada_robot.ros.run_node import run_node
 
 _DEEP = QoSProfile(depth=2000, reliability=qos.STATES.reliability)
 

@@ -17,15 +17,15 @@ from typing import Any
 
 from rclpy.node import Node
 
-from ada_dynamics.nodes.kit.parameters import Parameters
-from ada_dynamics.nodes.kit.run_node import run_node
-from ada_dynamics.nodes.robot.command_inputs import CommandInputs
-from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import Plant
-from ada_dynamics.nodes.robot.robot_source import load_robot, simulation_of
-from ada_dynamics.nodes.robot.state_publishers import StatePublishers
-from ada_dynamics.timing.deadlines import TRACES, Deadlines, calm_interpreter
-from ada_dynamics.timing.periods import PeriodTrace
+from ada_robot.node.command_inputs import CommandInputs
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import Plant
+from ada_robot.node.robot_source import load_robot, simulation_of
+from ada_robot.node.state_publishers import StatePublishers
+from ada_robot.ros.parameters import Parameters
+from ada_robot.ros.run_node import run_node
+from ada_robot.timing.deadlines import TRACES, Deadlines, calm_interpreter
+from ada_robot.timing.periods import PeriodTrace
 
 
 class TimerNode(Node):  # type: ignore[misc]  # rclpy is untyped

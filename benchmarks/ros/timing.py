@@ -17,7 +17,7 @@ from benchmarks.ros.figures import Keeping, Rows, Window, keeping
 from benchmarks.ros.world import Process, Processes, cpus, stolen
 
 THREAD, TIMER = "dynamics_node", "rclpy timer"
-MODULES = {THREAD: "ada_dynamics.nodes.dynamics_node", TIMER: "benchmarks.ros.timer_node"}
+MODULES = {THREAD: "ada_robot.node.dynamics_node", TIMER: "benchmarks.ros.timer_node"}
 CPU = 0.25  # of one core, by the idle node
 REAL_TIME = 0.999
 _SHORT = 60.0  # [s]: the timer, and the busy phases

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.nodes.kit.environment import child_environment
-from ada_dynamics.timing.deadlines import TRACES
+from ada_robot.ros.environment import child_environment
+from ada_robot.timing.deadlines import TRACES
 
 DOMAIN = 101  # tests have those below
 _START = 120.0  # [s] in which a process must be ready: kernels may have to be compiled

@@ -14,8 +14,8 @@ from ada_controllers import JointReference, State, make
 from ada_controllers.balance import JOINTS, Balance
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments.push_measures import phase, trunk_angles
-from ada_dynamics.scenarios.experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, on_fixed_feet, survives
+from ada_experiments.push_measures import phase, trunk_angles
+from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, on_fixed_feet, survives
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import PoseReference, State, StateRefused, make
 from ada_controllers.arm.contact_stability import spectral_radius, stiffest_contact
-from ada_controllers.arm.poses import pose_of, twist_between
 from ada_controllers.compliance import Compliance
 from ada_controllers.in_simulation import InSimulation
+from ada_dynamics.dynamics.poses import pose_of, twist_between
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos
 from ada_dynamics.simulation.contact import Contact, ContactSphere, Ground, Material

@@ -25,9 +25,9 @@ from ada_controllers import (
     make,
 )
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.kit.compiled import compiled
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError
+from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.settings import fields_of
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ada_dynamics.scenarios.experiments import pa10_inverse
-from ada_dynamics.scenarios.experiments.pa10_inverse import Case
+from ada_experiments import pa10_inverse
+from ada_experiments.pa10_inverse import Case
 
 OFFSET, ANGLE = 0.7, 0.9
 

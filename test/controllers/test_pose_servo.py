@@ -12,10 +12,18 @@ from hypothesis import strategies as st
 
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, ReferenceRefused, State, make
-from ada_controllers.arm.poses import inverse, moved, pose_of, twist_between, twist_matrix, way_and_turn, wrench_matrix
 from ada_controllers.arm.serial_arm import Reach, SerialArm, last_link
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pose_servo import PoseServo
+from ada_dynamics.dynamics.poses import (
+    inverse,
+    moved,
+    pose_of,
+    twist_between,
+    twist_matrix,
+    way_and_turn,
+    wrench_matrix,
+)
 from ada_dynamics.errors import InputError
 
 START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])

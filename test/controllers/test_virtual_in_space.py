@@ -17,7 +17,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit import with_gravity, with_loops
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.scenarios.experiments import two_arm_bar as arms
+from ada_experiments import two_arm_bar as arms
 
 Array = NDArray[np.float64]
 

@@ -16,17 +16,17 @@ import pytest
 from patience import Patience
 
 from ada_dynamics import resources
-from ada_dynamics.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
-from ada_dynamics.bringup.arguments import assignments
-from ada_dynamics.bringup.console import Console
-from ada_dynamics.bringup.pictures import MECHANISMS
-from ada_dynamics.bringup.processes import params_text
-from ada_dynamics.bringup.starter import Starter, program_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.catalogue import CATALOGUE, start_of
 from ada_dynamics.model.load import load
 from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.simulation import Simulation
+from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template
+from ada_tools.bringup.arguments import assignments
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.pictures import MECHANISMS
+from ada_tools.bringup.processes import params_text
+from ada_tools.bringup.starter import Starter, program_of
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 EVERYWHERE = {"rviz", "view", "view_port", "record", "use_sim_time", "namespace", "params_file"}
@@ -404,7 +404,7 @@ def test_a_python_that_gives_no_answer_has_no_view_and_is_not_waited_for(tmp_pat
     node.parent.mkdir(parents=True)
     node.write_text(f"#!{python}\n")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
-    monkeypatch.setattr("ada_dynamics.bringup.processes._PATIENCE", 0.2)
+    monkeypatch.setattr("ada_tools.bringup.processes._PATIENCE", 0.2)
     assert not Machine.of_nodes().has_viser
 
 
@@ -558,7 +558,7 @@ def test_an_optional_process_may_end(tmp_path):
 
 
 def test_a_process_that_may_be_is_started_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("ada_dynamics.bringup.starter.RESPAWN_DELAY", 0.1)
+    monkeypatch.setattr("ada_tools.bringup.starter.RESPAWN_DELAY", 0.1)
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
     with runner.starter(Process("talk", "robot"), Process("failing", "view", optional=True, respawn=True)) as starter:
         starter.begin()
@@ -579,7 +579,7 @@ def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
 
 def test_a_process_that_ignores_all_requests_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "ada_dynamics.bringup.starter.STAGES", ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0))
+        "ada_tools.bringup.starter.STAGES", ((signal.SIGINT, 0.1), (signal.SIGTERM, 0.1), (signal.SIGKILL, 5.0))
     )
     runner = Runner(tmp_path, stubborn=STUBBORN)
     with runner.starter(Process("stubborn", "one")) as starter:
@@ -613,9 +613,9 @@ def test_an_address_that_a_process_prints_is_remembered(tmp_path):
 
 PARENT = """
 import sys
-from ada_dynamics.bringup import Plan, Process
-from ada_dynamics.bringup.console import Console
-from ada_dynamics.bringup.starter import Starter
+from ada_tools.bringup import Plan, Process
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.starter import Starter
 plan = Plan("test", {}, (Process("talk", "one"),))
 with Starter(plan, Console(), lambda process: [sys.executable, sys.argv[1]]) as starter:
     print(starter.children[0].pid, flush=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ada_controllers.node.controller_settings import ControllerSettings
-from ada_dynamics.bringup import Machine, plan
-from ada_dynamics.bringup.pictures import PICTURES
-from ada_dynamics.bringup.rviz import topics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
+from ada_tools.bringup import Machine, plan
+from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.rviz import topics
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 ARM = "udp://127.0.0.1:50000"

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics import cli, extras
-from ada_dynamics.commands import MODULES, command, sim
-from ada_dynamics.commands import sweep as sweep_command
+from ada_dynamics import extras
 from ada_dynamics.exit_codes import OUTPUT_LOST
 from ada_dynamics.simulation import progress
+from ada_tools import cli
+from ada_tools.commands import MODULES, command, sim
+from ada_tools.commands import sweep as sweep_command
 
 REPOSITORY = Path(__file__).parents[2]
 FULL = Path("/dev/full")
@@ -199,7 +200,7 @@ def test_a_sweep_without_a_folder_leaves_nothing_that_git_would_list(tmp_path, m
 )
 def test_output_that_cannot_be_written_is_one_line_and_an_exit_code(words):
     with FULL.open("w") as full:
-        command = [sys.executable, "-m", "ada_dynamics.cli", *words]
+        command = [sys.executable, "-m", "ada_tools.cli", *words]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
     assert ended.stderr == "ada: error: No space left on device\n"
     assert ended.returncode == OUTPUT_LOST
@@ -258,7 +259,7 @@ def extras_of_setup():
 def test_messages_name_extras_that_exist_by_a_line_that_works():
     known = set(extras_of_setup()["extras_require"])
     named = set()
-    for package in ("ada_dynamics", "ada_controllers", "ada_hardware"):
+    for package in ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "ada_experiments"):
         for file in (REPOSITORY / package).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
             named |= set(re.findall(r"how_to_install\([\"'](\w+)", text))

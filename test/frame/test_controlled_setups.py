@@ -9,13 +9,13 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import State, make
 from ada_controllers.state import JointReference, PoseReference
-from ada_dynamics.bringup import SETUPS, Machine, plan
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
-from ada_dynamics.nodes.messages.poses import matrix_from_rpy
-from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot
 from ada_dynamics.settings import checked
+from ada_robot.messages.poses import matrix_from_rpy
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.robot_source import initial_state, load_robot
+from ada_tools.bringup import SETUPS, Machine, plan
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics import cli
 from ada_dynamics.model.writers import SPELLINGS
+from ada_tools import cli
 
 URDF = """<robot name="four_bar"><link name="base"/>
 <link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>

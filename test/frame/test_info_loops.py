@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from ada_dynamics import Dynamics, cli
+from ada_dynamics import Dynamics
 from ada_dynamics.model import mechanisms
 from ada_dynamics.model.writers import write
+from ada_tools import cli
 
 # Motions and motors as the mechanisms are known for.
 MOTIONS = {

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics import cli
 from ada_dynamics.exit_codes import INTERRUPTED
+from ada_tools import cli
 
 PATIENCE = 120.0  # [s]
-ADA = "ada_dynamics.cli"
+ADA = "ada_tools.cli"
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ ADA = "ada_dynamics.cli"
         ((ADA, "hw", "emulate", "ft300"), 0),
         ((ADA, "hw", "monitor", "dynpick", "--emulator", "--json", "--every", "0.1"), 0),
         (("ada_hardware.emulation", "ft300"), 0),
-        (("ada_dynamics.bringup.child", str(os.getpid()), ADA), INTERRUPTED),
+        (("ada_tools.bringup.child", str(os.getpid()), ADA), INTERRUPTED),
     ],
     ids=["ada hw emulate", "ada hw monitor", "ada_hardware.emulation", "a child of ada up"],
 )

@@ -46,7 +46,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 ROS = "" if os.environ.get("ROS_DISTRO") else ",ros"
 LIGHT = f"pip --progress-bar off --editable .[view,record,xacro{ROS}]"
 FULL = f"pip --progress-bar off --editable .[test,tools,xacro,docs,dev{ROS}]"
-BUILD = "-m ada_dynamics.nodes.interfaces --optional"
+BUILD = "-m ada_robot.interfaces --optional"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def checkout(tmp_path):
     for name in ("Makefile", "setup.py", "setup.cfg", "pyproject.toml"):
         shutil.copy(REPOSITORY / name, tmp_path)
     shutil.copytree(TOOLS, tmp_path / "tools")
-    toolchain = "ada_dynamics/nodes/interfaces/toolchain.py"
+    toolchain = "ada_robot/interfaces/toolchain.py"
     (tmp_path / toolchain).parent.mkdir(parents=True)
     shutil.copy(REPOSITORY / toolchain, tmp_path / toolchain)
     for name, text in {"python": MACHINES, "venv_python": VENVS, "ada": ADA}.items():
@@ -140,7 +140,7 @@ def test_without_a_compiler_it_runs_says_so_once_and_builds_as_soon_as_there_is_
 
 def has_headers(lines):
     """These lines where the machine has Python.h, too."""
-    from ada_dynamics.nodes.interfaces import toolchain
+    from ada_robot.interfaces import toolchain
 
     return [] if any("Python.h" in lack.what for lack in toolchain.find()[1]) else lines
 

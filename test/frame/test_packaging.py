@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ("ada_dynamics", "ada_controllers", "ada_hardware")
+PACKAGES = ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "ada_experiments")
 # One file more per folder than the checkout has, so that a folder which is still empty is tried, too.
 DATA = {"urdf": "robots/extra.urdf", "config": "extra.yaml", "launch": "extra.launch.py"}
 ASK = """
@@ -51,7 +51,7 @@ class Installed:
 
     def node(self, name):
         """The words that start a node."""
-        return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_dynamics.nodes", name]
+        return [self.scripts / name] if self.by_colcon else [self.python, "-m", "ada_tools.nodes", name]
 
 
 def run(*command, **kwargs):
@@ -213,7 +213,7 @@ def test_every_module_of_the_checkout_is_in_the_wheel(wheel):
 
 
 def test_the_definitions_of_messages_are_in_the_wheel(wheel):
-    definitions = "ada_dynamics/nodes/interfaces/definitions"
+    definitions = "ada_robot/interfaces/definitions"
     expected = {path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / definitions).rglob("*.msg")}
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if name.startswith(definitions)} == expected != set()

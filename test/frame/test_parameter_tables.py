@@ -25,7 +25,7 @@ def test_the_tables_of_parameters_are_up_to_date():
 
 def test_every_topic_and_service_of_the_dynamics_node_is_on_the_page():
     text = (REPOSITORY / "docs/ros2.md").read_text(encoding="utf-8")
-    nodes = REPOSITORY / "ada_dynamics/nodes"
+    nodes = REPOSITORY / "ada_tools/nodes"
     parts = ("state_publishers", "load_publishers", "command_inputs", "plant_services")
     files = [*(nodes / f"robot/{name}.py" for name in parts), nodes / "kit/diagnostics.py"]
     code = "\n".join(file.read_text(encoding="utf-8") for file in files)

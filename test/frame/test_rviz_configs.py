@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ada_dynamics import resources
-from ada_dynamics.bringup import SETUPS, Machine, plan
-from ada_dynamics.bringup.pictures import PICTURES
-from ada_dynamics.bringup.rviz import DESCRIPTION, MARKERS, TARGET, WRENCH, render, topics
 from ada_dynamics.model.load import load
+from ada_tools.bringup import SETUPS, Machine, plan
+from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.rviz import DESCRIPTION, MARKERS, TARGET, WRENCH, render, topics
 
 yaml = pytest.importorskip("yaml")
 
@@ -133,7 +133,7 @@ def test_rviz_takes_the_configuration(name):
 @pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
 def test_the_file_is_up_to_date(picture):
     text = resources.find("config", picture.file).read_text(encoding="utf-8")
-    assert text == render(picture), "run `python -m ada_dynamics.bringup.files`"
+    assert text == render(picture), "run `python -m ada_tools.bringup.files`"
 
 
 def test_there_is_no_configuration_but_those_that_are_made():

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from foreign_robots import SHARE
 
-from ada_dynamics import Log, cli
+from ada_dynamics import Log
 from ada_dynamics.simulation.stops import beyond_limits
+from ada_tools import cli
 
 ROBOTS = {
     "panda": ("panda_description/urdf/panda.urdf", "fixed"),
@@ -76,9 +77,9 @@ def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_rob
     """A box of 0.4 m that falls 5 m where there is no ground: its shape, not its way, is what the axes are about."""
     pytest.importorskip("matplotlib")
     from ada_dynamics import load
+    from ada_dynamics.drawing.animate import _Film
+    from ada_dynamics.drawing.snapshots import plot_snapshots
     from ada_dynamics.simulation import Simulation, defaults
-    from ada_dynamics.view.animate import _Film
-    from ada_dynamics.view.snapshots import plot_snapshots
 
     model = load(BOX, base="floating")
     scene = defaults.scene_for(model, ground=given)

@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from ada_dynamics import Log, cli
+from ada_dynamics import Log
+from ada_tools import cli
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import sros2_policy
 
-from ada_dynamics.bringup import SETUPS, Machine, plan
-from ada_dynamics.nodes.bag.selection import moves_robots
+from ada_tools.bringup import SETUPS, Machine, plan
+from ada_tools.nodes.bag.selection import moves_robots
 
 NODES = (
     "dynamics_node",

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ada_dynamics.bringup import Machine, plan
-from ada_dynamics.bringup.console import Console
-from ada_dynamics.commands import up
+from ada_tools.bringup import Machine, plan
+from ada_tools.bringup.console import Console
+from ada_tools.commands import up
 
 BARE = Machine(has_rviz=False, has_viser=False)
 URL = "udp://127.0.0.1:50000"

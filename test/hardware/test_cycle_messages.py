@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.timing.periods import PeriodStatistics
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.messages import Report, Told
-from ada_hardware.driver import Alarm, Demand, Feedback, LinkCounts, Mode
-from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.timing.periods import PeriodStatistics
 
 doubles = st.floats(width=64, allow_nan=True)
 vectors = st.lists(doubles, min_size=0, max_size=20).map(np.array)

@@ -12,9 +12,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked, fields_of
 from ada_hardware.emulation.in_process import FakeClock, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
+from ada_robot.errors import NoAnswer, TransportError
 
 SENSITIVITY = (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0)
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])

@@ -20,10 +20,10 @@ from ada_dynamics.errors import AdaError
 from ada_hardware import opening
 from ada_hardware.emulation import emulated_wires
 from ada_hardware.emulation.emulated_wires import EmulatedPackets, EmulatedStream, read_address
-from ada_hardware.errors import TransportError
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.registry import DEVICES
 from ada_hardware.transport.wires import Serial
+from ada_robot.errors import TransportError
 
 pytest.importorskip("serial")
 STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"

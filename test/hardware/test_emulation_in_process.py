@@ -16,9 +16,9 @@ from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
 from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
-from ada_hardware.errors import TransportError, UnknownDevice
 from ada_hardware.registry import DeviceKind
 from ada_hardware.transport import Serial
+from ada_robot.errors import TransportError, UnknownDevice
 
 
 class Bench(NamedTuple):

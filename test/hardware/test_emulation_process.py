@@ -24,8 +24,8 @@ from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
 from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.emulation.talk import Lines, answer
-from ada_hardware.errors import NoAnswer, TransportError, UnknownDevice
 from ada_hardware.transport import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
 
 pytest.importorskip("serial")
 STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"

@@ -14,13 +14,13 @@ from lock_step import LockStep
 
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation import Log
-from ada_hardware.driver import Alarm, Demand, Feedback, Mode
-from ada_hardware.safety import flight_file
-from ada_hardware.safety.flight_file import FlightRecord, columns_of
-from ada_hardware.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
-from ada_hardware.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.safety import flight_file
+from ada_robot.safety.flight_file import FlightRecord, columns_of
+from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
+from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 JOINTS = ("a", "b")
 
@@ -236,9 +236,9 @@ def test_the_record_survives_the_death_of_the_process_that_filled_it(descriptor,
     program = (
         "import os, sys, signal\n"
         "import numpy as np\n"
-        "from ada_hardware.driver import Feedback\n"
-        "from ada_hardware.safety.flight_recorder import FlightRecorder\n"
-        "from ada_hardware.safety.phases import Phase\n"
+        "from ada_robot.driver import Feedback\n"
+        "from ada_robot.safety.flight_recorder import FlightRecorder\n"
+        "from ada_robot.safety.phases import Phase\n"
         f"recorder = FlightRecorder({descriptor}, None, 1)\n"
         "x = np.ones(2)\n"
         "for i in range(30): recorder.cycle(float(i), Phase.ACTIVE, None, Feedback(float(i), x, x, x))\n"

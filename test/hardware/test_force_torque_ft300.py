@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ada_dynamics.settings import fields_of
 from ada_hardware.emulation.in_process import FakeClock, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer, Refused, TransportError
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
 from ada_hardware.force_torque.ft300.driver import Ft300Driver, Ft300Settings
 from ada_hardware.force_torque.ft300.emulator import Ft300Emulator, Ft300EmulatorSettings
+from ada_robot.errors import NoAnswer, Refused, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
 words = st.tuples(*[st.integers(-32768, 32767)] * 6)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked, fields_of
-from ada_hardware.errors import Refused
 from ada_hardware.force_torque.limits import ForceLimits
 from ada_hardware.force_torque.low_pass import LowPass
 from ada_hardware.force_torque.pipeline import Pipeline
@@ -22,6 +21,7 @@ from ada_hardware.force_torque.sensor_driver import Sample
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
+from ada_robot.errors import Refused
 
 UP = np.eye(3)
 

@@ -14,7 +14,6 @@ import pytest
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer, Refused, TransportError, UnknownDevice
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.dynpick.emulator import DynPickEmulator, DynPickEmulatorSettings
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
@@ -29,6 +28,7 @@ from ada_hardware.force_torque.sensor import (
     ToolMotion,
 )
 from ada_hardware.force_torque.sensor_reader import SensorReader
+from ada_robot.errors import NoAnswer, Refused, TransportError, UnknownDevice
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
 LONG = 20.0  # [s] for what takes milliseconds on a machine with nothing else to do

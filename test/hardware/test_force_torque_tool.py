@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ada_dynamics as ada
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
-from ada_hardware.errors import Refused
 from ada_hardware.force_torque.pipeline import Pipeline
 from ada_hardware.force_torque.sensor_driver import Sample
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.force_torque.tool_identification import identify_tool
 from ada_hardware.force_torque.tool_load import ToolLoad
 from ada_hardware.force_torque.tool_motion import SensorMotion, ToolMotion
+from ada_robot.errors import Refused
 
 MASS, COM = 1.3, (0.02, -0.015, 0.09)
 INERTIA = (0.004, 0.005, 0.003, 0.0002, -0.0001, 0.0003)  # xx, yy, zz, xy, xz, yz about the centre of mass

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ada_hardware.errors import Refused
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm, alarms_of
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.packets import (
@@ -27,6 +26,7 @@ from ada_hardware.hexa.packets import (
     encode_status,
     is_newer,
 )
+from ada_robot.errors import Refused
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 words, numbers = st.integers(0, 0xFFFF), st.integers(0, NUMBERS - 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hexa_joint_path import PathRefused, joint_path
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import PERIOD

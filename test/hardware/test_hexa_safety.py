@@ -10,17 +10,17 @@ import pytest
 from hexa_joint_path import joint_path
 from hexa_world import World, circle
 
-from ada_hardware.driver import Demand, Mode
-from ada_hardware.errors import DeviceAlarm, TransportError
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
 from ada_hardware.hexa.packets import Command, Request, State, encode_command
 from ada_hardware.hexa.settings import HexaSettings
-from ada_hardware.safety.command_check import Command as SafeCommand
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import DeviceAlarm, TransportError
+from ada_robot.safety.command_check import Command as SafeCommand
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 TABLE = HexaKinematics()
 

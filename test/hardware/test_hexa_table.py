@@ -6,11 +6,9 @@ import pytest
 from hexa_joint_path import joint_path
 from hexa_world import LEVEL, World, circle
 
-from ada_controllers.arm.poses import pose_of
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Demand, Mode
-from ada_hardware.errors import NoAnswer, Refused, TransportError
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
@@ -20,6 +18,8 @@ from ada_hardware.hexa.plant import Probe
 from ada_hardware.hexa.servo import GAINS
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
 from ada_hardware.hexa.statics import stiffness_at
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import NoAnswer, Refused, TransportError
 
 TABLE = HexaKinematics()
 

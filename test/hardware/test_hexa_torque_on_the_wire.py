@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hexa_world import World
 
-from ada_hardware.driver import Mode
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 T, MOST = 0.002, 20.0  # [s], [N m]
 HELD = 5  # packets, as docs/hardware_safety.md says

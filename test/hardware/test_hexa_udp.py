@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hexa_joint_path import joint_path
 
-from ada_controllers.arm.poses import pose_of
-from ada_dynamics.timing.deadlines import DeadlineLoop
-from ada_hardware.driver import Demand, Feedback, Mode
+from ada_dynamics.dynamics.poses import pose_of
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.settings import HexaSettings
+from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.errors import NoAnswer
+from ada_robot.timing.deadlines import DeadlineLoop
 
 # The watchdog is the subject of other tests: here a busy machine may hold either process up for longer than 20 ms.
 PATIENT = {"watchdog": 2.0}

@@ -13,11 +13,11 @@ import pytest
 from hw_command import Ada, ada_in_process
 from patience import Patience
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import TransportError
 from ada_hardware.robot import Robot
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import TransportError
+from ada_robot.safety.settings import SafetySettings
 
 # A busy machine may hold any of these processes up for longer than the 10 ms of an arm.
 PATIENT = {"watchdog": 2.0, "start": [0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0]}

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ada_dynamics import cli, resources
+from ada_dynamics import resources
 from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
 from ada_hardware.registry import DEVICES
+from ada_tools import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("hardware.md", "bringup_pa10.md", "bringup_khr1.md", "bringup_force_sensor.md")

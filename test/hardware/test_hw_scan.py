@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from ada_dynamics import cli
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import DEVICES
 from ada_hardware.self_test import plugged_in
@@ -21,6 +20,7 @@ from ada_hardware.self_test.plugged_in import arcnet, net_ft, serial_ports
 from ada_hardware.self_test.usb_ids import CONVERTERS, SERIAL, converter
 from ada_hardware.transport.arcnet import place_of
 from ada_hardware.transport.claim import claim
+from ada_tools import cli
 
 
 def listed(device: str = "/dev/ttyUSB0", vid: int | None = 0x0403, pid: int | None = 0x6001, **more: Any) -> Any:
@@ -166,7 +166,7 @@ def test_nobody_at_the_address_of_a_net_ft_is_a_problem_in_words() -> None:
 def test_scan_says_what_is_in_the_way_and_ends_with_code_1(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ada_dynamics.commands.hardware import scan
+    from ada_tools.commands.hardware import scan
 
     monkeypatch.setattr(scan, "serial_ports", lambda: serial_ports([listed()], root))
     monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)
@@ -186,7 +186,7 @@ def test_scan_says_what_is_in_the_way_and_ends_with_code_1(
 def test_scan_of_a_bare_machine_ends_with_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from ada_dynamics.commands.hardware import scan
+    from ada_tools.commands.hardware import scan
 
     monkeypatch.setattr(scan, "serial_ports", list)
     monkeypatch.setattr(plugged_in, "arcnet_interfaces", list)

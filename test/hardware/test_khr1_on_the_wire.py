@@ -13,15 +13,15 @@ import pytest
 
 from ada_dynamics import resources
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError, NoAnswer, Refused
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.transport.wires import ByteStream
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 MAP = resources.find("config", "khr1_angle_map.yaml")
 LENGTHS = {0xFD: 16, 0xFC: 3, 0xFA: 3, 0xF1: 4, 0xF0: 3, 0xFE: 2}

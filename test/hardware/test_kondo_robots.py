@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from patience import Patience
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.in_process import InProcessStream
-from ada_hardware.errors import HardwareError
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
@@ -19,8 +17,10 @@ from ada_hardware.kondo.rcb4.driver import Rcb4Driver
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 DEADLINE = 20.0  # [s] for anything to happen; the machine may be busy
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from pa10_stream import ANGLE_COUNT, LIMIT, SERVO, SPEED, SPEED_COUNT, Stream, T, broken_rules
 
-from ada_hardware.driver import Demand, Mode
-from ada_hardware.errors import Refused
-from ada_hardware.safety.command_check import Command, CommandCheck
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import Refused
+from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 FIVE = SafetySettings(tool_speed=0.0, max_acceleration=5.0, max_deceleration=5.0, velocity_scale=0.5)
 BEYOND = (ANGLE_COUNT, 1.1e-3, 1.5e-2)  # one count; some mrad; just within the alarm of 1 deg

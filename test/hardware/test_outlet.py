@@ -10,16 +10,16 @@ import time
 from patience import Patience
 from robot_world import assert_ended_along_a_ramp, violations
 
-from ada_hardware.safety.flight_recorder import sibling_environment
+from ada_robot.safety.flight_recorder import sibling_environment
 
 # some 600 lines fill a pipe, the queue and the pipe in front of it: the cycle would be blocked 400 lines before the end
 PROGRAM = """
 import sys
 from robot_world import ARM, PATIENT, until
-from ada_hardware.driver import Mode
+from ada_robot.driver import Mode
 from ada_hardware.robot import Robot
-from ada_hardware.safety.settings import SafetySettings
-from ada_hardware.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.phases import Phase
 trace, flights = sys.argv[1:]
 safety = SafetySettings(record_folder=flights, hold_without_commands=True, host_timeout=30.0, record_seconds=1.0)
 with Robot(ARM, {"trace": trace, "says": "x" * 2000, **PATIENT}, safety) as robot:
@@ -36,7 +36,7 @@ with Robot(ARM, {"trace": trace, "says": "x" * 2000, **PATIENT}, safety) as robo
 
 SPEAKER = """
 import os, sys, time
-from ada_hardware.outlet import Outlet
+from ada_robot.outlet import Outlet
 with Outlet(room=10_000):
     began = time.monotonic()
     for i in range(5000):
@@ -92,7 +92,7 @@ def test_a_process_whose_words_nobody_takes_ends_all_the_same():
     while select.select([], [writing], [], 0.0)[1]:
         os.write(writing, b"." * 4096)
     os.set_blocking(writing, True)
-    program = "import os\nfrom ada_hardware.outlet import Outlet\nwith Outlet():\n    os.write(2, b'unheard')"
+    program = "import os\nfrom ada_robot.outlet import Outlet\nwith Outlet():\n    os.write(2, b'unheard')"
     began, patience = time.monotonic(), Patience(60.0)
     process = subprocess.Popen([sys.executable, "-c", program], stderr=writing, env=sibling_environment())
     while process.poll() is None and not patience.is_over:

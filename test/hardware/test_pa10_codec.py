@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_hardware.errors import Refused
 from ada_hardware.pa10.axis_data import AxisData, axis_of, decode_axis_data, encode_axis_data, read_payload
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
@@ -38,6 +37,7 @@ from ada_hardware.pa10.packets import (
     encode_packet,
 )
 from ada_hardware.pa10.variants import CE, OLD_7C, VARIANTS, Variant, variant
+from ada_robot.errors import Refused
 
 BOTH = pytest.mark.parametrize("kind", [CE, OLD_7C], ids=["ce", "7c"])
 variants = st.sampled_from([CE, OLD_7C])

@@ -14,8 +14,6 @@ from pa10_in_lock_step import LockStep
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Demand, Mode
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT, decode_command
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
@@ -23,6 +21,8 @@ from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])
 STILL = np.zeros(7)

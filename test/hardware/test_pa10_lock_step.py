@@ -12,10 +12,10 @@ from pa10_in_lock_step import LockStep, LockStepRun
 import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, make
 from ada_controllers import pa10_kinematics as kinematics
-from ada_hardware.driver import Mode
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
+from ada_robot.driver import Mode
 
 PERIOD = 0.002  # [s]
 LAG = 0.005  # [s] of the emulated drives

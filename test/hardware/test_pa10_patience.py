@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from pa10_bus import Bus, Program
 
-from ada_hardware.errors import HardwareError, NoAnswer
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import HardwareError, NoAnswer
+from ada_robot.safety.phases import Phase
 
 SOON = 0.2  # [s]: packets that are under way, joints to rest, brakes, E
 

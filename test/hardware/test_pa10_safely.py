@@ -6,18 +6,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_hardware.driver import Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
-from ada_hardware.errors import HardwareError
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 
 class Safely:

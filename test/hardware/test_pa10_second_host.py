@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from pa10_bus import BRAKE, COMMAND, SERVO, Bus, Program, braked, raw
 
-from ada_hardware.errors import HardwareError, TransportError
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import HardwareError, TransportError
+from ada_robot.safety.phases import Phase
 
 
 def second_program_begins(bus: Bus, port: object) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from patience import Patience
 
-from ada_dynamics.timing.deadlines import DeadlineLoop
-from ada_hardware.driver import Demand, Feedback, Mode
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
+from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.errors import NoAnswer
+from ada_robot.timing.deadlines import DeadlineLoop
 
 # The watchdog is the subject of other tests: here a busy machine may hold either process up for longer than 10 ms.
 PATIENT = {"watchdog": 1.0}

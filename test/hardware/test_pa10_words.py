@@ -19,9 +19,9 @@ from pa10_bus import (
     Program,
 )
 
-from ada_hardware.errors import DeviceAlarm
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import DeviceAlarm
+from ada_robot.safety.phases import Phase
 
 # docs/pa10_hardware.md: bit of the controller's word that changes, and a word of its meaning
 WORDS = {

@@ -9,10 +9,8 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Demand, Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
@@ -20,6 +18,8 @@ from ada_hardware.kondo.rcb1.commands import LOW, SLEEP, Code
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 MAP = resources.find("config", "khr1_angle_map.yaml")
 HOME = AngleMap.read(MAP).home()

@@ -8,10 +8,8 @@ import pytest
 
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Demand, Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer, Refused
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.motion_file import read_motion
@@ -20,6 +18,8 @@ from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb1.motions import StoredMotion, VerifyError, sampled
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import NoAnswer, Refused
 
 MAP = AngleMap.read(resources.find("config", "khr1_angle_map.yaml"))
 WALK = resources.find("config", "khr1_walk.csv")

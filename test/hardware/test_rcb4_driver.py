@@ -10,10 +10,8 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_hardware.driver import Demand, Mode
 from ada_hardware.emulation.in_process import FakeClock, InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb4 import messages as m
@@ -23,6 +21,8 @@ from ada_hardware.kondo.rcb4.driver import Rcb4Driver
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 from ada_hardware.kondo.rcb4.servo_memory import blocks
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
+from ada_robot.driver import Demand, Mode
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 MAP = resources.find("config", "khr3_angle_map.yaml")
 ONE_COUNT = math.radians(1 / COUNTS_PER_DEGREE)

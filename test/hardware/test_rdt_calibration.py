@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from ada_hardware.emulation.pages import PageServer
-from ada_hardware.errors import NoAnswer
 from ada_hardware.force_torque.rdt.calibration import fetch_page, parse_calibration
+from ada_robot.errors import NoAnswer
 
 PAGE = (
     b'<?xml version="1.0"?>\n<netft><!-- made up --><prodname>Net F/T</prodname><cfgcalsn>FT1234</cfgcalsn>'

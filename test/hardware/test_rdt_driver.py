@@ -12,7 +12,6 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked, fields_of
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.driver import RdtDriver
@@ -25,6 +24,7 @@ from ada_hardware.force_torque.rdt.emulator import (
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.rdt.onrobot import FILTERS, OnRobotDriver, OnRobotSettings
 from ada_hardware.transport import open_packets
+from ada_robot.errors import NoAnswer, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
 DEVICES = {

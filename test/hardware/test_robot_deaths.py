@@ -21,13 +21,13 @@ from robot_world import (
     violations,
 )
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import NoAnswer, Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety import flight_file
-from ada_hardware.safety.flight_recorder import sibling_environment
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import NoAnswer, Refused
+from ada_robot.safety import flight_file
+from ada_robot.safety.flight_recorder import sibling_environment
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 
 @pytest.fixture
@@ -98,9 +98,9 @@ def test_a_cycle_that_is_told_to_end_brings_the_robot_to_rest(apart, trace):
 
 HOST = """
 import sys, time
-from ada_hardware.driver import Mode
+from ada_robot.driver import Mode
 from ada_hardware.robot import Robot
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.safety.settings import SafetySettings
 robot = Robot("arm_driver:ArmDriver", {{"trace": {trace!r}, "device_timeout": 0.0}}, SafetySettings(
     record_folder={folder!r}, hold_without_commands=True, host_timeout={timeout}))
 robot.open()

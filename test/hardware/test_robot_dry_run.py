@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from robot_world import until
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import Refused
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import Refused
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 # an old 7C bears silence of 0.4 s: as patient as a busy machine of tests needs it
 PATIENT = {"url": "dry:", "variant": "7c", "device_timeout": 0.4}

@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Mode
-from ada_hardware.safety.command_check import CommandCheck
-from ada_hardware.safety.flight_file import FlightRecord
-from ada_hardware.safety.flight_memory import Flight
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import CommandCheck
+from ada_robot.safety.flight_file import FlightRecord
+from ada_robot.safety.flight_memory import Flight
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware import __main__ as command_line
 from benchmarks.hardware.commands import bad_commands
 from benchmarks.hardware.scene import first_rest, first_slower

@@ -11,12 +11,12 @@ from arm_driver import ArmDriver
 from lock_step import LockStep
 
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Alarm, Mode
-from ada_hardware.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import FOLLOWS, Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Alarm, Mode
+from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import FOLLOWS, Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 
 ALARM = Alarm(0x60, "velocity deviation", "j2")
 BUTTON = Alarm(0x110, "emergency stop", is_stop=True)

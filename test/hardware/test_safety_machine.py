@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from lock_step import LockStep
 
-from ada_hardware.driver import Alarm, Mode
-from ada_hardware.errors import HardwareError
-from ada_hardware.safety.phases import FOLLOWS, Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Alarm, Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import FOLLOWS, Phase
+from ada_robot.safety.settings import SafetySettings
 
 ALARM = Alarm(0x60, "velocity deviation", "j2")
 T = 0.002

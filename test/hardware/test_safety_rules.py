@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.commanding.rules import JointLimit
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import as_mapping, checked, fields_of
-from ada_hardware.driver import Mode
-from ada_hardware.safety.command_check import Command, CommandCheck
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
 
 DEVICE = [JointLimit("s1", -3.0, 3.0, 1.0, 200.0), JointLimit("w1", -1.0, 2.0, 4.0, 15.0)]
 MODES = {Mode.POSITION, Mode.VELOCITY, Mode.EFFORT}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lock_step import LockStep
 from pa10_bus import Bus, Program
 
-from ada_hardware.driver import Mode
-from ada_hardware.safety.pace import Pace, Suspends
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Mode
+from ada_robot.safety.pace import Pace, Suspends
+from ada_robot.safety.phases import Phase
 
 
 class Machine:

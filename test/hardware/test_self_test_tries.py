@@ -16,10 +16,10 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.robot import Robot
-from ada_hardware.safety.joint_rules import JointRules
-from ada_hardware.safety.settings import SafetySettings
 from ada_hardware.self_test.checks import Check, Checks, Verdict
 from ada_hardware.self_test.motion_checks import MotionChecks
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
 
 STANDSTILL = 0.6  # [s], more than the 0.4 s that the old arm forgives
 TRIES = 10  # on a machine that is busy with other tests

@@ -8,10 +8,10 @@ from pa10_stream import SPEED, Stream, T
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Mode
-from ada_hardware.safety.link_point import LinkPoint
-from ada_hardware.safety.settings import SafetySettings
-from ada_hardware.safety.tool_rules import ToolRules, ToolState, ToolWatch
+from ada_robot.driver import Mode
+from ada_robot.safety.link_point import LinkPoint
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.tool_rules import ToolRules, ToolState, ToolWatch
 
 L1, L2 = 0.5, 0.3  # [m]
 

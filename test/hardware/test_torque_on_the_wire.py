@@ -10,9 +10,9 @@ import pytest
 from pa10_stream import BRAKE, IN_TORQUE, SERVO, SPEED, TORQUE, Stream, T, broken_rules
 
 import ada_dynamics as ada
-from ada_hardware.driver import Mode
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 
 HELD = 5  # packets, as docs/hardware_safety.md says
 FALLEN = 0.003  # [rad] that may be lost: a free arm falls by 0.5 g/l t² = 0.05 rad within 0.1 s

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from patience import Patience
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport import arcnet as module
 from ada_hardware.transport import open_packets
 from ada_hardware.transport.arcnet import ArcnetPort, open_arcnet
+from ada_robot.errors import TransportError
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_PACKET"), reason="packet sockets are a thing of Linux")
 

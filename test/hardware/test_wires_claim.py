@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport import open_packets
 from ada_hardware.transport.claim import claim
 from ada_hardware.transport.wires import packets_holder
+from ada_robot.errors import TransportError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of sockets without a file are a thing of Linux")
 HOLD = """

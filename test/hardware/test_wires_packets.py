@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport import PacketPort, open_packets
 from ada_hardware.transport.sockets import SocketPort
+from ada_robot.errors import TransportError
 
 
 @pytest.fixture

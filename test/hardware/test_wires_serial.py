@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport import ByteStream, Serial, open_stream
 from ada_hardware.transport import serial_line as module
+from ada_robot.errors import TransportError
 
 serial = pytest.importorskip("serial")
 LINE = Serial()

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.cli import main
 from ada_dynamics.expr import cost
 from ada_dynamics.hybrid import cuts
+from ada_tools.cli import main
 
 
 def test_a_table_has_every_size_and_names_the_best(capsys: pytest.CaptureFixture[str]) -> None:

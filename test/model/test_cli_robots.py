@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from ada_dynamics import cli, commands
 from ada_dynamics._version import __version__
-from ada_dynamics.commands import info
+from ada_tools import cli, commands
+from ada_tools.commands import info
 
 ARM = """<robot name="腕"><link name="base"><inertial><mass value="1"/>
 <inertia ixx="0.9" iyy="0.9" izz="0.8"/></inertial></link><link name="rod"><inertial><mass value="{}"/>
@@ -184,7 +184,7 @@ def test_control_c_ends_without_a_traceback(ada, monkeypatch):
 
 
 def process(*arguments: str, **options) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "ada_dynamics.cli", *arguments]
+    command = [sys.executable, "-m", "ada_tools.cli", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
 

@@ -17,13 +17,13 @@ from mcap import writer as mcap_writer
 from mcap.reader import make_reader
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.nodes.bag import definitions, offered_qos, selection
-from ada_dynamics.nodes.bag.offered_qos import Offer
-from ada_dynamics.nodes.bag.playing import Player, latched_first
-from ada_dynamics.nodes.bag.reading import Recorded, TopicFile
-from ada_dynamics.nodes.bag.recording import Recording
-from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
 from ada_dynamics.simulation.record import messages
+from ada_tools.nodes.bag import definitions, offered_qos, selection
+from ada_tools.nodes.bag.offered_qos import Offer
+from ada_tools.nodes.bag.playing import Player, latched_first
+from ada_tools.nodes.bag.reading import Recorded, TopicFile
+from ada_tools.nodes.bag.recording import Recording
+from ada_tools.nodes.bag.writing import Topic, TopicWriter
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -286,7 +286,7 @@ def test_a_file_is_replaced_only_where_that_is_wanted(tmp_path):
 FULL = """
 import resource, sys
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
+from ada_tools.nodes.bag.writing import Topic, TopicWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = TopicWriter({path!r})
@@ -325,8 +325,8 @@ def test_the_last_of_the_disk_is_left_to_others(tmp_path):
 
 KILLED = """
 import os, signal, time
-from ada_dynamics.nodes.bag.recording import Recording
-from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
+from ada_tools.nodes.bag.recording import Recording
+from ada_tools.nodes.bag.writing import Topic, TopicWriter
 recording = Recording(TopicWriter({path!r}))
 topic = Topic("/a", "std_msgs/msg/String", "string data")
 i = 0

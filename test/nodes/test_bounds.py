@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.commanding.guard import Command, CommandGuard, Reason
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.robot.bounds import StateBounds
-from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import Plant
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
-from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of
 from ada_dynamics.settings import checked
+from ada_robot.command.guard import Command, CommandGuard, Reason
+from ada_robot.node.bounds import StateBounds
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import Plant
+from ada_robot.node.plant_loop import PlantLoop
+from ada_robot.node.robot_source import initial_state, load_robot, simulation_of
 
 STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.commanding.guard import (
+from ada_dynamics.errors import InputError
+from ada_robot.command.guard import (
     Command,
     CommandGuard,
     JointLimit,
@@ -17,7 +18,6 @@ from ada_dynamics.commanding.guard import (
     Staleness,
     stamp_seconds,
 )
-from ada_dynamics.errors import InputError
 
 JOINTS = (
     JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),

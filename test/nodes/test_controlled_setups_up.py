@@ -16,7 +16,7 @@ from geometry_msgs.msg import PoseStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ada_dynamics.nodes.kit.qos import COMMANDS, STATES, streams
+from ada_robot.ros.qos import COMMANDS, STATES, streams
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -32,7 +32,7 @@ class Running:
         newest = streams(1)
         self.states = ros.collect(JointState, "joint_states", newest)
         self.controls = ros.collect(Float64MultiArray, "controller_node/state", newest)
-        self.process = ros.start(sys.executable, "-m", "ada_dynamics.cli", "up", *words, "--headless")
+        self.process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", *words, "--headless")
         ros.wait(lambda: (self.controls and self.states) or not self.process.is_running, START, "a controller at work")
         assert self.process.is_running, self.process.output
 
@@ -131,7 +131,7 @@ def test_a_controller_that_cannot_begin_ends_all_with_its_reason(ros, tmp_path):
     file = tmp_path / "wrong.yaml"
     file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
     words = ("up", "pa10_control", "--headless", f"params_file:={file}")
-    process = ros.start(sys.executable, "-m", "ada_dynamics.cli", *words)
+    process = ros.start(sys.executable, "-m", "ada_tools.cli", *words)
     assert process.wait(START) == 2, process.output
     assert "parameter pose_servo.gain is -1.0" in process.output
     assert "controller_node has ended (exit code 2); ending" in process.output

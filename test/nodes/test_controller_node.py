@@ -37,11 +37,11 @@ from ada_controllers import JointReference, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.node.controller_node import ControllerNode
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit import qos
 from ada_dynamics.simulation import JointStops
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
-PLANT = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", "-p", "robot:=pa10")
+PLANT = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
 NODE = (sys.executable, "-m", "ada_controllers.node.controller_node", "--ros-args")
 
 

@@ -18,8 +18,8 @@ from hardware_world import ARM, ONE, Fleet, call, hardware, transition
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ada_dynamics.nodes.kit import qos
-from ada_hardware.safety.phases import Phase
+from ada_robot.ros import qos
+from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 

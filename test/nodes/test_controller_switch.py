@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ada_dynamics.nodes.kit import qos
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
 BLEND = 0.5  # [s]

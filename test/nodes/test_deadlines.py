@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.timing.deadlines import DeadlineLoop, Deadlines, calm_interpreter
+from ada_robot.timing.deadlines import DeadlineLoop, Deadlines, calm_interpreter
 
 MS = 1_000_000  # [ns]
 PATIENCE = 20.0  # [s] after which a test has failed

@@ -13,7 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
-from ada_dynamics.nodes.kit.diagnostics import Diagnostics, Level, Status  # noqa: E402
+from ada_robot.ros.diagnostics import Diagnostics, Level, Status  # noqa: E402
 
 PERIOD = 0.05  # [s]
 

@@ -23,14 +23,14 @@ from visualization_msgs.msg import MarkerArray
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes import dynamics_node
-from ada_dynamics.nodes.dynamics_node import DynamicsNode
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.robot.robot_source import simulation_of
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
+from ada_robot.node import dynamics_node
+from ada_robot.node.dynamics_node import DynamicsNode
+from ada_robot.node.robot_source import simulation_of
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
-NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
+NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")
 
 
 def made(ros, **parameters):

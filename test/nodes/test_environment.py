@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.nodes.kit import environment
-from ada_dynamics.nodes.kit.environment import (
+from ada_robot.ros import environment
+from ada_robot.ros.environment import (
     MARK,
     can_send_tf,
     child_environment,
@@ -200,7 +200,7 @@ def test_a_middleware_that_the_wheels_lack_is_refused_before_it_ends_the_process
 
 @has_wheels
 def test_the_mark_of_another_environment_is_named_as_the_reason():
-    code = "from ada_dynamics.nodes.kit.environment import ros_problem; print(ros_problem())"
+    code = "from ada_robot.ros.environment import ros_problem; print(ros_problem())"
     child = {**child_environment(), MARK: "1"}  # as inherited: with the mark, without our folders of libraries
     child.pop("LD_LIBRARY_PATH", None)
     done = subprocess.run([sys.executable, "-c", code], env=child, capture_output=True, text=True, check=True)

@@ -3,7 +3,7 @@
 
 import pytest
 
-from ada_dynamics.nodes import executables
+from ada_tools.nodes import executables
 
 
 @pytest.mark.parametrize(

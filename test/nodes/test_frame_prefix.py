@@ -9,8 +9,8 @@ import pytest
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.load import load
-from ada_dynamics.nodes.kit.robot_settings import FrameSettings, PlaceSettings
-from ada_dynamics.nodes.messages.outgoing import StateMessages
+from ada_robot.messages.outgoing import StateMessages
+from ada_robot.ros.robot_settings import FrameSettings, PlaceSettings
 
 
 @pytest.fixture(scope="module")

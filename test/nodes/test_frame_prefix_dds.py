@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter
 from visualization_msgs.msg import MarkerArray
 
 import ada_dynamics as ada
-from ada_dynamics.nodes.kit import environment, qos
+from ada_robot.ros import environment, qos
 
 pytestmark = pytest.mark.ros
 PREFIX = "left/"
@@ -65,7 +65,7 @@ def test_targets_are_in_the_prefixed_base_and_poses_in_it_alone_are_taken(ros):
 
 def test_the_view_shows_a_robot_with_a_prefix_and_pushes_it_in_its_own_frame(ros):
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
-    from ada_dynamics.nodes.view_node import ViewNode
+    from ada_tools.nodes.view_node import ViewNode
 
     pushed = ros.collect(WrenchStamped, "dynamics_node/external_wrench")
     plant(ros, frame_prefix=PREFIX)

@@ -19,9 +19,9 @@ from hardware_world import (
     transition,
 )
 
-from ada_hardware.errors import DeviceAlarm, NoAnswer, TransportError
 from ada_hardware.node import hardware_node
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import DeviceAlarm, NoAnswer, TransportError
+from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 

@@ -17,8 +17,8 @@ from one_at_a_time import own_turn
 from sensor_msgs.msg import JointState
 
 import ada_dynamics as ada
-from ada_dynamics.nodes.kit import qos
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]

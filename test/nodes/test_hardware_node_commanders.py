@@ -15,7 +15,7 @@ pytest.importorskip("rclpy")
 from hardware_world import ONE, TWO, Commander, Fleet, call, hardware, life, set_parameter, states, transition
 from sensor_msgs.msg import JointState
 
-from ada_hardware.safety.phases import Phase
+from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 STILL = [0.0] * 7

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.commanding.guard import Command
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Mode
 from ada_hardware.node.commands import NOT_ACTIVE, JointCommands, Rules
+from ada_robot.command.guard import Command
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Mode
 
 NAMES = ["a", "b", "c"]
 LIMITS = [JointLimit(name, -1.0, 1.0, 2.0, 5.0) for name in NAMES]

@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool
 
 import ada_dynamics as ada
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.safety.phases import Phase
+from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 

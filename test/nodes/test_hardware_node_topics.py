@@ -35,11 +35,11 @@ from std_srvs.srv import SetBool
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit import environment, qos
-from ada_hardware.driver import Alarm, Mode
-from ada_hardware.errors import Refused
 from ada_hardware.node.hardware_node import HardwareNode
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Alarm, Mode
+from ada_robot.errors import Refused
+from ada_robot.ros import environment, qos
+from ada_robot.safety.phases import Phase
 
 pytestmark = pytest.mark.ros
 

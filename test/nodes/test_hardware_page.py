@@ -14,9 +14,9 @@ from hardware_world import Commander, active_hardware, hardware
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.view_node import ViewNode
-from ada_dynamics.view.browser.hardware_robot import HardwareRobotPage
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_tools.browser.hardware_robot import HardwareRobotPage
+from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = pytest.mark.ros
 

@@ -17,9 +17,9 @@ from hardware_world import Commander
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
-from ada_dynamics.nodes.view_node import ViewNode
-from ada_dynamics.view.browser import hardware_hold, remote_robot, stop_button
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_tools.browser import hardware_hold, remote_robot, stop_button
+from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -18,12 +18,12 @@ pytest.importorskip("rosidl_generator_py", reason="the generators come with the 
 from linked_environment import builder, child_environment, definitions, environment_of_links, run, site_of
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.interfaces import toolchain
-from ada_dynamics.nodes.interfaces.__main__ import main
-from ada_dynamics.nodes.interfaces.build import DEFINITIONS, packages_in
-from ada_dynamics.nodes.interfaces.install import MARK
-from ada_dynamics.nodes.interfaces.prefix import this_prefix
 from ada_dynamics.simulation.record import messages
+from ada_robot.interfaces import toolchain
+from ada_robot.interfaces.__main__ import main
+from ada_robot.interfaces.build import DEFINITIONS, packages_in
+from ada_robot.interfaces.install import MARK
+from ada_robot.interfaces.prefix import this_prefix
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
 TOOLS, LACKS = toolchain.find()

@@ -11,11 +11,11 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.messages.outgoing import StateMessages
-from ada_dynamics.nodes.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
+from ada_robot.messages.outgoing import StateMessages
+from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names
 
 G = 9.81
 

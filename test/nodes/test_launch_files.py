@@ -13,7 +13,7 @@ import pytest
 from two_arms import TwoArms
 
 from ada_dynamics import resources
-from ada_dynamics.bringup import SETUPS, Machine, plan
+from ada_tools.bringup import SETUPS, Machine, plan
 
 FILES = [name for name in resources.names("launch") if name.endswith(".launch.py")]
 SETUP_PY = Path(__file__).parents[2] / "setup.py"
@@ -78,7 +78,7 @@ def test_what_a_launch_file_starts_is_installed(setup, entry_points):
     what = plan(setup, {name: value for name, value in wanted.items() if name in names}, Machine(True, True))
     for process in what.processes:
         if process.package == "ada_dynamics":
-            assert entry_points[process.executable] == f"ada_dynamics.nodes.executables:{process.executable}"
+            assert entry_points[process.executable] == f"ada_tools.nodes.executables:{process.executable}"
         else:
             assert process.package == "rviz2"
             assert Path(process.arguments[process.arguments.index("-d") + 1]).is_file()

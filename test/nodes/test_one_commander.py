@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.commanding.guard import Command
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Mode
 from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_status import newest_refusal
 from ada_hardware.node.lease import Lease
 from ada_hardware.node.lookout import SETTLED, Lookout
 from ada_hardware.robot_status import Judged, RobotStatus
+from ada_robot.command.guard import Command
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Mode
 
 A, B = b"a" * 16, b"b" * 16
 NAMES = ["a", "b", "c"]

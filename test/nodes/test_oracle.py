@@ -13,7 +13,7 @@ pytest.importorskip("pinocchio")
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.oracle.oracle import (
+from ada_tools.nodes.oracle.oracle import (
     Comparison,
     Oracle,
     algorithm_for,

@@ -21,9 +21,9 @@ from std_msgs.msg import Float64MultiArray, String
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.messages.outgoing import StateMessages
-from ada_dynamics.nodes.oracle_node import ROWS, OracleNode
+from ada_robot.messages.outgoing import StateMessages
+from ada_robot.ros import qos
+from ada_tools.nodes.oracle_node import ROWS, OracleNode
 
 pytestmark = pytest.mark.ros
 
@@ -257,7 +257,7 @@ def test_the_rate_can_change_while_it_runs_and_a_bad_one_is_refused(ros):
 def test_the_oracle_can_be_killed_and_started_again_beside_a_robot(ros):
     robot = Robot(ros, "planar_3r")
     differences = ros.collect(Float64MultiArray, "oracle_node/differences", qos.STATES)
-    command = (sys.executable, "-m", "ada_dynamics.nodes.oracle_node", "--ros-args", "-p", "rate:=100.0")
+    command = (sys.executable, "-m", "ada_tools.nodes.oracle_node", "--ros-args", "-p", "rate:=100.0")
     process = ros.start(*command)
     robot.until(lambda: differences, "a comparison")
     process.kill()

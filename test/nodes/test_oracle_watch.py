@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("pinocchio")
 
-from ada_dynamics.nodes.kit.status import Level
-from ada_dynamics.nodes.oracle import oracle_watch
-from ada_dynamics.nodes.oracle.oracle_settings import OracleSettings
-from ada_dynamics.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+from ada_robot.ros.status import Level
+from ada_tools.nodes.oracle import oracle_watch
+from ada_tools.nodes.oracle.oracle_settings import OracleSettings
+from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
 
 PENDULUM = """<robot name="pendulum">
   <link name="ceiling"/>

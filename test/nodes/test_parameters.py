@@ -20,8 +20,8 @@ from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
-from ada_dynamics.nodes.kit.parameters import Parameters, refuse_unknown_overrides, start_settings  # noqa: E402
 from ada_dynamics.settings import setting  # noqa: E402
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.timing.periods import Histogram, PeriodStatistics, PeriodTrace
+from ada_robot.timing.periods import Histogram, PeriodStatistics, PeriodTrace
 
 HALF_A_BIN = 1 / 128  # of the time: bins are 1/64 of their octave wide, and told by their middle
 SHARES = (0.0, 0.25, 0.5, 0.9, 0.99, 0.999, 1.0)

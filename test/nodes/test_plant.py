@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.commanding.guard import Command
 from ada_dynamics.errors import InputError
-from ada_dynamics.nodes.robot.dynamics_settings import DynamicsSettings
-from ada_dynamics.nodes.robot.plant import Mode, OfferedTrajectory, Plant
-from ada_dynamics.nodes.robot.plant_loop import PlantLoop
-from ada_dynamics.nodes.robot.robot_source import initial_state, load_robot, simulation_of, state_with
 from ada_dynamics.settings import checked
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
+from ada_robot.command.guard import Command
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import Mode, OfferedTrajectory, Plant
+from ada_robot.node.plant_loop import PlantLoop
+from ada_robot.node.robot_source import initial_state, load_robot, simulation_of, state_with
 
 
 def settings(**values):

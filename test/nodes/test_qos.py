@@ -17,10 +17,10 @@ from rclpy.qos import (  # noqa: E402
 )
 from std_msgs.msg import String  # noqa: E402
 
-from ada_dynamics.nodes.kit import senders  # noqa: E402
-from ada_dynamics.nodes.kit.inbox import Inbox  # noqa: E402
-from ada_dynamics.nodes.kit.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
-from ada_dynamics.nodes.kit.senders import GID  # noqa: E402
+from ada_robot.ros import senders  # noqa: E402
+from ada_robot.ros.inbox import Inbox  # noqa: E402
+from ada_robot.ros.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
+from ada_robot.ros.senders import GID  # noqa: E402
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # of ROS 2's own clocks
 
@@ -69,7 +69,7 @@ def test_messages_come_with_who_sent_them(ros):
         ros.wait(lambda n=count: found.extend(inbox.fetch_sent()) or len(found) > n, what="the message")
     assert [len(one.message.data) for one in found] == [3, 3, 3, 60_000]
     assert [who[one.sender] for one in found] == [one.message.data[:3] for one in found]
-    with ros._spinning:  # rclpy may be about to wait for what goes
+    with ros.paused():
         inbox.close()
     assert inbox.fetch_sent() == [] and inbox.publishers == 0
 

@@ -27,13 +27,13 @@ from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.nodes.bag import writing
-from ada_dynamics.nodes.bag.offered_qos import Offer, to_text
-from ada_dynamics.nodes.bag.reading import TopicFile
-from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
-from ada_dynamics.nodes.kit import qos
-from ada_dynamics.nodes.record_node import RecordNode
-from ada_dynamics.nodes.replay_node import ReplayNode
+from ada_robot.ros import qos
+from ada_tools.nodes.bag import writing
+from ada_tools.nodes.bag.offered_qos import Offer, to_text
+from ada_tools.nodes.bag.reading import TopicFile
+from ada_tools.nodes.bag.writing import Topic, TopicWriter
+from ada_tools.nodes.record_node import RecordNode
+from ada_tools.nodes.replay_node import ReplayNode
 
 pytestmark = pytest.mark.ros
 
@@ -212,7 +212,7 @@ def test_a_killed_recorder_leaves_all_but_the_last_moment_and_that_is_played(ros
     path = tmp_path / "run.mcap"
     publisher = ros.publisher(Float64, "/n", RELIABLE)
     process = ros.start(
-        sys.executable, "-m", "ada_dynamics.nodes.record_node", "--ros-args", "-p", f"path:={path}",
+        sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", "-p", f"path:={path}",
         "-p", "topics:=[/n]",
     )  # fmt: skip
     ros.matched(publisher, timeout=START)
@@ -268,7 +268,7 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
 
 
 def test_types_that_are_not_installed_are_named_and_the_others_are_recorded(ros, tmp_path, monkeypatch):
-    from ada_dynamics.nodes import record_node
+    from ada_tools.nodes import record_node
 
     real = record_node.message_class
 
@@ -305,7 +305,7 @@ def test_a_recorder_refuses_what_it_cannot_do(ros, tmp_path, monkeypatch, values
 
 def test_an_interrupted_recorder_ends_its_file_and_its_exit_code_is_zero(ros, tmp_path):
     path = tmp_path / "run.mcap"
-    process = ros.start(sys.executable, "-m", "ada_dynamics.nodes.record_node", "--ros-args", "-p", f"path:={path}")
+    process = ros.start(sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", "-p", f"path:={path}")
     publisher = ros.matched(ros.publisher(Float64, "/n", RELIABLE), timeout=START)
     publisher.publish(Float64(data=1.0))
     ros.wait(lambda: path.stat().st_size > 500, what="a chunk on disk")
@@ -487,7 +487,7 @@ def test_a_replay_that_is_to_end_at_the_end_ends_with_exit_code_zero_and_all_mes
     path = numbers(tmp_path / "n.mcap", range(60))
     heard = ros.collect(Float64, "/n", RELIABLE)
     process = ros.start(
-        sys.executable, "-m", "ada_dynamics.nodes.replay_node", "--ros-args", "-p", f"path:={path}",
+        sys.executable, "-m", "ada_tools.nodes.replay_node", "--ros-args", "-p", f"path:={path}",
         "-p", "start_paused:=true", "-p", "exit_at_end:=true",
     )  # fmt: skip
     ros.wait(lambda: ros.tester.count_publishers("/n"), START, "the replay")
@@ -508,7 +508,7 @@ def test_files_that_cannot_be_played_are_refused_with_exit_code_two(ros, tmp_pat
     with pytest.raises(RecordingError, match=text):
         ReplayNode(context=ros.context, parameter_overrides=parameters(path=str(path)))
     if content is None:  # one of them in a process: the start of a process takes its time
-        process = ros.start(sys.executable, "-m", "ada_dynamics.nodes.replay_node", "--ros-args", "-p", f"path:={path}")
+        process = ros.start(sys.executable, "-m", "ada_tools.nodes.replay_node", "--ros-args", "-p", f"path:={path}")
         assert process.wait(START) == 2
         assert "error:" in process.output and "Traceback" not in process.output
 

@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import ada_dynamics as ada
-from ada_dynamics.nodes.kit import qos
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
 
@@ -77,7 +77,7 @@ class NodeSet:
         options = [word for option in (*OPTIONS[name], *more) for word in ("-p", option)]
         self.clear()
         began = time.time()
-        process = self.ros.start(sys.executable, "-m", f"ada_dynamics.nodes.{name}", "--ros-args", *options)
+        process = self.ros.start(sys.executable, "-m", "ada_tools.nodes", name, "--ros-args", *options)
         self.running[name] = process
         if name == "dynamics_node":
             self._await(process, lambda: self.states and self.wholes, "the first states")

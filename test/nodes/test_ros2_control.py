@@ -17,9 +17,9 @@ from std_msgs.msg import String
 
 import ada_dynamics as ada
 from ada_dynamics import resources
-from ada_dynamics.commanding.rules import Reason
-from ada_dynamics.nodes.dynamics_node import DynamicsNode
-from ada_dynamics.nodes.kit import qos
+from ada_robot.command.rules import Reason
+from ada_robot.node.dynamics_node import DynamicsNode
+from ada_robot.ros import qos
 
 pytestmark = pytest.mark.ros
 

@@ -24,7 +24,7 @@ NODE = """\
     from std_msgs.msg import String
     from std_srvs.srv import Trigger
     from ada_dynamics.errors import AdaError, InputError
-    from ada_dynamics.nodes.kit.run_node import run_node
+    from ada_robot.ros.run_node import run_node
 
     class Small(Node):
         '''A node for tests.'''
@@ -163,7 +163,7 @@ def test_an_exception_in_a_callback_is_exit_code_1_after_the_node_has_closed(ros
 def test_no_kind_of_callback_ends_a_node_that_holds_a_robot(ros):
     """Messages, requests and parameters come from anybody on the network."""
     extra = """
-        from ada_dynamics.nodes.kit.managed_node import ManagedNode
+        from ada_robot.ros.managed_node import ManagedNode
         class Holding(ManagedNode):
             def __init__(self):
                 super().__init__("small")

@@ -17,11 +17,11 @@ from ros_world import PATIENCE, POLL
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from ada_dynamics.nodes.bag.offered_qos import Offer, to_text
-from ada_dynamics.nodes.bag.selection import moves_robots
-from ada_dynamics.nodes.bag.writing import Topic, TopicWriter
-from ada_dynamics.nodes.kit import environment
-from ada_dynamics.nodes.robot import standard_services
+from ada_robot.node import standard_services
+from ada_robot.ros import environment
+from ada_tools.nodes.bag.offered_qos import Offer, to_text
+from ada_tools.nodes.bag.selection import moves_robots
+from ada_tools.nodes.bag.writing import Topic, TopicWriter
 
 pytestmark = pytest.mark.ros
 
@@ -77,7 +77,7 @@ def compare(ros, name: str, **besides: set[str]) -> dict[str, set[str]]:
 
 
 def simulation(ros, *parameters: Parameter):
-    from ada_dynamics.nodes.dynamics_node import DynamicsNode
+    from ada_robot.node.dynamics_node import DynamicsNode
 
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=list(parameters)))
     ros.wait(lambda: node.loop is None or node.loop.is_ready, what="the physics")
@@ -101,7 +101,7 @@ def test_the_simulation_that_waits_for_its_robot_stays_within_its_policy(ros):
 
 def test_the_oracle_has_exactly_what_its_policy_allows(ros):
     pytest.importorskip("pinocchio")
-    from ada_dynamics.nodes.oracle_node import OracleNode
+    from ada_tools.nodes.oracle_node import OracleNode
 
     ros.add(OracleNode(context=ros.context, parameter_overrides=[SIM_TIME]))
     compare(ros, "oracle_node")
@@ -109,7 +109,7 @@ def test_the_oracle_has_exactly_what_its_policy_allows(ros):
 
 def test_the_view_has_exactly_what_its_policy_allows(ros):
     pytest.importorskip("viser")
-    from ada_dynamics.nodes.view_node import ViewNode
+    from ada_tools.nodes.view_node import ViewNode
 
     options = [Parameter("port", value=0), Parameter("open_browser", value=False)]
     ros.add(ViewNode(context=ros.context, parameter_overrides=options))
@@ -146,7 +146,7 @@ def test_the_hardware_has_exactly_what_its_policy_allows(ros, monkeypatch):
 
 
 def test_the_target_has_exactly_what_its_policy_allows(ros):
-    from ada_dynamics.nodes.target_node import TargetNode
+    from ada_tools.nodes.target_node import TargetNode
 
     ros.add(TargetNode(context=ros.context, parameter_overrides=[SIM_TIME]))
     compare(ros, "target_node")
@@ -154,7 +154,7 @@ def test_the_target_has_exactly_what_its_policy_allows(ros):
 
 def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros, tmp_path):
     pytest.importorskip("mcap")
-    from ada_dynamics.nodes.record_node import RecordNode
+    from ada_tools.nodes.record_node import RecordNode
 
     nodes = ("dynamics_node", "view_node", "controller_node", "hardware_node")
     published = {name for node in nodes for name in sros2_policy.allowed(node, "publish")}
@@ -171,7 +171,7 @@ def test_a_recorder_of_all_topics_of_the_other_nodes_stays_within_its_policy(ros
 
 def test_a_replay_of_all_that_was_recorded_stays_within_its_policy(ros, tmp_path):
     pytest.importorskip("mcap")
-    from ada_dynamics.nodes.replay_node import ReplayNode
+    from ada_tools.nodes.replay_node import ReplayNode
 
     recorded = {name.replace("*", "s1") for name in sros2_policy.allowed("record_node", "subscribe")}
     recorded |= {"/ada/state", "/energy", "/events", "/loop_gap", "/wrench/hand"}  # of simulations without ROS
@@ -215,7 +215,7 @@ def test_a_node_listens_to_dds_and_the_view_to_one_port_of_the_loopback_besides(
     if node == "view_node":
         pytest.importorskip("viser")
     parameters = [word for option in options for word in ("-p", option)]
-    process = ros.start(sys.executable, "-m", f"ada_dynamics.nodes.{node}", "--ros-args", *parameters)
+    process = ros.start(sys.executable, "-m", "ada_tools.nodes", node, "--ros-args", *parameters)
     ros.wait(lambda: (node, "/") in ros.tester.get_node_names_and_namespaces(), timeout=START, what=node)
     ready = {"dynamics_node": "joint_states at", "view_node": "view: http"}[node]
     ros.wait(lambda: ready in process.output, timeout=START, what="the start")
@@ -238,7 +238,7 @@ def test_a_node_that_shall_be_secure_but_cannot_does_not_start(ros, tmp_path):
         "ROS_SECURITY_KEYSTORE": str(tmp_path / "keys"),
     }
     process = ros.start(
-        sys.executable, "-m", "ada_dynamics.nodes.record_node", "--ros-args", "-p", f"path:={tmp_path}/x.mcap",
+        sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", "-p", f"path:={tmp_path}/x.mcap",
         environment=secure,
     )  # fmt: skip
     assert process.wait(START) != 0

@@ -10,8 +10,8 @@ from geometry_msgs.msg import WrenchStamped
 from hardware_world import Fleet, hardware, transition
 from scipy.spatial.transform import Rotation
 
-from ada_dynamics.nodes.kit import environment, qos
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_robot.ros import environment, qos
 
 pytestmark = [pytest.mark.ros, pytest.mark.skipif(not environment.can_send_tf(), reason="tf2_msgs is not there")]
 WITH_ARM = {

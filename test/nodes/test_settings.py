@@ -177,6 +177,6 @@ def test_a_mistake_in_a_settings_class_is_the_programmers():
 
 
 def test_settings_and_environment_are_imported_without_rclpy():
-    imports = "import sys, ada_dynamics.settings; from ada_dynamics.nodes.kit import environment, status"
+    imports = "import sys, ada_dynamics.settings; from ada_robot.ros import environment, status"
     code = f"{imports}; sys.exit('rclpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,11 +13,11 @@ pytest.importorskip("rclpy")
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-from ada_dynamics.nodes.dynamics_node import DynamicsNode
-from ada_dynamics.nodes.robot import standard_services
+from ada_robot.node import standard_services
+from ada_robot.node.dynamics_node import DynamicsNode
 
 pytestmark = pytest.mark.ros
-NODE = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args")
+NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")
 NAMES = {
     "get_entities",
     "get_entities_states",

@@ -12,12 +12,12 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 
 from rclpy.parameter import Parameter
 
-from ada_dynamics.nodes.view_node import ViewNode
-from ada_dynamics.view.browser import page, target_gizmo
+from ada_tools.browser import page, target_gizmo
+from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-SETUP = (sys.executable, "-m", "ada_dynamics.cli", "up", "pa10_control", "view:=false", "rviz:=false")
+SETUP = (sys.executable, "-m", "ada_tools.cli", "up", "pa10_control", "view:=false", "rviz:=false")
 HAND = "flange"
 
 

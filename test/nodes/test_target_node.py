@@ -24,9 +24,9 @@ from visualization_msgs.msg import (
 )
 from visualization_msgs.srv import GetInteractiveMarkers
 
-from ada_dynamics.nodes import target_node
-from ada_dynamics.nodes.kit.qos import COMMANDS, STATES
-from ada_dynamics.nodes.target_node import TargetNode
+from ada_robot.ros.qos import COMMANDS, STATES
+from ada_tools.nodes import target_node
+from ada_tools.nodes.target_node import TargetNode
 
 pytestmark = pytest.mark.ros
 
@@ -226,6 +226,6 @@ def test_unusable_parameters_are_refused(ros, parameters, part):
 
 
 def test_it_starts_and_ends_as_a_process(ros):
-    process = ros.start(sys.executable, "-m", "ada_dynamics.nodes.target_node")
+    process = ros.start(sys.executable, "-m", "ada_tools.nodes.target_node")
     ros.wait(lambda: ("target_node", "/") in ros.tester.get_node_names_and_namespaces(), 60.0, "the node")
     assert process.stop() == 0, process.output

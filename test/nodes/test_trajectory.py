@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.commanding.guard import JointLimit, Reason
-from ada_dynamics.commanding.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
-from ada_dynamics.commanding.trajectory_path import Path
-from ada_dynamics.commanding.trajectory_points import MAX_POINTS
 from ada_dynamics.errors import InputError
+from ada_robot.command.guard import JointLimit, Reason
+from ada_robot.trajectory.path import Path
+from ada_robot.trajectory.points import MAX_POINTS
+from ada_robot.trajectory.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
 
 JOINTS = (
     JointLimit("a", -2.0, 2.0, velocity=3.0, effort=10.0),

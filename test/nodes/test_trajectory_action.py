@@ -13,7 +13,7 @@ pytest.importorskip("rclpy")
 from controller_world import BENT, controller, plant, set_parameter, transition
 from linked_environment import builder, definitions, environment_of_links, run
 
-from ada_dynamics.nodes.interfaces import toolchain
+from ada_robot.interfaces import toolchain
 
 pytestmark = pytest.mark.ros
 IS_THERE = importlib.util.find_spec("control_msgs") is not None

@@ -14,15 +14,15 @@ pytest.importorskip("rclpy")
 from sensor_msgs.msg import JointState
 from two_arms import TwoArms
 
-from ada_dynamics import cli
-from ada_dynamics.bringup import SETUPS, Machine, plan
-from ada_dynamics.commands import up, up_without_ros
-from ada_dynamics.commands.up_without_ros import run_without_ros
-from ada_dynamics.nodes.kit import environment
+from ada_robot.ros import environment
+from ada_tools import cli
+from ada_tools.bringup import SETUPS, Machine, plan
+from ada_tools.commands import up, up_without_ros
+from ada_tools.commands.up_without_ros import run_without_ros
 
 pytestmark = pytest.mark.ros
 
-ADA = (sys.executable, "-m", "ada_dynamics.cli")
+ADA = (sys.executable, "-m", "ada_tools.cli")
 SEEN = re.compile(r"(\d+) joint states in ([\d.]+) s")
 
 

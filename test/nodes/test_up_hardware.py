@@ -28,15 +28,15 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import ada_dynamics as ada
-from ada_dynamics.nodes.kit.qos import COMMANDS, STATES, streams
 from ada_hardware.emulation.process import EmulatorProcess
+from ada_robot.ros.qos import COMMANDS, STATES, streams
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 START = 120.0  # [s] that all programs and the first compilation may take on a busy machine
 MOTION = 120.0  # [s]
 ATTEMPTS = 3
-ADA = (sys.executable, "-m", "ada_dynamics.cli", "up")
+ADA = (sys.executable, "-m", "ada_tools.cli", "up")
 NAMES = ["s1", "s2", "s3", "e1", "e2", "w1", "w2"]
 # The old PA-10-7C forgives 0.4 s of silence; a PA10-7CE 10 ms, which a busy machine does not keep.
 ARM_PATIENT = """

@@ -13,13 +13,13 @@ pytest.importorskip("viser", reason="viser is not installed: pip install '.[view
 from geometry_msgs.msg import WrenchStamped
 from rclpy.parameter import Parameter
 
-from ada_dynamics.nodes.kit.qos import STATES
-from ada_dynamics.nodes.view_node import ViewNode
-from ada_dynamics.view.browser import page
+from ada_robot.ros.qos import STATES
+from ada_tools.browser import page
+from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
-PLANT = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", "-p", "robot:=four_bar")
+PLANT = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=four_bar")
 
 
 @pytest.fixture

@@ -25,19 +25,19 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_dynamics.nodes.messages.markers import MarkerMessages, read_markers
-from ada_dynamics.nodes.messages.state_message import read_state
-from ada_dynamics.nodes.view import node_requests, view_link
-from ada_dynamics.nodes.view_node import ViewNode, main
-from ada_dynamics.view.browser import remote_robot
-from ada_dynamics.view.browser.grabs import Pull
-from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
-from ada_dynamics.view.browser.page import Page
+from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_robot.messages.markers import MarkerMessages, read_markers
+from ada_robot.messages.state_message import read_state
+from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
+from ada_tools.browser import remote_robot
+from ada_tools.browser.grabs import Pull
+from ada_tools.browser.page import Page
+from ada_tools.nodes.view import node_requests, view_link
+from ada_tools.nodes.view_node import ViewNode, main
 
 pytestmark = pytest.mark.ros
 
-VIEW = (sys.executable, "-m", "ada_dynamics.nodes.view_node", "--ros-args", "-p", "open_browser:=false")
+VIEW = (sys.executable, "-m", "ada_tools.nodes.view_node", "--ros-args", "-p", "open_browser:=false")
 
 
 class StandIn(Node):
@@ -178,7 +178,7 @@ def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
 
 
 def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
-    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built: python -m ada_dynamics.nodes.interfaces")
+    tf = pytest.importorskip("tf2_msgs.msg", reason="tf2_msgs is not built: python -m ada_robot.interfaces")
     from geometry_msgs.msg import TransformStamped
 
     plant = ros.add(StandIn(ros.context, sends_state=False))
@@ -505,7 +505,7 @@ def test_a_mistake_of_the_page_ends_the_node_with_exit_code_1(ros, view):
 # --- the real plant -------------------------------------------------------------------------------------------------
 def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view, monkeypatch):
     monkeypatch.setattr(remote_robot, "LOST", 0.5)
-    command = (sys.executable, "-m", "ada_dynamics.nodes.dynamics_node", "--ros-args", "-p", "robot:=pa10")
+    command = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args", "-p", "robot:=pa10")
     process = ros.start(*command)
     states = ros.collect(Float64MultiArray, "dynamics_node/state", SENSOR)
     node = view()
@@ -545,8 +545,8 @@ def test_modules_that_share_a_page_with_ros_need_none_themselves():
     import subprocess
 
     code = (
-        "import sys; import ada_dynamics.view.browser.remote, ada_dynamics.nodes.view.view_settings,"
-        "ada_dynamics.nodes.messages.state_message; sys.exit('rclpy' in sys.modules)"
+        "import sys; import ada_tools.browser.remote, ada_tools.nodes.view.view_settings,"
+        "ada_robot.messages.state_message; sys.exit('rclpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert view_link.ViewLink.__doc__

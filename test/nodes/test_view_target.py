@@ -18,10 +18,10 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
 
-from ada_dynamics.nodes.kit.qos import COMMANDS, LATCHED, STATES
-from ada_dynamics.nodes.messages.poses import apart, matrix_of, write_pose
-from ada_dynamics.nodes.view import controller_link
-from ada_dynamics.nodes.view_node import ViewNode
+from ada_robot.messages.poses import apart, matrix_of, write_pose
+from ada_robot.ros.qos import COMMANDS, LATCHED, STATES
+from ada_tools.nodes.view import controller_link
+from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = pytest.mark.ros
 
@@ -127,7 +127,7 @@ def test_a_target_that_cannot_be_is_none_and_a_drag_without_a_controller_is_said
     drag(node.page, placed((0.3, 0.1, 0.8)), "update", "end")
     ros.wait(lambda: world.poses, what="a reference")
     listener = next(s for s in ros.tester.subscriptions if s.topic_name.endswith("pose_reference"))
-    with ros._paused():
+    with ros.paused():
         ros.tester.destroy_subscription(listener)
     ros.wait(lambda: not node.controller._pose_references.get_subscription_count(), what="nobody who listens")
     drag(node.page, placed((0.3, 0.2, 0.8)), "update", "end")
@@ -139,7 +139,7 @@ def test_a_target_that_cannot_be_is_none_and_a_drag_without_a_controller_is_said
 
 @pytest.mark.slow
 def test_the_arm_of_a_setup_goes_where_the_target_is_dragged(ros, view):
-    process = ros.start(sys.executable, "-m", "ada_dynamics.cli", "up", "pa10_control", "view:=false", "rviz:=false")
+    process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", "pa10_control", "view:=false", "rviz:=false")
     node = view()
     robot = node.shown.robot
     ros.wait(lambda: robot.gizmo.handles is not None and robot.gizmo.handles.visible, 90.0, "the handles")

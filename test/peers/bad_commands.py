@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from peers.pa10_body import LIMITS, SPEEDS, TORQUES
 from peers.pa10_scene import Scene
 

@@ -7,8 +7,8 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable
 
-from ada_hardware.errors import TransportError
 from ada_hardware.transport.wires import ByteStream, PacketPort
+from ada_robot.errors import TransportError
 
 STEP = 0.0005  # [s]
 Reply = tuple[float, bytes]  # how long after the question it comes [s], and what

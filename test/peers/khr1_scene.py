@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 from peers.clock import Clock, LockStepLine
 from peers.rcb1 import SLEEP, Rcb1Peer, checksum
 from peers.servo_judge import ServoJudge

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import Phase
 from peers.pa10_body import LIMITS, SPEEDS
 from peers.pa10_scene import Scene
 from peers.stream_judge import RULES

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from peers.pa10 import Pa10Peer
 from peers.pa10_scene import Scene
 from peers.trial import EITHER, STOPS, Fault, Outcome, trial

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from peers import pa10_words as words
 from peers.pa10 import AT
 from peers.pa10_body import LIMITS

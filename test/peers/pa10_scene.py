@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_hardware.safety.command_check import Command
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.safe_cycle import SafeCycle
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.command_check import Command
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
 from peers.clock import Clock, LockStepPackets
 from peers.pa10 import AT, Pa10Peer
 from peers.pa10_body import gravity

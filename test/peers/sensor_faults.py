@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ada_hardware.errors import HardwareError
 from ada_hardware.force_torque.dynpick.driver import DynPickDriver, DynPickSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
+from ada_robot.errors import HardwareError
 from peers.clock import Clock, LockStepLine, LockStepPackets
 from peers.force_sensors import (
     CONDITION,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.safety.phases import Phase
+from ada_robot.driver import Mode
+from ada_robot.safety.phases import Phase
 from peers.pa10_scene import Scene
 
 STOPS, GOES_ON, EITHER = "stops", "goes on", "either"

@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 
-from ada_hardware.driver import Mode
-from ada_hardware.errors import HardwareError
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.robot import Robot
-from ada_hardware.safety.phases import Phase
-from ada_hardware.safety.settings import SafetySettings
+from ada_robot.driver import Mode
+from ada_robot.errors import HardwareError
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import SafetySettings
 from peers.pa10 import Pa10Peer
 from peers.pa10_witness import Pa10Witness, bounds
 from peers.stream_judge import StreamJudge

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
-from ada_dynamics.scenarios.experiments.awa_control import standing_start, with_armature
-from ada_dynamics.scenarios.experiments.awa_kinematics import Frame, Samples
-from ada_dynamics.scenarios.experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
-from ada_dynamics.scenarios.experiments.awa_pipeline import FEET, Study
-from ada_dynamics.scenarios.experiments.awa_simulators import (
+from ada_experiments import awa_dynamics, awa_ground, awa_kinematics, awa_motors
+from ada_experiments.awa_control import standing_start, with_armature
+from ada_experiments.awa_kinematics import Frame, Samples
+from ada_experiments.awa_pid import LARGEST_TORQUE, Gains, Pid
+from ada_experiments.awa_pipeline import FEET, Study
+from ada_experiments.awa_simulators import (
     KNOWN,
     Run,
     claims_of,
@@ -26,10 +26,10 @@ from ada_dynamics.scenarios.experiments.awa_simulators import (
     walk_here,
     walk_there,
 )
-from ada_dynamics.scenarios.experiments.awa_walk import Walk, khr1_walk
-from ada_dynamics.scenarios.experiments.settings import settings_of
-from ada_dynamics.scenarios.reader import load
-from ada_dynamics.scenarios.registry import find_experiment
+from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.settings import settings_of
+from ada_tools.scenario.reader import load
+from ada_tools.scenario.registry import find_experiment
 
 Array = NDArray[np.float64]
 STATES = 6

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.scenarios.experiments import crb_note
-from ada_dynamics.scenarios.experiments.crb_note import METHODS, Costs
+from ada_experiments import crb_note
+from ada_experiments.crb_note import METHODS, Costs
 
 
 @pytest.fixture(scope="module")

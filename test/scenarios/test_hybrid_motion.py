@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ada_dynamics.scenarios.experiments import hybrid_motion, hybrid_motion_claims
-from ada_dynamics.scenarios.experiments.hybrid_motion_pictures import pictures_of, table_of
-from ada_dynamics.scenarios.experiments.hybrid_motion_rig import Case, Network, Rig, Settings, plate_takes
-from ada_dynamics.scenarios.fields import ScenarioError
-from ada_dynamics.scenarios.reader import load
+from ada_experiments import hybrid_motion, hybrid_motion_claims
+from ada_experiments.hybrid_motion_pictures import pictures_of, table_of
+from ada_experiments.hybrid_motion_rig import Case, Network, Rig, Settings, plate_takes
+from ada_tools.scenario.fields import ScenarioError
+from ada_tools.scenario.reader import load
 
 STEP = 2e-3
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.motion_simulation import lock_step
-from ada_dynamics.scenarios.motion_simulation.delay_meter import DelayMeter
-from ada_dynamics.scenarios.motion_simulation.dynamics_program import LoopSettings
-from ada_dynamics.scenarios.motion_simulation.force_filling import ForceFilling
-from ada_dynamics.scenarios.motion_simulation.frames import Motion, Mounting, pose_of, rotation_of
-from ada_dynamics.scenarios.motion_simulation.lock_step import Record, run
-from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
-from ada_dynamics.scenarios.motion_simulation.prediction import predicted
-from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.errors import NoAnswer, Refused
+from ada_experiments.motion_simulation import lock_step
+from ada_experiments.motion_simulation.delay_meter import DelayMeter
+from ada_experiments.motion_simulation.dynamics_program import LoopSettings
+from ada_experiments.motion_simulation.force_filling import ForceFilling
+from ada_experiments.motion_simulation.frames import Motion, Mounting, pose_of, rotation_of
+from ada_experiments.motion_simulation.lock_step import Record, run
+from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.motion_simulation.prediction import predicted
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_robot.errors import NoAnswer, Refused
 
 Array = NDArray[np.float64]
 STEP = 2e-3

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.motion_simulation import frames
-from ada_dynamics.scenarios.motion_simulation.frames import (
+from ada_experiments.motion_simulation import frames
+from ada_experiments.motion_simulation.frames import (
     Motion,
     Mounting,
     carried,

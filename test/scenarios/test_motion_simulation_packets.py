@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.scenarios.motion_simulation.packets import (
+from ada_experiments.motion_simulation.packets import (
     LONGEST_TEXT,
     Flags,
     ForcePacket,

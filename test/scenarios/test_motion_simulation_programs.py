@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ada_dynamics.scenarios.motion_simulation import __main__ as command
-from ada_dynamics.scenarios.motion_simulation import real_time
-from ada_dynamics.scenarios.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
-from ada_dynamics.scenarios.motion_simulation.frames import Mounting, of_seven, pose_of, to_seven
-from ada_dynamics.scenarios.motion_simulation.impedance_table import ImpedanceTable, TableSettings
-from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
-from ada_dynamics.scenarios.motion_simulation.packets import (
+from ada_experiments.motion_simulation import __main__ as command
+from ada_experiments.motion_simulation import real_time
+from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
+from ada_experiments.motion_simulation.frames import Mounting, of_seven, pose_of, to_seven
+from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
+from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.motion_simulation.packets import (
     Flags,
     ForcePacket,
     PicturePacket,
@@ -28,11 +28,11 @@ from ada_dynamics.scenarios.motion_simulation.packets import (
     decode,
     encode,
 )
-from ada_dynamics.scenarios.motion_simulation.real_time import DynamicsClient, TableServer
-from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_dynamics.scenarios.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_hardware.errors import NoAnswer, Refused, TransportError
+from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
 from ada_hardware.transport.wires import open_packets
+from ada_robot.errors import NoAnswer, Refused, TransportError
 
 Array = NDArray[np.float64]
 
@@ -330,7 +330,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 # --- graphics -------------------------------------------------------------------------------------------------------
 def test_graphics_show_the_newest_picture_and_count_the_lost() -> None:
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
-    from ada_dynamics.scenarios.motion_simulation.graphics import Graphics
+    from ada_experiments.motion_simulation.graphics import Graphics
 
     pair = RobotPair(PairSettings())
     graphics = Graphics(pair.settings, port=0)
@@ -394,7 +394,7 @@ def test_all_programs_on_this_machine() -> None:
     arguments = ["all", "--table", "impedance", "--pair-set=gap=0.0005", "--loop-set=silence=5.0"]
     arguments += ["--follow-set=silence=5.0", "--longest=1.5"]
     ran = subprocess.run(
-        [sys.executable, "-m", "ada_dynamics.scenarios.motion_simulation", *arguments],
+        [sys.executable, "-m", "ada_experiments.motion_simulation", *arguments],
         capture_output=True,
         text=True,
         timeout=120,

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments import space_robots
-from ada_dynamics.scenarios.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
-from ada_dynamics.scenarios.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
-from ada_dynamics.scenarios.reader import load
 from ada_dynamics.settings import checked
 from ada_dynamics.simulation.profiles import constant
+from ada_experiments import space_robots
+from ada_experiments.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
+from ada_experiments.motion_simulation.robot_pair import BASE, LAST, LINKS, PairSettings, RobotPair
+from ada_tools.scenario.reader import load
 
 Array = NDArray[np.float64]
 

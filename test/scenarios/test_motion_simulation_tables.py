@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.mechanisms import hexa
-from ada_dynamics.scenarios.experiments import tarao_impedance
-from ada_dynamics.scenarios.motion_simulation.dynamics_program import LoopSettings
-from ada_dynamics.scenarios.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_dynamics.scenarios.motion_simulation.frames import Mounting, facing, pose_of
-from ada_dynamics.scenarios.motion_simulation.hexa_table import HexaTable
-from ada_dynamics.scenarios.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
-from ada_dynamics.scenarios.motion_simulation.lock_step import run
-from ada_dynamics.scenarios.motion_simulation.motion_table import MotionTable, Reading
-from ada_dynamics.scenarios.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
-from ada_dynamics.scenarios.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments import tarao_impedance
+from ada_experiments.motion_simulation.dynamics_program import LoopSettings
+from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.frames import Mounting, facing, pose_of
+from ada_experiments.motion_simulation.hexa_table import HexaTable
+from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_experiments.motion_simulation.lock_step import run
+from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
-from ada_hardware.errors import HardwareError, Refused
 from ada_hardware.force_torque.rdt.emulator import NetFtEmulator, NetFtEmulatorSettings
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import Unreachable
 from ada_hardware.hexa.settings import HexaSettings
-from ada_hardware.safety.phases import Phase
+from ada_robot.errors import HardwareError, Refused
+from ada_robot.safety.phases import Phase
 
 Array = NDArray[np.float64]
 

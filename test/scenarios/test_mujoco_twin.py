@@ -12,7 +12,7 @@ from ada_dynamics.errors import AdaError
 
 pytest.importorskip("mujoco")
 
-from ada_dynamics.scenarios.mujoco_twin import Ground, Twin
+from ada_experiments.mujoco_twin import Ground, Twin
 
 Array = NDArray[np.float64]
 CORNERS = [(x, y, 0.0) for x in (-0.05, 0.05) for y in (-0.04, 0.04)]

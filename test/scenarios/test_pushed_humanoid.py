@@ -12,20 +12,20 @@ import pytest
 from ada_controllers import make
 from ada_controllers.balance import JOINTS
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics import scenarios
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.scenarios.experiments.arm_in_null_space import momentum_of
-from ada_dynamics.scenarios.experiments.push_measures import phase, time_of_fall, trunk_angles
-from ada_dynamics.scenarios.experiments.push_sweep import Pushed, Settings, read_settings
-from ada_dynamics.scenarios.experiments.pushed_humanoid import (
+from ada_dynamics.simulation import Log
+from ada_experiments.arm_in_null_space import momentum_of
+from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
+from ada_experiments.push_sweep import Pushed, Settings, read_settings
+from ada_experiments.pushed_humanoid import (
     AT_THE_HAND,
     REACHING,
     heights_of_corners,
     on_free_feet,
     robot,
 )
-from ada_dynamics.scenarios.fields import ScenarioError
-from ada_dynamics.simulation import Log
+from ada_tools import scenario as scenarios
+from ada_tools.scenario.fields import ScenarioError
 
 ROTATION = {"strategy": "upper_body_rotation"}
 FREE = {"rotor_inertia": 0.002, "stiffness": 180e3}

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics import scenarios
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios.experiments.engines import Comparison, other_engines
-from ada_dynamics.scenarios.rhombus import swing
+from ada_experiments.engines import Comparison, other_engines
+from ada_tools import scenario as scenarios
+from ada_tools.scenario.rhombus import swing
 
 pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("scipy")
 
-from ada_dynamics.scenarios.experiments.reference_motions import (  # noqa: E402
+from ada_experiments.reference_motions import (  # noqa: E402
     by_mujoco,
     by_mujocos_steps,
     by_pinocchio,

@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 import pytest
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios import Result
-from ada_dynamics.scenarios.machine import facts
-from ada_dynamics.scenarios.registry import Claim, Outcome, Table
-from ada_dynamics.view.report import cells, is_numeric, limit_text, number, write_html
-from ada_dynamics.view.report_pdf import write_pdf
+from ada_experiments.report import cells, is_numeric, limit_text, number, write_html
+from ada_experiments.report_pdf import write_pdf
+from ada_tools.scenario import Result
+from ada_tools.scenario.machine import facts
+from ada_tools.scenario.registry import Claim, Outcome, Table
 
 # A picture of one black point.
 PNG = base64.b64decode(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics import cli, scenarios
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios import registry
-from ada_dynamics.scenarios.registry import Claim, Outcome, Table, Timing
+from ada_tools import cli
+from ada_tools import scenario as scenarios
+from ada_tools.scenario import registry
+from ada_tools.scenario.registry import Claim, Outcome, Table, Timing
 
 FALL = """\
 name: fall
@@ -196,7 +197,7 @@ def test_an_experiment_adds_to_the_claims_of_a_simulation(write, tmp_path, exper
 
 def test_each_variant_is_simulated_once(write, tmp_path, monkeypatch):
     runs = []
-    home = sys.modules["ada_dynamics.scenarios.reproduce"]  # the package has a function of that name
+    home = sys.modules["ada_tools.scenario.reproduce"]  # the package has a function of that name
     monkeypatch.setattr(home, "simulate", lambda *a, **k: (runs.append(1), scenarios.simulate(*a, **k))[1])
     text = FALL.replace("LIMIT", "1e-8") + "  - {claim: closed, measure: loop_gap, limit: 1e-12}\n" + FIGURES
     assert scenarios.reproduce(scenarios.load(write("fall", text)), tmp_path / "o").holds
@@ -271,7 +272,7 @@ def test_the_documents_experiments_hold(name, tmp_path):
 
 
 def test_the_programs_of_tables_4_2_and_4_3_agree_and_stand_beside_the_documents_times(tmp_path, monkeypatch):
-    from ada_dynamics.scenarios.experiments import hybrid_cost as home
+    from ada_experiments import hybrid_cost as home
 
     if home.reason_for_fallback() is not None:
         pytest.skip("nothing can be compiled here")

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from ada_controllers import CONTROLLERS
-from ada_dynamics import cli, scenarios
-from ada_dynamics.scenarios.registry import find_measure
+from ada_tools import cli
+from ada_tools import scenario as scenarios
+from ada_tools.scenario.registry import find_measure
 
 REACH = {
     "name": "reach",

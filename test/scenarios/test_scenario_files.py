@@ -8,12 +8,12 @@ import re
 import numpy as np
 import pytest
 
-from ada_dynamics import scenarios
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.scenarios import ScenarioError, registry, units
-from ada_dynamics.scenarios.rhombus import swing
-from ada_dynamics.scenarios.states import build_model, start_state
-from ada_dynamics.scenarios.units import BadValue, to_si
+from ada_tools import scenario as scenarios
+from ada_tools.scenario import ScenarioError, registry, units
+from ada_tools.scenario.rhombus import swing
+from ada_tools.scenario.states import build_model, start_state
+from ada_tools.scenario.units import BadValue, to_si
 
 FALL = """\
 name: fall

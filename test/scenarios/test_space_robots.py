@@ -12,11 +12,11 @@ import ada_dynamics as ada
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.mechanisms import hexa
 from ada_dynamics.model.mechanisms.parts import Mechanism
-from ada_dynamics.scenarios.experiments import space_robots, tarao_impedance
-from ada_dynamics.scenarios.experiments.space_pair import FIRST, SECOND, TOUCH, Pair
-from ada_dynamics.scenarios.experiments.space_robots import Settings, Touch
-from ada_dynamics.scenarios.fields import ScenarioError
-from ada_dynamics.scenarios.reader import load
+from ada_experiments import space_robots, tarao_impedance
+from ada_experiments.space_pair import FIRST, SECOND, TOUCH, Pair
+from ada_experiments.space_robots import Settings, Touch
+from ada_tools.scenario.fields import ScenarioError
+from ada_tools.scenario.reader import load
 
 STIFFNESS = 9766.0  # [N/m]
 

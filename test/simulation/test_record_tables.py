@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from log_examples import ROBOTS, assert_same, motion
 
-from ada_dynamics import cli
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.log import Log
+from ada_tools import cli
 
 
 # --- npz ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ada_dynamics.cli import main
+from ada_tools.cli import main
 
 SWEEP = """
 scenario: T3.3

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from patience import until
 
-from ada_dynamics import sweep
-from ada_dynamics.cli import main
 from ada_dynamics.errors import InputError
+from ada_tools import sweep
+from ada_tools.cli import main
 
 SWEEP = """
 scenario: T3.1

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from patience import ended, until
 
-from ada_dynamics import sweep
+from ada_tools import sweep
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")
 
@@ -33,8 +33,8 @@ measures: [energy_drift]
 KILLERS = """
 import os, sys, time
 from pathlib import Path
-from ada_dynamics import sweep
-from ada_dynamics.scenarios import registry
+from ada_tools import sweep
+from ada_tools.scenario import registry
 
 folder = Path(sys.argv[1])
 
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
 
 def ada(*words: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ada_dynamics.cli", "sweep", *map(str, words)]
+    command = [sys.executable, "-m", "ada_tools.cli", "sweep", *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ada_dynamics import scenarios, sweep
 from ada_dynamics.errors import AdaError, InputError
+from ada_tools import scenario as scenarios
+from ada_tools import sweep
 
 J1, J2 = "start.joints.joint_1", "start.joints.joint_2"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ada_dynamics import scenarios, sweep
 from ada_dynamics.errors import InputError
-from ada_dynamics.scenarios import registry
 from ada_dynamics.simulation import Log
-from ada_dynamics.sweep.results import SweepResult
-from ada_dynamics.sweep.store import Store
-from ada_dynamics.sweep.sweep import Sweep
+from ada_tools import scenario as scenarios
+from ada_tools import sweep
+from ada_tools.scenario import registry
+from ada_tools.sweep.results import SweepResult
+from ada_tools.sweep.store import Store
+from ada_tools.sweep.sweep import Sweep
 
 J1, J2, J3 = (f"start.joints.joint_{i}" for i in (1, 2, 3))
 

@@ -15,12 +15,12 @@ from foreign_robots import foreign_robot
 import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.simulation.log import EventRecord
-from ada_dynamics.view.browser import page
-from ada_dynamics.view.browser.grabs import sight_of
-from ada_dynamics.view.browser.live import LivePage
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.playback import PlaybackPage
-from ada_dynamics.view.browser.pose_page import PosePage
+from ada_tools.browser import page
+from ada_tools.browser.grabs import sight_of
+from ada_tools.browser.live import LivePage
+from ada_tools.browser.page import Page
+from ada_tools.browser.playback import PlaybackPage
+from ada_tools.browser.pose_page import PosePage
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ from browser_robots import pushable
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Shape
-from ada_dynamics.view.browser.grabs import Grabs, Pull
-from ada_dynamics.view.browser.live import LivePage
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.scene import Scene
+from ada_tools.browser.grabs import Grabs, Pull
+from ada_tools.browser.live import LivePage
+from ada_tools.browser.page import Page
+from ada_tools.browser.scene import Scene
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
 

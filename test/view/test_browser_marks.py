@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from ada_dynamics.view.browser.marks import KeptMarks, Kind, Mark
-from ada_dynamics.view.browser.marks_layer import MarksLayer, MarksPanel
-from ada_dynamics.view.browser.page import Page
+from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_tools.browser.marks_layer import MarksLayer, MarksPanel
+from ada_tools.browser.page import Page
 
 ORANGE, VIOLET = (1.0, 0.5, 0.0, 1.0), (0.5, 0.2, 0.7, 1.0)
 

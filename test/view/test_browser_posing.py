@@ -11,7 +11,7 @@ from ada_dynamics.loops.assembly import flipped
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
 from ada_dynamics.model.catalogue import start_of_mechanism
-from ada_dynamics.view.browser.posing import Posing
+from ada_tools.browser.posing import Posing
 
 
 def posing(name):

@@ -14,23 +14,24 @@ from browser_robots import pushable, rocker
 from patience import Patience
 
 import ada_dynamics as ada
-from ada_dynamics import cli
+from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.writers.numbers import to_quaternion
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.view.browser import solids
-from ada_dynamics.view.browser.batch import quaternions
-from ada_dynamics.view.browser.grabs import Pull
-from ada_dynamics.view.browser.live import LivePage, Pace, live
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.parts import parts_of, shape_parts
-from ada_dynamics.view.browser.playback import Clock, PlaybackPage, play
-from ada_dynamics.view.browser.plots import LivePlot, LogPlot
-from ada_dynamics.view.browser.pose_page import PosePage, pose
-from ada_dynamics.view.browser.scene import CLOSED, OPEN, Scene, gap_colour
+from ada_tools import cli
+from ada_tools.browser import solids
+from ada_tools.browser.batch import quaternions
+from ada_tools.browser.grabs import Pull
+from ada_tools.browser.live import LivePage, Pace, live
+from ada_tools.browser.page import Page
+from ada_tools.browser.parts import parts_of, shape_parts
+from ada_tools.browser.playback import Clock, PlaybackPage, play
+from ada_tools.browser.plots import LivePlot, LogPlot
+from ada_tools.browser.pose_page import PosePage, pose
+from ada_tools.browser.scene import Scene
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 

@@ -9,12 +9,12 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.model.writers import render
 from ada_dynamics.model.writers.numbers import to_quaternion
-from ada_dynamics.view.browser import command_sliders, joint_targets, target_gizmo
-from ada_dynamics.view.browser.follower import TargetPose
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.remote import RemotePage
-from ada_dynamics.view.browser.seen import SeenState
-from ada_dynamics.view.browser.target_gizmo import TargetGizmo
+from ada_tools.browser import command_sliders, joint_targets, target_gizmo
+from ada_tools.browser.follower import TargetPose
+from ada_tools.browser.page import Page
+from ada_tools.browser.remote import RemotePage
+from ada_tools.browser.seen import SeenState
+from ada_tools.browser.target_gizmo import TargetGizmo
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 

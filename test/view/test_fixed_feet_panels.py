@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
-from ada_dynamics.view.panels import panels_of
+from ada_dynamics.drawing.panels import panels_of
 
 
 def test_panels_show_the_soles_the_margin_and_the_upper_body() -> None:

@@ -8,11 +8,11 @@ import pytest
 from foreign_robots import EIGHT, SHARE, foreign_robot
 
 import ada_dynamics as ada
+from ada_dynamics.drawing.solids import solids_of
 from ada_dynamics.model.elements import PLAIN
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.parts import parts_of
-from ada_dynamics.view.browser.scene import Scene
-from ada_dynamics.view.solids import solids_of
+from ada_tools.browser.page import Page
+from ada_tools.browser.parts import parts_of
+from ada_tools.browser.scene import Scene
 
 for needed, package in (("trimesh", "trimesh"), ("collada", "pycollada"), ("viser", "viser")):
     pytest.importorskip(needed, reason=f"{package} is not installed: pip install '.[view]'")

@@ -12,18 +12,18 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.browser import command_sliders, hardware_hold, hardware_sliders
-from ada_dynamics.view.browser.hardware_ghost import Ghost
-from ada_dynamics.view.browser.hardware_hold import EXPIRES, RATE, Hold
-from ada_dynamics.view.browser.hardware_panel import HardwarePanel
-from ada_dynamics.view.browser.hardware_plant import Told, Wrench
-from ada_dynamics.view.browser.hardware_sensors import SensorBars
-from ada_dynamics.view.browser.hardware_state import read_hardware_state
-from ada_dynamics.view.browser.hardware_status import BLUE, GREEN, RED, status_html, wrench_html
-from ada_dynamics.view.browser.motor_sliders import Motor, MotorSliders
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.scene import Scene
-from ada_dynamics.view.browser.stop_button import SEEN
+from ada_robot.node_state import Motor, read_hardware_state
+from ada_tools.browser import command_sliders, hardware_hold, hardware_sliders
+from ada_tools.browser.hardware_ghost import Ghost
+from ada_tools.browser.hardware_hold import EXPIRES, RATE, Hold
+from ada_tools.browser.hardware_panel import HardwarePanel
+from ada_tools.browser.hardware_plant import Told, Wrench
+from ada_tools.browser.hardware_sensors import SensorBars
+from ada_tools.browser.hardware_status import BLUE, GREEN, RED, status_html, wrench_html
+from ada_tools.browser.motor_sliders import MotorSliders
+from ada_tools.browser.page import Page
+from ada_tools.browser.scene import Scene
+from ada_tools.browser.stop_button import SEEN
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.drawing.panels import panels_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.view.panels import panels_of
 
 
 def test_a_link_s_position_and_velocity_are_those_of_a_pendulum():

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from ada_dynamics.view import mesh_files, mesh_limits
-from ada_dynamics.view.mesh_files import read_mesh
-from ada_dynamics.view.mesh_limits import MeshError
+from ada_dynamics.drawing import mesh_files, mesh_limits
+from ada_dynamics.drawing.mesh_files import read_mesh
+from ada_dynamics.drawing.mesh_limits import MeshError
 
 trimesh = pytest.importorskip("trimesh", reason="trimesh is not installed: pip install '.[view]'")
 pytest.importorskip("collada", reason="pycollada is not installed: pip install '.[view]'")

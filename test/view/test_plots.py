@@ -11,20 +11,21 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 
-from ada_dynamics import Builder, Dynamics, cli  # noqa: E402
+from ada_dynamics import Builder, Dynamics  # noqa: E402
+from ada_dynamics.drawing import animate as animation  # noqa: E402
+from ada_dynamics.drawing import colours  # noqa: E402
+from ada_dynamics.drawing.animate import animate  # noqa: E402
+from ada_dynamics.drawing.drawing import Figurine, view_of  # noqa: E402
+from ada_dynamics.drawing.panels import Panel, Series, panel_names, panels_of  # noqa: E402
+from ada_dynamics.drawing.plots import PANEL_SIZE, default_panels, figure_of, panels_for, plot_log, thinned  # noqa: E402
+from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
+from ada_dynamics.drawing.solids import solids_of  # noqa: E402
 from ada_dynamics.errors import InputError  # noqa: E402
 from ada_dynamics.model import planar_chain  # noqa: E402
 from ada_dynamics.model.elements import Shape  # noqa: E402
 from ada_dynamics.model.mechanisms import four_bar  # noqa: E402
 from ada_dynamics.simulation.log import ContactFrame, Log  # noqa: E402
-from ada_dynamics.view import animate as animation  # noqa: E402
-from ada_dynamics.view import colours  # noqa: E402
-from ada_dynamics.view.animate import animate  # noqa: E402
-from ada_dynamics.view.drawing import Figurine, view_of  # noqa: E402
-from ada_dynamics.view.panels import Panel, Series, panel_names, panels_of  # noqa: E402
-from ada_dynamics.view.plots import PANEL_SIZE, default_panels, figure_of, panels_for, plot_log, thinned  # noqa: E402
-from ada_dynamics.view.snapshots import plot_snapshots  # noqa: E402
-from ada_dynamics.view.solids import solids_of  # noqa: E402
+from ada_tools import cli  # noqa: E402
 
 N = 31
 T = np.linspace(0.0, 0.3, N)

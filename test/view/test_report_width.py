@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.scenarios import Result
-from ada_dynamics.scenarios.claims import Claim, Outcome, Table
-from ada_dynamics.view.report import write_html
+from ada_experiments.report import write_html
+from ada_tools.scenario import Result
+from ada_tools.scenario.claims import Claim, Outcome, Table
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 TOLD = "<script>const d = document.documentElement; document.title = `${d.scrollWidth} of ${d.clientWidth}`;</script>"

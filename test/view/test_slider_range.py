@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ada_dynamics as ada
-from ada_dynamics.view.browser.command_sliders import motors_of
-from ada_dynamics.view.browser.motor_sliders import MotorSliders
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.pose_page import PosePage
-from ada_dynamics.view.browser.slider_range import slider_range
+from ada_tools.browser.command_sliders import motors_of
+from ada_tools.browser.motor_sliders import MotorSliders
+from ada_tools.browser.page import Page
+from ada_tools.browser.pose_page import PosePage
+from ada_tools.browser.slider_range import slider_range
 
 finite = st.floats(-1e4, 1e4)
 

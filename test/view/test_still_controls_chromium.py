@@ -13,14 +13,13 @@ pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dy
 
 import ada_dynamics as ada
 from ada_dynamics.model.catalogue import start_of_mechanism
-from ada_dynamics.view.browser.hardware_plant import Told, Wrench
-from ada_dynamics.view.browser.hardware_sensors import SensorBars
-from ada_dynamics.view.browser.hardware_sliders import HardwareSliders
-from ada_dynamics.view.browser.hardware_state import DeviceState
-from ada_dynamics.view.browser.live import LivePage
-from ada_dynamics.view.browser.motor_sliders import Motor
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.pose_page import PosePage
+from ada_robot.node_state import DeviceState, Motor
+from ada_tools.browser.hardware_plant import Told, Wrench
+from ada_tools.browser.hardware_sensors import SensorBars
+from ada_tools.browser.hardware_sliders import HardwareSliders
+from ada_tools.browser.live import LivePage
+from ada_tools.browser.page import Page
+from ada_tools.browser.pose_page import PosePage
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,9 @@ from chromium import Visit, chromium
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from ada_dynamics.view.browser.hardware_hold import Hold
-from ada_dynamics.view.browser.page import Page
-from ada_dynamics.view.browser.stop_button import StopButton
+from ada_tools.browser.hardware_hold import Hold
+from ada_tools.browser.page import Page
+from ada_tools.browser.stop_button import StopButton
 
 pytestmark = pytest.mark.slow
 

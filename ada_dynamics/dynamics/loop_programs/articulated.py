@@ -13,8 +13,8 @@ import numpy as np
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
 from ada_dynamics.algorithms.passive import joint_passive_efforts
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
-    Array,
     Row,
     Step,
     Stores,

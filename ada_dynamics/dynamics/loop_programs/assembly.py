@@ -18,8 +18,8 @@ from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Opera
 from ada_dynamics.algorithms.closing import Conditions, JointFrame, Terms, TreeJoint, bias_between, has_rotor, moving_of
 from ada_dynamics.algorithms.dense_ldl import DenseFactors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
+from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
-    Array,
     Row,
     Step,
     Stores,

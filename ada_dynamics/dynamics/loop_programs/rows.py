@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
@@ -17,7 +17,6 @@ from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Cylindrical, Join
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
 
-Array = NDArray[np.float64]
 Row = Sequence[Expr]
 Step = Callable[..., dict[str, Any]]
 Stores = Mapping[str, tuple[str, int]]  # where each result of a step goes: a region and an offset in it

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.edit.parts import Parts
@@ -16,8 +17,6 @@ from ada_dynamics.model.edit.poses import Pose, displaced
 from ada_dynamics.model.elements import Joint, Limits
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import (
     Cylindrical,
@@ -25,7 +25,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # rotation and position of a frame in another one
 
 NO_MOVE: Pose = (np.eye(3), np.zeros(3))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
@@ -16,8 +16,6 @@ from ada_dynamics.model.edit.poses import NO_MOVE, Pose, invert, link_poses, pos
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import LOOP_KINDS, Continuous, Revolute, Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
 

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
-Array = NDArray[np.float64]
 NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
 
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ada_dynamics import expr
+from ada_dynamics.arrays import Array
 from ada_dynamics.model import manifold
-from ada_dynamics.model.joints.base import Array, JointType, force, sliding, turning, unit
+from ada_dynamics.model.joints.base import JointType, force, sliding, turning, unit
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.readers.description import Description, JointRecord, LinkRecord
 from ada_dynamics.model.readers.structure import roots
 

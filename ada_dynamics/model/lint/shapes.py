@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Shape
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.readers.description import LinkRecord
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.lint.bodies import Lump
 from ada_dynamics.model.lint.report import Collector
 from ada_dynamics.model.readers.description import JointRecord

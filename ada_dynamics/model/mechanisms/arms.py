@@ -6,14 +6,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
 from ada_dynamics.model.mechanisms.parts import X, Y, cylinder
-
-Array = NDArray[np.float64]
 
 # A rod points down at zero angles: z of its frame is that of the arm's turned about x by half a turn.
 DOWN = np.diag([1.0, -1.0, -1.0])

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
@@ -14,8 +13,6 @@ from ada_dynamics.model.mechanisms.geometry import turned_x, turned_z
 from ada_dynamics.model.mechanisms.hinged_ring import Axis
 from ada_dynamics.model.mechanisms.parts import Mechanism, Z, positive, stacked, uneven_bar
 from ada_dynamics.model.model import STANDARD_GRAVITY
-
-Array = NDArray[np.float64]
 
 
 def bennett(

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.mechanisms.geometry import angle_with, hooke_angles, turned_y
 from ada_dynamics.model.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
 from ada_dynamics.model.model import STANDARD_GRAVITY
-
-Array = NDArray[np.float64]
 
 # Rounded sizes [m]. At zero angles the leg hangs along -z; to stand, the thigh points forward, the shin back and down.
 THIGH, SHIN, TARSUS = 0.12, 0.44, 0.41

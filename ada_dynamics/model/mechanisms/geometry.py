@@ -7,11 +7,10 @@ Points of planar mechanisms are (x, z); an angle turns about +y, and a bar at an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-
-Array = NDArray[np.float64]
 
 # A height this small beside the radii is rounding of a stretched pose: the circles touch.
 TOUCHING = 1e-15

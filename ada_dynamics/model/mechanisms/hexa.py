@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from math import radians
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.poses import quaternion
 from ada_dynamics.model.mechanisms.arms import Arm
@@ -18,7 +19,6 @@ from ada_dynamics.model.mechanisms.parts import Mechanism, disc, positive, stack
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.spatial.rotation import from_rpy
 
-Array = NDArray[np.float64]
 LEGS = 6
 
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.mechanisms.parts import Mechanism, uneven_bar
 from ada_dynamics.model.model import STANDARD_GRAVITY
 
-Array = NDArray[np.float64]
 Axis = tuple[Array, Array]  # unit vector and a point on the axis [m]
 
 

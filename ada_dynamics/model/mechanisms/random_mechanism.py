@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import WORLD_LINK, Builder
@@ -17,8 +16,6 @@ from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.mechanisms.geometry import turned_y
 from ada_dynamics.model.mechanisms.parts import Mechanism, Solid, X, Y, Z
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
 PLANAR_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed")

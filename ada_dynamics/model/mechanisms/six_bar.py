@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.mechanisms.geometry import along, angle_of, folded, meeting_point
 from ada_dynamics.model.mechanisms.parts import Mechanism, Solid, Y, stacked, thin_rod, triangle
 from ada_dynamics.model.model import STANDARD_GRAVITY
-
-Array = NDArray[np.float64]
 
 # Both linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.mechanisms.hinged_ring import hinged_ring
 from ada_dynamics.model.mechanisms.parts import Mechanism, as_many, positive
 from ada_dynamics.model.model import STANDARD_GRAVITY
-
-Array = NDArray[np.float64]
 
 
 def spherical_four_bar(

@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.poses import quaternion
 from ada_dynamics.model.mechanisms.geometry import hooke_angles
 from ada_dynamics.model.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.spatial.rotation import from_rpy
-
-Array = NDArray[np.float64]
 
 LEGS = 6
 

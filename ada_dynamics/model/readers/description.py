@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Limits, Mimic, Shape
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.model.readers.problems import Problem
 from ada_dynamics.model.readers.xml import Element
 

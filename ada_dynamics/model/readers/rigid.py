@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.values import UNIT, Pose
 
 NO_MOVE: Pose = (UNIT, np.zeros(3))

@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Array, Limits, Mimic
+from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.readers.description import JointRecord
 from ada_dynamics.model.readers.problems import Problem, Sink

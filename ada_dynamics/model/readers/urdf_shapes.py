@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Array, Shape
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Shape
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.values import Attributes, read_pose
 from ada_dynamics.model.readers.xml import Element

@@ -8,14 +8,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
-Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # rotation 3x3 and position
 
 UNIT: Array = np.eye(3)  # what `read_pose` returns where nothing turns

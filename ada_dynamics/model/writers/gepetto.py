@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, LoopJoint
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.readers.loops.gepetto import KIND_OF_TYPE, loop_name
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft

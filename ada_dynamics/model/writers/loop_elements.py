@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from ada_dynamics.model.elements import Array, LoopJoint
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.readers.loops import urdf_plus
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft, gap_at_zero, zero_poses

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Joint, Link, LoopJoint, Mimic
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.names import free_name
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft

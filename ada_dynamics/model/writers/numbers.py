@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 
 LARGEST = 1.7976931348623157e308  # stands for infinity where a format has no word for it
 

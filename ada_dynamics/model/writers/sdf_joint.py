@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, LoopJoint
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.readers.xml import Element
 from ada_dynamics.model.writers.draft import Draft, zero_poses
 from ada_dynamics.model.writers.numbers import is_unit, numbers, to_rpy

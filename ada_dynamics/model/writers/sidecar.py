@@ -7,7 +7,8 @@ import json
 import re
 from typing import Any
 
-from ada_dynamics.model.elements import Array, LoopJoint
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.writers.draft import Draft
 from ada_dynamics.model.writers.numbers import number, to_rpy

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Array, Joint, Link, Shape
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.model.readers.loops import ELEMENTS
 from ada_dynamics.model.readers.xml import Element, parse_xml
 from ada_dynamics.model.writers.draft import Draft

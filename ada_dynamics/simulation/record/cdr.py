@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ada_dynamics.arrays import Array
+
 HEADER = b"\x00\x01\x00\x00"  # plain CDR, little-endian, no options
 NANOSECONDS = 1_000_000_000
 _DOUBLE = 8

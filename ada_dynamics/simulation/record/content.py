@@ -11,14 +11,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ada_dynamics._version import __version__
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.record import model_text
 
-Array = NDArray[np.float64]
 FORMAT = "1"  # of what is written here; another one is refused
 WRENCH = 6
 

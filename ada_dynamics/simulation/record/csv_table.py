@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.model.joints import (
     Continuous,
@@ -27,7 +27,6 @@ from ada_dynamics.model.joints import (
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 
-Array = NDArray[np.float64]
 ROWS_AT_ONCE = 8192
 
 _ANGLES = tuple((name, "rad") for name in ("angle_1", "angle_2", "angle_3"))

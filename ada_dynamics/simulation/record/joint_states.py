@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
-
-Array = NDArray[np.float64]
 
 
 class JointNumbers(NamedTuple):

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, RecordingCutShortWarning, RecordingError
 from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.record import cdr
@@ -28,8 +26,6 @@ from ada_dynamics.simulation.record.mcap_records import (
     records_in,
 )
 from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
-
-Array = NDArray[np.float64]
 
 
 class _UnusableError(Exception):

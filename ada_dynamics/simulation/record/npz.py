@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, RecordingError
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text, to_json
 
-Array = NDArray[np.float64]
 _ROWS = ("t", "q", "v", "a", "tau")
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics._version import __version__
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
@@ -32,7 +33,6 @@ from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, descripti
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
 
-Array = NDArray[np.float64]
 
 STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"
 METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and behind the last one

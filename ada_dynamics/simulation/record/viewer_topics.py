@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.model import Model
@@ -23,7 +24,6 @@ from ada_dynamics.spatial.rotation_arrays import quaternions
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
 
-Array = NDArray[np.float64]
 Times = NDArray[np.int64]
 Encoder = Callable[[Times, Array], list[bytes]]  # times [ns] and rows of the recording to messages
 

@@ -11,14 +11,15 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
-from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
-from ada_hardware.force_torque.sensor_driver import Array, Sample, SensorDriver, SensorIdentity
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
 from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.errors import NoAnswer, TransportError
 
 V = TypeVar("V")
 _TRIES = 5

@@ -11,13 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
-from ada_hardware.errors import NoAnswer, Refused, TransportError
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
-from ada_hardware.force_torque.sensor_driver import Array, Sample, SensorDriver, SensorIdentity
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
 from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.errors import NoAnswer, Refused, TransportError
 
 _TRIES, _WAIT = 3, 0.5  # [s] of a start that may get lost
 _QUIET, _LONGEST_TALK = 0.05, 0.5  # [s] of silence after which a stream has ended, and the longest wait for it

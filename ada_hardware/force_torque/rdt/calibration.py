@@ -9,7 +9,7 @@ import urllib.request
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from ada_hardware.errors import NoAnswer
+from ada_robot.errors import NoAnswer
 
 PAGE = "/netftapi2.xml"
 _LARGEST = 1 << 20  # [bytes]

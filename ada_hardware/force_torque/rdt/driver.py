@@ -12,14 +12,15 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
-from ada_hardware.errors import NoAnswer, TransportError
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.sequence import SequenceWatch
-from ada_hardware.force_torque.sensor_driver import Array, Sample, SensorDriver, SensorIdentity
+from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.errors import NoAnswer, TransportError
 
 _TRIES, _WAIT = 10, 0.1  # [s] of a start that may get lost (netft_utils)
 _REPEATS = 3  # of requests that have no answer; each does the same as the one before

@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
@@ -18,7 +19,6 @@ from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS,
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.onrobot import FORCE_SCALE, MOMENT_SCALE, TICK
 from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
-from ada_hardware.force_torque.sensor_driver import Array
 from ada_hardware.force_torque.sensor_emulator import SensorEmulator
 
 _BUFFERED = 40  # records per packet of a buffered start

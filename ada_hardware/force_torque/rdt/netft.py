@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
-from ada_hardware.errors import NoAnswer
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
 from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings, Verdict
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.errors import NoAnswer
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_dynamics.commanding.rules import JointLimit
-from ada_hardware.driver import Array
-from ada_hardware.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
+from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.plausible import PlausibleReadings
@@ -29,6 +27,8 @@ from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.command.rules import JointLimit
+from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
 

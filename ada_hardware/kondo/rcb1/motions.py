@@ -18,14 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.driver import Array
-from ada_hardware.errors import HardwareError
 from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_key_frames
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
+from ada_robot.errors import HardwareError
 
 Progress = Callable[[int, int], object]  # frames that are done, and all of them
 

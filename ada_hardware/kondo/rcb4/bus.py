@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ada_hardware.errors import DeviceAlarm
 from ada_hardware.kondo.line import BoardBus, Question
 from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
 from ada_hardware.kondo.rcb4.commands import NACK
 from ada_hardware.kondo.rcb4.messages import Command, code_of
 from ada_hardware.transport.wires import ByteStream
+from ada_robot.errors import DeviceAlarm
 
 COM_SPEEDS = (115_200, 625_000, 1_250_000)  # [baud]
 _BITS = 11  # of a byte on the line: start, eight, even parity, stop

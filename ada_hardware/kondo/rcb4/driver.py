@@ -16,8 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ada_hardware.driver import Alarm, Array
-from ada_hardware.errors import DeviceAlarm, HardwareError, Refused
+from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.plausible import PlausibleReadings
 from ada_hardware.kondo.rcb4 import commands as c
@@ -28,6 +27,8 @@ from ada_hardware.kondo.rcb4.settings import Rcb4Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
+from ada_robot.driver import Alarm
+from ada_robot.errors import DeviceAlarm, HardwareError, Refused
 
 _GENTLE = 0.3  # [s] in which the first position is reached
 _LOW_READINGS = 2  # of the supply, one after the other: servos that start pull it down for a moment

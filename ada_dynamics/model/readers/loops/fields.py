@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.loops.nodes import Listing, Node, Scalar, Table, kind_of, shortened
 from ada_dynamics.model.readers.problems import Problem
 from ada_dynamics.model.readers.spelling import near

@@ -14,8 +14,9 @@ import re
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Array, Limits
+from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.readers.description import Description, JointRecord, LoopRecord
 from ada_dynamics.model.readers.loops.fields import Fields
 from ada_dynamics.model.readers.loops.nodes import Listing, Node, kind_of

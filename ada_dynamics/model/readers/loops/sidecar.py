@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.model.readers.description import Description, LoopRecord, NamedPlace
 from ada_dynamics.model.readers.loops.fields import Fields, refuse

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.spelling import near

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_dynamics.model.elements import Array, Mimic
+from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.readers.description import Description, LoopRecord
 from ada_dynamics.model.readers.mjcf.bodies import WORLD, World
 from ada_dynamics.model.readers.mjcf.joints import MjcfJoint

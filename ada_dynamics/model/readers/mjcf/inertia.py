@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.readers.mjcf.meshes import Meshes
 from ada_dynamics.model.readers.mjcf.values import Settings, Values
 from ada_dynamics.model.readers.rigid import compose, shortest_turn

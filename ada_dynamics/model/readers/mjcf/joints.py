@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Limits
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.readers.anchored import Assembly
 from ada_dynamics.model.readers.description import JointRecord, LinkRecord
 from ada_dynamics.model.readers.mjcf.values import Settings, Values

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.source import read_file
 
 _STL_HEADER, _STL_FACE = 84, 50

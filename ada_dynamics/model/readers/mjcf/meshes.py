@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.mjcf.include import folder_of
 from ada_dynamics.model.readers.mjcf.mesh_file import Faces, read_mesh
 from ada_dynamics.model.readers.mjcf.values import Settings, Values, rotation_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.model.readers.problems import Sink
 from ada_dynamics.model.readers.rigid import NO_MOVE, compose

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.copying import add_joint, add_link
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.description import Description
 from ada_dynamics.model.readers.mjcf.joints import MjcfJoint
 

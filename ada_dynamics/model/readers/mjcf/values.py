@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.rigid import about, shortest_turn
 from ada_dynamics.model.readers.spelling import near

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ada_dynamics.model.elements import Array, Limits, Mimic
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.model.readers.sdf.values import Values

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.elements import Array
 from ada_dynamics.model.readers.problems import Problem, Sink
 from ada_dynamics.model.readers.rigid import NO_MOVE
 from ada_dynamics.model.readers.values import UNIT, BadNumber, Pose, the_child, to_float

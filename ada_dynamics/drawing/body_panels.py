@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Panels of the whole robot: energy, power, momentum, centre of mass, loops, contact, balance (figs. 3.17, 3.22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.analysis.balance import balance_of
+from ada_dynamics.analysis.momentum import mass_of
+from ada_dynamics.analysis.motion import dynamics_of, energy_of
+from ada_dynamics.analysis.power import power_balance
+from ada_dynamics.analysis.singularity import closing_condition, loop_measure
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel, Series, panel
+
+_XYZ = ("x", "y", "z")
+_POSES = 600  # at which the slow measures are worked out
+SMALLEST = 1e-18  # of a logarithmic axis: exact zeros stand there
+
+
+@panel("energy")
+def energy(motion: Any) -> list[Panel]:
+    """Kinetic, potential and total energy."""
+    kinetic, potential = energy_of(motion)
+    curves = {"K.E.": kinetic, "P.E.": potential, "K.E. + P.E.": kinetic + potential}
+    return [Panel.of("Mechanical energy", "[J]", motion.t, curves)]
+
+
+@panel("energy_error")
+def energy_error(motion: Any) -> list[Panel]:
+    """Change of the total energy since the start."""
+    kinetic, potential = energy_of(motion)
+    total = kinetic + potential
+    curves = {"": np.maximum(np.abs(total - total[:1]), SMALLEST)}
+    return [Panel.of("Energy error", "|E − E₀| [J]", motion.t, curves, is_logarithmic=True)]
+
+
+@panel("power")
+def power(motion: Any) -> list[Panel]:
+    """What drives and what brakes."""
+    found = power_balance(motion)
+    named = {
+        "input": found.input,
+        "external": found.external,
+        "contact": found.contact,
+        "dissipated": -found.dissipated,
+    }
+    acting = {label: values for label, values in named.items() if np.any(values)}
+    return [Panel.of("Power", "[W]", motion.t, acting or {"input": found.input})]
+
+
+@panel("work")
+def work(motion: Any) -> list[Panel]:
+    """Gain of energy, and the work that explains it."""
+    found = power_balance(motion)
+    curves = {"energy": found.total - found.total[:1]}
+    curves |= {label: -w if label == "dissipated" else w for label, w in found.work.items() if np.any(w)}
+    return [Panel.of("Energy and work", "[J]", motion.t, {**curves, "unexplained": found.residual})]
+
+
+@panel("com")
+def com(motion: Any) -> list[Panel]:
+    """Centre of mass."""
+    return _vector("CoM position", "m", motion.t, dynamics_of(motion).com(motion.q))
+
+
+@panel("com_velocity")
+def com_velocity(motion: Any) -> list[Panel]:
+    """Velocity of the centre of mass."""
+    dynamics = dynamics_of(motion)
+    return _vector("CoM velocity", "m/s", motion.t, _momentum(motion)[:, :3] / mass_of(dynamics))
+
+
+@panel("momentum")
+def momentum(motion: Any) -> list[Panel]:
+    """Linear momentum."""
+    return _vector("Linear momentum", "kg m/s", motion.t, _momentum(motion)[:, :3])
+
+
+@panel("angular_momentum")
+def angular_momentum(motion: Any) -> list[Panel]:
+    """Angular momentum about the centre of mass."""
+    return _vector("Angular momentum", "kg m²/s", motion.t, _momentum(motion)[:, 3:])
+
+
+def _momentum(motion: Any) -> Array:
+    own = getattr(motion, "momentum", None)
+    return np.asarray(dynamics_of(motion).momentum(motion.q, motion.v) if own is None else own, dtype=np.float64)
+
+
+def _vector(title: str, unit: str, t: Array, rows: Array) -> list[Panel]:
+    return [Panel.of(title, f"[{unit}]", t, {label: rows[:, i] for i, label in enumerate(_XYZ)})]
+
+
+# --- loops ----------------------------------------------------------------------------------------------------------
+@panel("loop_gap")
+def loop_gap(motion: Any) -> list[Panel]:
+    """Largest gap of all loops."""
+    if not motion.model.loops:
+        return []
+    own = getattr(motion, "loop_gap", None)
+    rows = slice(None) if own is not None else _some(len(motion.t))
+    dynamics = dynamics_of(motion)
+    gaps = own if own is not None else [dynamics.loop_state(q).worst_gap for q in motion.q[rows]]
+    curves = {"": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
+    return [Panel.of("Loop gap", "[m, rad]", motion.t[rows], curves, is_logarithmic=True)]
+
+
+@panel("singularity")
+def singularity(motion: Any) -> list[Panel]:
+    """det(J Jᵀ) of the ends at which the loops are cut (fig. 3.17 f)."""
+    loops = motion.model.loop_names
+    if not loops:
+        return []
+    curves = {loop: loop_measure(dynamics_of(motion), loop, motion.q) for loop in loops}
+    shown = curves if len(loops) > 1 else {"": curves[loops[0]]}
+    return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown)]
+
+
+@panel("conditioning")
+def conditioning(motion: Any) -> list[Panel]:
+    """Smallest singular value of the closing solve by the largest."""
+    if not motion.model.loops:
+        return []
+    rows = _some(len(motion.t))
+    curves = {"": np.maximum(closing_condition(dynamics_of(motion), motion.q[rows]), SMALLEST)}
+    return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
+
+
+def _some(rows: int) -> slice:
+    return slice(None, None, max(1, rows // _POSES))
+
+
+# --- surroundings ---------------------------------------------------------------------------------------------------
+@panel("external")
+def external(motion: Any) -> list[Panel]:
+    """External forces, then moments, link by link."""
+    return _wrenches(motion.t, "External", getattr(motion, "external", None) or {})
+
+
+@panel("contact")
+def contact(motion: Any) -> list[Panel]:
+    """Sum of the forces of all contacts, in the world's axes."""
+    wrenches = getattr(motion, "contact_wrenches", None) or {}
+    if not wrenches:
+        return []
+    total = np.sum([np.asarray(w)[:, :3] for w in wrenches.values()], axis=0)
+    return _vector("Contact force", "N", motion.t, total)
+
+
+@panel("contact_forces")
+def contact_forces(motion: Any) -> list[Panel]:
+    """Vertical force of each contact."""
+    wrenches = getattr(motion, "contact_wrenches", None) or {}
+    curves = {name: np.asarray(w)[:, 2] for name, w in wrenches.items()}
+    return [Panel.of("Vertical contact force", "[N]", motion.t, curves)] if curves else []
+
+
+@panel("zmp")
+def zmp(motion: Any) -> list[Panel]:
+    """Zero-moment point of the contacts, with the centre of mass above it."""
+    found, com_ = balance_of(motion).zmp, dynamics_of(motion).com(motion.q)
+    curves = {"ZMP x": found[:, 0], "ZMP y": found[:, 1], "CoM x": com_[:, 0], "CoM y": com_[:, 1]}
+    return [Panel.of("Zero-moment point", "[m]", motion.t, curves)]
+
+
+@panel("zmp_path")
+def zmp_path(motion: Any) -> list[Panel]:
+    """The same from above, with the first and the last support polygon."""
+    found = balance_of(motion)
+    series = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1])]
+    for label, row in (("support at the start", 0), ("support at the end", len(motion.t) - 1)):
+        hull = found.polygon(row)
+        if len(hull):
+            closed = np.vstack([hull, hull[:1]])
+            series.append(Series(label, closed[:, 0], closed[:, 1], "--"))
+    return [Panel("ZMP and support polygon", "y [m]", series, xlabel="x [m]", is_plane=True)]
+
+
+@panel("support_margin")
+def support_margin(motion: Any) -> list[Panel]:
+    """How far the zero-moment point is inside the support polygon."""
+    margin = balance_of(motion).margin
+    return [Panel.of("Stability margin", "[m]", motion.t, {"": np.where(np.isfinite(margin), margin, np.nan)})]
+
+
+def _wrenches(t: Array, what: str, wrenches: dict[str, Any]) -> list[Panel]:
+    found = []
+    for first, kind, unit in ((0, "force", "N"), (3, "moment", "N m")):
+        curves = {
+            f"{link} {axis}": np.asarray(w)[:, first + i]
+            for link, w in wrenches.items()
+            for i, axis in enumerate(_XYZ)
+            if np.any(np.asarray(w)[:, first + i])
+        }
+        if curves:
+            found.append(Panel.of(f"{what} {kind}", f"[{unit}]", t, curves))
+    return found

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mesh files as triangles with colours and textures, read through trimesh: STL, Collada, OBJ, glTF.
+
+Axes and units are what RViz makes of them: `<unit>` of Collada scales, its `<up_axis>` does not turn (robots' files
+rely on that), and glTF, which has y upwards, is turned so that z is.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
+from ada_dynamics.extras import how_to_install
+from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.quiet import quiet
+
+Indices = NDArray[np.uint32]
+
+FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf")
+_COMPANIONS = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
+_TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRoughnessTexture", "occlusionTexture")
+_LARGEST_TEXTURE = 2048  # [pixel] a side; larger ones are made smaller
+_MOST_PIXELS = 64_000_000
+_KEPT = 64  # meshes that stay in memory, for several views of one robot
+_Z_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
+
+
+class Mesh(NamedTuple):
+    """Triangles of a file.
+
+    Attributes:
+        vertices: (n, 3) [m].
+        faces: rows of three indices of vertices, anticlockwise seen from outside.
+        colour: the mean of its own colours, red, green, blue, opacity; None where the file has none.
+        glb: the same as binary glTF with y for z, with its colours and textures; None where it has none.
+    """
+
+    vertices: Array
+    faces: Indices
+    colour: tuple[float, ...] | None
+    glb: bytes | None
+
+
+def read_mesh(path: Path, package: Path | None = None) -> Mesh:
+    """Read a file.
+
+    Args:
+        path: of the file.
+        package: folder that textures may lie in, too; by default the file's own and the one above it.
+
+    Raises:
+        MeshError: it cannot be read; the message says why.
+    """
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as problem:
+        raise MeshError(f"it cannot be opened ({problem})") from None
+    return _read(path, package or path.parent.parent, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise MeshError(f"{suffix or 'a file without suffix'} is not read; {', '.join(FORMATS)} are")
+    if size > MAX_BYTES:
+        raise MeshError(f"it has {size} bytes; at most {MAX_BYTES} are read")
+    try:
+        import trimesh
+    except ImportError:
+        raise MeshError(f"needs trimesh: {how_to_install('view')}") from None
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES)
+        check_bounds(data, suffix)
+        resolver = _Companions(path.parent, root)
+        with quiet("trimesh"):
+            content, kind = io.BytesIO(data), suffix[1:]
+            scene = trimesh.load_scene(content, file_type=kind, resolver=resolver, process=kind == "stl")
+            check_triangles(sum(len(scene.geometry[name].faces) for _, name in _placed(scene)))
+            return _mesh(trimesh, scene, suffix)
+    except MeshError:
+        raise
+    except ImportError:  # trimesh brings no reader of Collada with it
+        wanted = "pycollada" if suffix == ".dae" else "what trimesh reads it with"
+        raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
+    except Exception as problem:  # each of its readers has errors of its own
+        raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
+
+
+def _placed(scene: Any) -> Iterator[tuple[Array, str]]:
+    for node in scene.graph.nodes_geometry:
+        matrix, name = scene.graph[node]
+        if hasattr(scene.geometry[name], "faces"):  # neither lines nor points
+            yield matrix, name
+
+
+def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
+    whole = np.eye(4)
+    if suffix == ".dae" and scene.units:
+        unit = float(trimesh.units.unit_conversion(scene.units, "meters"))
+        if not 0.0 < unit < np.inf:
+            raise MeshError(f"its unit is {unit} m")
+        whole[:3, :3] *= unit
+    elif suffix in (".glb", ".gltf"):
+        whole = _Z_UP
+    pieces = []
+    for matrix, name in _placed(scene):
+        original = scene.geometry[name]
+        is_textured = original.visual.kind == "texture"
+        piece = original.copy(include_cache=True, include_visual=not is_textured)
+        if is_textured:  # the same pictures, not copies: these know no more that they are JPEG, and grow tenfold
+            piece.visual = trimesh.visual.TextureVisuals(uv=original.visual.uv, material=original.visual.material)
+        if not (np.isfinite(piece.vertices).all() and np.isfinite(matrix).all()):
+            raise MeshError("it has corners that are nowhere")
+        piece.apply_transform(whole @ matrix)
+        if len(piece.faces):
+            pieces.append(piece)
+    if not pieces:
+        raise MeshError("it holds no triangles")
+    starts = np.cumsum([0, *(len(piece.vertices) for piece in pieces)])
+    vertices = np.concatenate([np.asarray(piece.vertices, dtype=np.float64) for piece in pieces])
+    faces = np.concatenate([np.asarray(piece.faces) + start for piece, start in zip(pieces, starts, strict=False)])
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise MeshError("its faces name corners that it lacks")
+    if not any(piece.visual.defined for piece in pieces):
+        whole_piece = trimesh.Trimesh(vertices, faces, process=True)  # corners that faces share become one
+        return Mesh(np.asarray(whole_piece.vertices), np.asarray(whole_piece.faces, dtype=np.uint32), None, None)
+    for piece in pieces:
+        _paint(trimesh, piece, of_gltf=suffix in (".glb", ".gltf"))
+    areas = np.array([piece.area for piece in pieces]) + 1e-30
+    colour = np.average([_mean_colour(piece) for piece in pieces], axis=0, weights=areas)
+    glb = trimesh.Scene(_joined(trimesh, pieces)).export(file_type="glb")
+    return Mesh(vertices, faces.astype(np.uint32), tuple(colour.tolist()), glb)
+
+
+def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
+    """Give a piece a material as glTF has it, seen from both sides; what has none gets the plain colour."""
+    visual = piece.visual
+    if visual.kind == "texture":
+        material = visual.material
+        if not isinstance(material, trimesh.visual.material.PBRMaterial):
+            material = material.to_pbr()
+        pictures = {name: _small(getattr(material, name, None)) for name in _TEXTURES}
+        material = material.copy()
+        for name, picture in pictures.items():
+            setattr(material, name, picture)
+        if not of_gltf:
+            material.metallicFactor, material.alphaMode = 0.0, None
+            material.baseColorFactor = _linear(_factor(material))
+        material.doubleSided = True
+        visual.material = material
+    elif visual.kind is None:
+        material = trimesh.visual.material.PBRMaterial(
+            baseColorFactor=_linear(np.array(PLAIN)), metallicFactor=0.0, roughnessFactor=0.8, doubleSided=True
+        )
+        piece.visual = trimesh.visual.TextureVisuals(material=material)
+    elif not of_gltf:
+        colours = np.array(visual.vertex_colors, dtype=np.float64) / 255.0
+        piece.visual = trimesh.visual.ColorVisuals(piece, vertex_colors=_linear(colours))
+
+
+def _factor(material: Any) -> Array:
+    """Base colour, from 0 to 1."""
+    if material.baseColorFactor is None:
+        return np.ones(4)
+    return np.asarray(material.baseColorFactor, dtype=np.float64) / 255.0
+
+
+def _linear(colours: Array) -> Array:
+    """Colours as shown on a screen (sRGB), from 0 to 1, as the bytes of light that glTF wants."""
+    light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    light[..., 3:] = colours[..., 3:]
+    return np.asarray(np.round(255.0 * light), dtype=np.uint8)
+
+
+def _small(image: Any) -> Any:
+    """A texture of bounded size; None where it is none, or too big to be opened."""
+    if image is None or image.width * image.height > _MOST_PIXELS:
+        return None
+    try:
+        image.load()
+        if max(image.size) > _LARGEST_TEXTURE:
+            image.thumbnail((_LARGEST_TEXTURE, _LARGEST_TEXTURE))
+    except Exception:  # a broken picture; the mesh is worth showing without it
+        return None
+    return image
+
+
+def _mean_colour(piece: Any) -> Array:
+    """As shown on a screen, from 0 to 1."""
+    visual = piece.visual
+    if visual.kind != "texture":
+        light = np.asarray(visual.vertex_colors, dtype=np.float64).reshape(-1, 4).mean(axis=0) / 255.0
+        return _shown(light)
+    colour = _shown(_factor(visual.material))
+    image = visual.material.baseColorTexture
+    if image is not None:
+        tint = np.asarray(image.convert("RGB").resize((1, 1)), dtype=np.float64).reshape(3) / 255.0
+        colour[:3] *= tint
+    colour[3] = 1.0
+    return colour
+
+
+def _shown(light: Array) -> Array:
+    colours = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
+    colours[3:] = light[3:]
+    return np.asarray(colours, dtype=np.float64)
+
+
+def _joined(trimesh: Any, pieces: list[Any]) -> list[Any]:
+    """Pieces of one plain colour as one: the browser draws each piece by itself."""
+    alike: dict[tuple[Any, ...], list[Any]] = {}
+    for i, piece in enumerate(pieces):
+        material = piece.visual.material if piece.visual.kind == "texture" else None
+        has_normals = "vertex_normals" in piece._cache
+        if material is None or any(getattr(material, name, None) is not None for name in _TEXTURES):
+            alike[(i,)] = [piece]
+            continue
+        glow = np.zeros(3) if material.emissiveFactor is None else np.asarray(material.emissiveFactor)
+        alike.setdefault((*np.round(_factor(material), 3), *np.round(glow, 3), has_normals), []).append(piece)
+    return [group[0] if len(group) == 1 else _one(trimesh, group) for group in alike.values()]
+
+
+def _one(trimesh: Any, group: list[Any]) -> Any:
+    starts = np.cumsum([0, *(len(piece.vertices) for piece in group)])
+    normals = [piece.vertex_normals for piece in group] if "vertex_normals" in group[0]._cache else None
+    return trimesh.Trimesh(
+        np.concatenate([piece.vertices for piece in group]),
+        np.concatenate([piece.faces + start for piece, start in zip(group, starts, strict=False)]),
+        vertex_normals=None if normals is None else np.concatenate(normals),
+        visual=trimesh.visual.TextureVisuals(material=group[0].visual.material),
+        process=False,
+    )
+
+
+class _Companions:
+    """Materials and textures beside a mesh, for trimesh: none from outside of its package, none from a network."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self._folder = folder.absolute()
+        self._root = root.absolute()
+
+    def get(self, name: str) -> bytes:
+        """Content of a file that the mesh names."""
+        text = unquote(name.strip().removeprefix("file://")).replace("\\", "/")
+        for inside in dict.fromkeys((name.strip(), text, PurePosixPath(text).name)):
+            path = Path(os.path.normpath(self._folder / inside))
+            is_ours = path.is_relative_to(self._root) or path.is_relative_to(self._folder)
+            if is_ours and path.suffix.lower() in _COMPANIONS and path.is_file() and path.stat().st_size <= MAX_BYTES:
+                return path.read_bytes()
+        raise FileNotFoundError(f"no file {name[:200]!r} beside it")
+
+    __getitem__ = get
+
+    def keys(self) -> list[str]:
+        """Nothing is listed: what is there is asked for by name."""
+        return []
+
+    def namespaced(self, namespace: str) -> _Companions:
+        """The same for a folder below; nothing here has one."""
+        return self

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses as 4x4 matrices: the twist between two of them (Yamada's ∨), moved by twists, twists and wrenches elsewhere.
+
+Twists are [linear, angular], wrenches [f, n], both of a body frame in its axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics import expr
+from ada_dynamics.arrays import Array
+from ada_dynamics.jit.compiled import Vector, compiled
+from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.spatial.scalar import Scalar, Vec3
+
+_SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
+
+
+def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
+    """A frame at a place, turned by roll, pitch and yaw."""
+    pose = np.eye(4)
+    pose[:3, :3] = np.array(from_rpy(*rpy), dtype=np.float64)
+    pose[:3, 3] = xyz
+    return pose
+
+
+def inverse(pose: Array) -> Array:
+    """The pose seen the other way."""
+    back = np.eye(4)
+    back[:3, :3] = pose[:3, :3].T
+    back[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
+    return back
+
+
+def twist_between(pose: Array, other: Array) -> Array:
+    """{T⁻¹ T'}^∨: the constant body velocity that leads from one pose to the other in unit time, along a screw."""
+    return np.asarray(_between()(pose.ravel(), other.ravel())[0])
+
+
+def way_and_turn(pose: Array, other: Array) -> Array:
+    """The way from one pose to the other, and its rotation vector, in the first one's axes."""
+    return np.asarray(_between()(pose.ravel(), other.ravel())[1])
+
+
+def moved(pose: Array, twist: Array) -> Array:
+    """A frame that followed a body velocity for unit time."""
+    change = np.eye(4)
+    change[:3] = np.reshape(_screw()(twist), (3, 4))
+    return pose @ change
+
+
+def twist_matrix(pose: Array) -> Array:
+    """ᴬH_B (6x6) for ᴬT_B: the twist of frame B, in A's axes at A."""
+    R, p = pose[:3, :3], pose[:3, 3]
+    H = np.zeros((6, 6))
+    H[:3, :3] = H[3:, 3:] = R
+    H[:3, 3:] = cross_matrix(p) @ R
+    return H
+
+
+def wrench_matrix(pose: Array) -> Array:
+    """6x6 for ᴬT_B: a wrench of frame B as it acts at A, in A's axes; the inverse transpose of `twist_matrix`."""
+    R, p = pose[:3, :3], pose[:3, 3]
+    H = np.zeros((6, 6))
+    H[:3, :3] = H[3:, 3:] = R
+    H[3:, :3] = cross_matrix(p) @ R
+    return H
+
+
+def cross_matrix(p: Array) -> Array:
+    """[p x]."""
+    x, y, z = p.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def length(a: Array) -> float:
+    """Of a vector."""
+    return math.sqrt(float(a @ a))
+
+
+# --- over generic scalars ---------------------------------------------------------------------------------------------
+def rotation_vector(R: Sequence[Vec3]) -> tuple[Vec3, Scalar]:
+    """Axis times angle of a rotation, at most π long, and k of V⁻¹ = 1 - ½ [w] + k [w]².
+
+    By the unit quaternion of its largest entry (Shepperd), with half angle h: k = (1 - h cot h) / (2 h)².
+    """
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
+    rows = (
+        (1.0 + xx + yy + zz, zy - yz, xz - zx, yx - xy),
+        (zy - yz, 1.0 + xx - yy - zz, xy + yx, xz + zx),
+        (xz - zx, xy + yx, 1.0 - xx + yy - zz, yz + zy),
+        (yx - xy, xz + zx, yz + zy, 1.0 - xx - yy + zz),
+    )
+    best, largest = list(rows[0]), rows[0][0]
+    for i in (1, 2, 3):
+        best = [expr.select(largest, rows[i][i], new, old) for new, old in zip(rows[i], best, strict=True)]
+        largest = expr.maximum(largest, rows[i][i])
+    size = 1.0 / expr.sqrt(sum((value * value for value in best[1:]), best[0] * best[0]))
+    size = expr.select(best[0], 0.0, -size, size)  # of p and -p the one with the smaller angle
+    w, x, y, z = (size * value for value in best)
+    square = x * x + y * y + z * z
+    sine = expr.sqrt(square)
+    safe = expr.sqrt(expr.maximum(square, _SMALL))
+    half = expr.atan2(sine, w)
+    factor = expr.select(square, _SMALL, 2.0 + square / 3.0, 2.0 * half / safe)
+    k = expr.select(square, _SMALL, 1.0 / 12.0 + square / 180.0, (1.0 - half * w / safe) / (4.0 * half * half + 1e-300))
+    return (factor * x, factor * y, factor * z), k
+
+
+def rotated(vector: Vec3) -> tuple[list[list[Scalar]], tuple[Scalar, Scalar]]:
+    """The rotation of a rotation vector, and b, c of V = 1 + b [w] + c [w]² (Rodrigues)."""
+    square = v3.dot(vector, vector)
+    angle = expr.sqrt(expr.maximum(square, _SMALL))
+    sine, half = expr.sin(angle), expr.sin(0.5 * angle)
+    a = expr.select(square, _SMALL, 1.0 - square / 6.0, sine / angle)
+    b = expr.select(square, _SMALL, 0.5 - square / 24.0, 2.0 * half * half / (angle * angle))
+    c = expr.select(square, _SMALL, 1.0 / 6.0 - square / 120.0, (1.0 - sine / angle) / (angle * angle))
+    return _one_and(vector, a, b), (b, c)
+
+
+def _one_and(w: Vec3, first: Scalar, second: Scalar) -> list[list[Scalar]]:
+    """1 + first [w] + second [w]²."""
+    x, y, z = w
+    once = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
+    square = x * x + y * y + z * z
+    return [
+        [
+            (1.0 if i == j else 0.0) + first * once[i][j] + second * (w[i] * w[j] - (square if i == j else 0.0))
+            for j in range(3)
+        ]
+        for i in range(3)
+    ]
+
+
+@lru_cache(maxsize=1)
+def _between() -> Callable[..., Any]:
+    """(T, T') -> T^∨ of T⁻¹ T', and its way and turn."""
+
+    def body(pose: Vector, other: Vector) -> Any:
+        R, S = ([[T[4 * i + j] for j in range(3)] for i in range(3)] for T in (pose, other))
+        d = [other[4 * i + 3] - pose[4 * i + 3] for i in range(3)]
+        way = [sum((R[k][i] * d[k] for k in (1, 2)), R[0][i] * d[0]) for i in range(3)]
+        turn = [[sum((R[k][i] * S[k][j] for k in (1, 2)), R[0][i] * S[0][j]) for j in range(3)] for i in range(3)]
+        w, k = rotation_vector([(row[0], row[1], row[2]) for row in turn])
+        back = _one_and(w, -0.5, k)
+        screw = [sum((row[j] * way[j] for j in (1, 2)), row[0] * way[0]) for row in back]
+        return {"screw": [*screw, *w], "straight": [*way, *w]}
+
+    return compiled("twist_between", {"pose": 16, "other": 16}, body)
+
+
+@lru_cache(maxsize=1)
+def _screw() -> Callable[..., Any]:
+    """Twist -> upper three rows of the pose that it leads to."""
+
+    def body(twist: Vector) -> Any:
+        w = (twist[3], twist[4], twist[5])
+        R, (b, c) = rotated(w)
+        V = _one_and(w, b, c)
+        way = [sum((row[j] * twist[j] for j in (1, 2)), row[0] * twist[0]) for row in V]
+        return {"rows": [value for row, x in zip(R, way, strict=True) for value in (*row, x)]}
+
+    return compiled("screw", {"twist": 6}, body)

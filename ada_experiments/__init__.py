@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments that are more than one simulation, one module each; imported when one of them is asked for."""
+
+from __future__ import annotations
+
+# Full names of modules whose `@experiment` and `@measure` functions scenarios can call.
+MODULES: tuple[str, ...] = (
+    "ada_experiments.arm_in_null_space",
+    "ada_experiments.awa_pipeline",
+    "ada_experiments.awa_simulators",
+    "ada_experiments.crb_note",
+    "ada_experiments.engines",
+    "ada_experiments.euler_angles",
+    "ada_experiments.feet_that_may_lift",
+    "ada_experiments.hybrid_cost",
+    "ada_experiments.hybrid_motion",
+    "ada_experiments.push_measures",
+    "ada_experiments.push_sweep",
+    "ada_experiments.pushes_without_control",
+    "ada_experiments.pa10_compliance",
+    "ada_experiments.pa10_inverse",
+    "ada_experiments.pa10_paths",
+    "ada_experiments.pa10_trajectory",
+    "ada_experiments.space_robots",
+    "ada_experiments.two_arm_bar",
+    "ada_experiments.virtual_chains",
+)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""R1: the arm of a free-flying robot moves and its base does not (reaction null space; Takahashi 2012, sec. 6.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_controllers import JointReference, State, make
+from ada_controllers.in_simulation import InSimulation
+from ada_controllers.reaction_null_space import ReactionNullSpace
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel
+from ada_dynamics.drawing.snapshots import plot_snapshots
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Log, Simulation
+from ada_experiments.pictures import picture
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+_KNOWN = ("robots", "start", "goal", "stiffness", "damping", "duration", "step")
+WAYS = ("null space", "null space, sampled", "springs and dampers")
+
+
+class Moved(NamedTuple):
+    """What a motion did to the base.
+
+    Attributes:
+        log: of the motion.
+        base: largest displacement or turn of the base [m, rad].
+        momentum: largest momentum of the base, by the largest sum of those of all links.
+        arm: largest turn of a joint [deg].
+    """
+
+    log: Log
+    base: float
+    momentum: float
+    arm: float
+
+
+@experiment("arm_in_null_space")
+def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Move the arms by the reaction null space, continuous and sampled, and by springs alone."""
+    part = settings_of(scenario, _KNOWN)
+    start, goal = (np.array(part.vector(key, (units.ANGLE,) * 4)) for key in ("start", "goal"))
+    gains = {
+        "stiffness": [part.positive("stiffness", units.NUMBER)],
+        "damping": [part.positive("damping", units.NUMBER)],
+    }
+    duration, step = part.positive("duration", units.TIME), part.positive("step", units.TIME)
+    found: dict[str, dict[str, Moved]] = {}
+    names = part.texts("robots")
+    for i, name in enumerate(names):
+        model = load(name)
+        q = np.concatenate([model.neutral()[:7], start])
+        own = found[name] = {}
+        for j, way in enumerate(WAYS):
+            progress((i + j / len(WAYS)) / len(names), f"{name}, {way}")
+            own[way] = moved(_simulation(model, q, JointReference(goal), gains, step, way).run(duration))
+    return Outcome(_claims(found), _figures(found, output), [_table(found)], _NOTES)
+
+
+def _simulation(
+    model: Model, q: Array, goal: JointReference, gains: dict[str, list[float]], step: float, way: str
+) -> Simulation:
+    if way == "springs and dampers":
+        # about the same speed: the links' inertia is of the order of 10 kg m²
+        springs = {key: [10.0 * value for value in values] for key, values in gains.items()}
+        return InSimulation(make("spring_damper", model, springs), goal, period=step).simulation(model, q, step=step)
+    controller = ReactionNullSpace(model, gains)
+    if way == "null space, sampled":
+        return InSimulation(controller, goal, period=step).simulation(model, q, step=step)
+    controller.reset(State(q, np.zeros(model.nv)), 0.0)
+    return Simulation(model, q, step=step, controller=controller.continuous(goal))
+
+
+def moved(log: Log) -> Moved:
+    """How far the base and the arm moved."""
+    model = log.model
+    q, start = log.q, log.q[0]
+    turned = 2.0 * np.arcsin(np.clip(np.linalg.norm(q[:, 3:6], axis=1), 0.0, 1.0))  # it starts unturned
+    away = np.linalg.norm(q[:, :3] - start[:3], axis=1)
+    sizes = {name: momentum_of(log, name) for name in model.links if model.links[name].mass}
+    return Moved(
+        log,
+        float(max(turned.max(), away.max())),
+        float(sizes[model.root].max() / np.sum(list(sizes.values()), axis=0).max()),
+        float(np.degrees(np.abs(q[:, 7:] - start[7:]).max())),
+    )
+
+
+def momentum_of(log: Log, name: str) -> Array:
+    """Size of the linear momentum of a link over time [kg m/s]."""
+    link = log.model.links[name]
+    V, R = log.dynamics.velocity(name, log.q, log.v), log.dynamics.pose(name, log.q)[:, :3, :3]
+    return np.asarray(link.mass * np.linalg.norm(V[:, :3] + np.cross(V[:, 3:], R @ link.com), axis=1))
+
+
+def _claims(found: dict[str, dict[str, Moved]]) -> list[Claim]:
+    exact, sampled, springs = (tuple(own[way] for own in found.values()) for way in WAYS)
+    return [
+        Claim("the arm moves far (least of both robots)", min(x.arm for x in exact), 45.0, ">=", "deg"),
+        Claim("the base does not move", max(x.base for x in exact), 1e-9, unit="m, rad"),
+        Claim("its momentum, by that which moves", max(x.momentum for x in exact), 1e-9),
+        Claim(
+            "sampled, efforts that hold for a period, the base hardly moves",
+            max(x.base for x in sampled),
+            1e-6,
+            unit="m, rad",
+            note="efforts that hold are wrong by what changes within a period",
+        ),
+        Claim("without the null space it does", min(x.base for x in springs), 0.05, ">=", "m, rad"),
+    ]
+
+
+def _table(found: dict[str, dict[str, Moved]]) -> Table:
+    columns = ("robot", "arm moved by", "arm turned [deg]", "base moved [m, rad]", "momentum of the base by all")
+    rows = [
+        (name, way, f"{x.arm:.1f}", f"{x.base:.2g}", f"{x.momentum:.2g}")
+        for name, own in found.items()
+        for way, x in own.items()
+    ]
+    return Table("Arm and base", columns, rows)
+
+
+def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
+    name, own = next(iter(found.items()))
+    log = own[WAYS[0]].log
+    curves = {way: np.maximum(np.linalg.norm(x.log.q[:, :3] - x.log.q[0, :3], axis=1), 1e-18) for way, x in own.items()}
+    joints = {f"joint {i + 1}": np.degrees(log.q[:, 7 + i]) for i in range(4)}
+    panels = [
+        Panel.of(f"{name}: joints", "[deg]", log.t, joints),
+        Panel.of(f"{name}: base", "displacement [m]", log.t, curves, is_logarithmic=True),
+    ]
+    figures = [picture(panels, output / "r1_arm_and_base.png", "The arm moves, the base does not", 2)]
+    path = output / "r1_robot.png"
+    plot_snapshots(log, path, count=6, plane="xy")
+    return [*figures, path]
+
+
+_NOTES = [
+    "Four joints in a plane and three components of momentum in it: one motion of the arm is left, along which it "
+    "comes as near to its goal as it can.",
+]

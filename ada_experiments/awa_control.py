@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KHR-1 under the PID control of Awa 2009, eq. 1, as a controller that any simulator can call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.joints import Continuous, Revolute
+from ada_dynamics.model.model import Model
+from ada_experiments.awa_ground import base_states, index_of
+from ada_experiments.awa_kinematics import foot_stands, motions_of, standing
+from ada_experiments.awa_motors import motors_of
+from ada_experiments.awa_pid import Gains, Pid
+from ada_experiments.awa_walk import Walk
+
+BASE_NQ, BASE_NV = 7, 6  # of a floating base, before the joints
+
+
+class WalkControl:
+    """Holds the joints on the walk; each simulation needs one of its own, since eq. 1 has a memory."""
+
+    def __init__(self, walk: Walk, gains: Gains, period: float, duration: float) -> None:
+        """Args: the walk, gains, the control period [s] and how long it will be asked for [s]."""
+        times = period * np.arange(round(duration / period) + 2)
+        self._desired = walk.smooth(np.minimum(times, walk.duration)).angles
+        self._period = period
+        self._pid = Pid(gains, period, self._desired.shape[1])
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Efforts of all velocities."""
+        desired = self._desired[min(round(t / self._period), len(self._desired) - 1)]
+        torques = self._pid.torque(desired, q[BASE_NQ:], v[BASE_NV:])
+        return np.concatenate([np.zeros(BASE_NV), torques])
+
+
+def with_armature(model: Model, armature: float) -> Model:
+    """The robot with rotors in its turning joints [kg m²]."""
+    parts = Parts.of(model)
+    for name, joint in parts.joints.items():
+        if joint.kind in (Revolute.kind, Continuous.kind):
+            parts.joints[name] = replace(joint, armature=armature)
+    return parts.build()
+
+
+def standing_start(model: Model, walk: Walk, foot: str) -> Array:
+    """q with the walk's first angles and a foot flat on the ground at the origin."""
+    samples = walk.smooth(np.zeros(1))
+    motors = motors_of(model)
+    tip = motions_of(motors, samples, standing(np.eye(4), 1))[index_of(motors, foot)].tip
+    base, _, _ = base_states(foot_stands(tip, np.eye(4)))
+    return np.concatenate([base[0], samples.angles[0]])

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A1: KHR-1 walks, and the pipeline of Awa 2009 says how its links move and what loads they carry (figs. 10-13).
+
+The pipeline (eqs. 3-46) is written from the paper alone; `Dynamics` answers the same questions by other recursions in
+other axes. That both agree is the paper's own argument: two models made independently avoid careless errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.analysis.balance import zmp_of_motion
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_experiments import awa_ground
+from ada_experiments.awa_dynamics import MotorLoad, loads_of
+from ada_experiments.awa_kinematics import (
+    Frame,
+    MotorMotion,
+    Samples,
+    differentiated,
+    motions_of,
+    standing,
+)
+from ada_experiments.awa_motors import Motor, motors_of
+from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.pictures import picture, vector
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+_CAPTIONS = {
+    "a1_fig_12.png": "Like fig. 12: the end of the right leg, with our own walk, in which soles stay flat",
+    "a1_fig_13.png": "Like fig. 13: its momenta and loads",
+    "a1_ground.png": "The same walk over standing feet: what the ground gives",
+}
+FEET = ("left_sole", "right_sole")
+LEG_END = "right_foot"  # motor 23 of table 3, whose tip is the middle of the sole: figs. 12 and 13
+_KNOWN = ("robot", "periods")
+
+# Chains of six 4x4 products with entries of some tens (accelerations): 1e-14 is seen.
+ROUNDING = 1e-11
+FIRST_ORDER = 0.8  # of an error c dt + O(dt²) at the periods chosen
+SPIKES = 0.7  # of a jump of speed divided by dt it is 1; two samples share a jump between them
+CALM = 0.1  # of a smooth motion it is 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The pipeline's answers for one motion of frame 0."""
+
+    motions: list[MotorMotion]
+    loads: list[MotorLoad]
+
+    def torques(self, motors: Sequence[Motor]) -> Array:
+        """Of the joints that turn, (N, n)."""
+        return np.array([o.u for m, o in zip(motors, self.loads, strict=True) if m.column is not None]).T
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What numerical differentiation (eqs. 44, 45) gives at one period.
+
+    Attributes:
+        period: of the samples [s].
+        error: of torques of the smooth walk, root of the mean square over joints and times [N m].
+        smooth: largest force m p̈_g of the leg's end in the smooth walk [N].
+        sharp: the same where servos turn at constant speed from frame to frame [N].
+    """
+
+    period: float
+    error: float
+    smooth: float
+    sharp: float
+
+
+@experiment("awa_pipeline")
+def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Run the pipeline and check it."""
+    part = settings_of(scenario, _KNOWN)
+    periods = part.vector("periods", (units.TIME,) * len(part.items("periods")))
+    if len(periods) < 2 or min(periods) <= 0.0 or list(periods) != sorted(periods, reverse=True):
+        raise part.problem("periods", "they must be two or more, positive, the longest first.")
+    model = load(part.text("robot"))
+    study = Study(model, khr1_walk(model))
+    progress(0.0, "the pipeline of Awa 2009 against Dynamics")
+    t = np.arange(0.0, study.walk.duration, periods[0])
+    samples = study.walk.smooth(t)
+    still = study.still(samples)
+    claims = study.agreement(samples, still)
+    progress(0.3, "over standing feet")
+    feet = awa_ground.over_feet(study.motors, still.motions, FEET)
+    ground = study.run(samples, feet.body)
+    more, zmp, margin = study.on_ground(samples, feet, ground)
+    progress(0.6, "numerical differentiation")
+    differences = study.differences(periods)
+    claims += more + _claims_of_differences(differences)
+    figures = [
+        _fig_12(t, still.motions[study.foot], output / "a1_fig_12.png"),
+        _fig_13(t, still.loads[study.foot], output / "a1_fig_13.png"),
+        _fig_ground(t, ground, zmp, margin, output / "a1_ground.png"),
+    ]
+    return Outcome(claims, figures, [_table(differences)], _NOTES, dict(_CAPTIONS))
+
+
+class Study:
+    """The pipeline for one robot and motion, beside `Dynamics`."""
+
+    def __init__(self, model: Model, walk: Walk) -> None:
+        """Args: a robot with a floating base, and its walk."""
+        self.model, self.walk = model, walk
+        self.dynamics = Dynamics(model)
+        self.motors = motors_of(model)
+        self.foot = awa_ground.index_of(self.motors, LEG_END)
+
+    def run(self, samples: Samples, body: Frame) -> Result:
+        """Kinematics outwards, then loads inwards (fig. 10)."""
+        motions = motions_of(self.motors, samples, body)
+        return Result(motions, loads_of(self.motors, motions, np.array(self.model.gravity)))
+
+    def still(self, samples: Samples) -> Result:
+        """As in the paper: frame 0 stays where it is."""
+        return self.run(samples, standing(np.eye(4), len(samples.angles)))
+
+    def states(self, samples: Samples, body: Frame) -> tuple[Array, Array, Array]:
+        """q, v and a of the model for a motion of frame 0."""
+        base = awa_ground.base_states(body)
+        return tuple(np.concatenate(pair, axis=1) for pair in zip(base, samples, strict=True))  # type: ignore[return-value]
+
+    def agreement(self, samples: Samples, still: Result) -> list[Claim]:
+        """The paper's own case against `Dynamics`."""
+        q, v, a = self.states(samples, standing(np.eye(4), len(samples.angles)))
+        off = []
+        for foot in FEET:
+            tip = still.motions[awa_ground.index_of(self.motors, foot)].tip
+            velocity = np.concatenate([tip.velocity, tip.angular], axis=1)
+            acceleration = np.concatenate([tip.acceleration, tip.angular_acceleration], axis=1)
+            off += [
+                _relative(tip.T, self.dynamics.pose(foot, q)),
+                _relative(velocity, self.dynamics.velocity(foot, q, v)),
+                _relative(acceleration, self.dynamics.acceleration(foot, q, v, a)),
+            ]
+        torques = _relative(still.torques(self.motors), self.dynamics.inverse(q, v, a)[:, 6:])
+        P, L = (np.sum([getattr(load, name) for load in still.loads], axis=0) for name in "PL")
+        own = np.concatenate([P, L - np.cross(self.dynamics.com(q), P)], axis=1)
+        momenta = _relative(own, self.dynamics.momentum(q, v))
+        note = "largest difference by the largest value; the same angles and exact rates for both"
+        return [
+            Claim("eqs. 3-36: both soles move as Dynamics says (p, R, v, ω, p̈, ω̇)", max(off), ROUNDING, note=note),
+            Claim("eqs. 37-43, 46: all joint torques are those of Dynamics.inverse", torques, ROUNDING),
+            Claim("eq. 40: the momenta of all links add up to Dynamics.momentum", momenta, ROUNDING),
+        ]
+
+    def on_ground(
+        self, samples: Samples, feet: awa_ground.Standing, ground: Result
+    ) -> tuple[list[Claim], Array, Array]:
+        """The walk over standing feet: wrench of the ground, zero-moment point and its margin."""
+        q, v, a = self.states(samples, feet.body)
+        whole = ground.loads[0]
+        R, p = feet.body.rotation, feet.body.position
+        about_base = whole.moment - np.cross(p, whole.f)
+        own = np.concatenate([np.einsum("nji,nj->ni", R, x) for x in (whole.f, about_base)], axis=1)
+        wrench = _relative(own, self.dynamics.inverse(q, v, a)[:, :6])
+        zmp = awa_ground.zero_moment_points(whole.f, whole.moment)
+        other = zmp_of_motion(self.dynamics, q, v, a)
+        corners = {foot: awa_ground.sole_corners(self.model, foot) for foot in FEET}
+        margin = awa_ground.margins(self.motors, ground.motions, feet, corners, zmp)
+        claims = [
+            Claim("the wrench of the ground is what Dynamics.inverse asks of the floating base", wrench, ROUNDING),
+            Claim(
+                "and its zero-moment point is that of the rates of momentum",
+                float(np.abs(zmp - other).max()),
+                1e-10,
+                unit="m",
+            ),
+            Claim(
+                "the walk can be walked: the zero-moment point stays inside the soles that stand (least margin)",
+                1e3 * float(margin.min()),
+                0.0,
+                ">=",
+                "mm",
+                "a motion of our own; the paper has no zero-moment point",
+            ),
+        ]
+        return claims, zmp, margin
+
+    def differences(self, periods: Sequence[float]) -> list[Differences]:
+        """What the rates of eqs. 44 and 45 do, by period."""
+        found = []
+        for dt in periods:
+            t = np.arange(0.0, self.walk.duration, dt)
+            exact = self.still(self.walk.smooth(t[:-2])).torques(self.motors)
+            smooth = self.still(differentiated(self.walk.smooth(t).angles, dt))
+            sharp = self.still(differentiated(self.walk.linear(t), dt))
+            error = float(np.sqrt(np.mean((smooth.torques(self.motors) - exact) ** 2)))
+            found.append(Differences(dt, error, self._peak(smooth), self._peak(sharp)))
+        return found
+
+    def _peak(self, result: Result) -> float:
+        acceleration = result.motions[self.foot].centre.acceleration
+        return self.motors[self.foot].mass * float(np.linalg.norm(acceleration, axis=1).max())
+
+
+def _relative(found: Array, wanted: Array) -> float:
+    return float(np.abs(found - wanted).max() / max(float(np.abs(wanted).max()), 1e-12))
+
+
+def _order(periods: Sequence[float], values: Sequence[float]) -> float:
+    """n in value ~ period^n, from a line through the logarithms."""
+    return float(np.polyfit(np.log(periods), np.log(values), 1)[0])
+
+
+def _claims_of_differences(found: Sequence[Differences]) -> list[Claim]:
+    periods = [one.period for one in found]
+    return [
+        Claim(
+            "eqs. 44, 45: errors of torques by numerical differentiation are of first order in the period (order)",
+            _order(periods, [one.error for one in found]),
+            FIRST_ORDER,
+            ">=",
+            note="forward differences lag, by half a period and by one",
+        ),
+        Claim(
+            "forces 'larger than in reality' (sec. 4.3) are theirs: where servos turn at constant speed from frame to "
+            "frame, peaks grow without end as the period falls (exponent of 1/period)",
+            -_order(periods, [one.sharp for one in found]),
+            SPIKES,
+            ">=",
+            note="a jump of speed divided by dt has no limit",
+        ),
+        Claim(
+            "and a smooth motion has no such peaks (the same exponent, either way)",
+            abs(_order(periods, [one.smooth for one in found])),
+            CALM,
+        ),
+    ]
+
+
+def _table(found: Sequence[Differences]) -> Table:
+    rows = [(f"{1e3 * one.period:g}", f"{one.error:.3e}", f"{one.smooth:.3f}", f"{one.sharp:.3f}") for one in found]
+    columns = (
+        "period [ms]",
+        "rms error of torques [N m]",
+        "peak of m p̈_g, smooth walk [N]",
+        "peak of m p̈_g, constant speeds [N]",
+    )
+    return Table("Numerical differentiation (eqs. 44, 45); p̈_g of the leg's end", columns, rows)
+
+
+# --- figures --------------------------------------------------------------------------------------------------------
+def _fig_12(t: Array, foot: MotorMotion, path: Path) -> Path:
+    tip, centre = foot.tip, foot.centre
+    panels = [
+        vector("Position p", "[m]", t, tip.position),
+        vector("Velocity v_o", "[m/s]", t, tip.v_o),
+        vector("Acceleration v̇_o", "[m/s²]", t, tip.a_o),
+        vector("Angular velocity ω", "[rad/s]", t, _shown(tip.angular)),
+        vector("Angular acceleration ω̇", "[rad/s²]", t, _shown(tip.angular_acceleration)),
+        vector("Centre of mass p_g", "[m]", t, centre.position),
+        vector("Its velocity ṗ_g", "[m/s]", t, centre.velocity),
+        vector("Its acceleration p̈_g", "[m/s²]", t, centre.acceleration),
+    ]
+    return picture(panels, path, "Kinematics of the end of the right leg, body at rest (like fig. 12)", 2)
+
+
+def _shown(rows: Array) -> Array:
+    """Without rounding errors, which would fill a panel where a sole stays flat."""
+    return np.where(np.abs(rows) < ROUNDING, 0.0, rows)
+
+
+def _fig_13(t: Array, foot: MotorLoad, path: Path) -> Path:
+    panels = [
+        vector("Momentum P", "[kg m/s]", t, foot.P),
+        vector("Angular momentum L", "[kg m²/s]", t, foot.L),
+        vector("Force f", "[N]", t, foot.f),
+        vector("Moment τ", "[N m]", t, foot.moment),
+        Panel.of("Torque u", "[N m]", t, {"u": foot.u}),
+    ]
+    return picture(panels, path, "Dynamics of the end of the right leg, body at rest (like fig. 13)", 2)
+
+
+def _fig_ground(t: Array, ground: Result, zmp: Array, margin: Array, path: Path) -> Path:
+    panels = [
+        vector("Force of the ground", "[N]", t, ground.loads[0].f),
+        vector("Zero-moment point", "[m]", t, zmp[:, :2], ("x", "y")),
+        vector("Body", "[m]", t, ground.motions[0].tip.position),
+        Panel.of("Margin in the soles", "[m]", t, {"margin": margin}),
+    ]
+    return picture(panels, path, "The walk over standing feet (not in the paper)", 2)
+
+
+_NOTES = [
+    "KHR-1's sample motion is not available: the walk is our own, in the format of its files (config/khr1_walk.csv).",
+    "The paper knows 'the initial position and attitude and the angles', so frame 0, the body, stays at rest in figs. "
+    "12 and 13; what it calls force and moment of the foot is then what the leg takes to swing it, without the ground.",
+    "The superscript T of eqs. 19, 24, 31 and 36 is read as -1: with a transpose the spatial velocity is not skew. In "
+    "eq. 43, p_j is a point of axis j: the tip of the motor before.",
+    "Frames at centres of mass keep the axes of the motor before, so that eqs. 12, 24 and 36 hold as they stand.",
+]

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A2: KHR-1 walks on the ground under the PID control of Awa 2009, in two simulators (secs. 2.4, 4.2.1).
+
+The paper's point is that two simulators made independently avoid careless errors. There they were ODE and MATLAB; here
+they are this library and MuJoCo, which share the robot's description, the points of contact and the control, and
+neither equations nor contact law nor integrator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel
+from ada_dynamics.drawing.snapshots import plot_snapshots
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Contact, JointStops, Log, Material, Simulation
+from ada_experiments.awa_control import BASE_NQ, WalkControl, standing_start, with_armature
+from ada_experiments.awa_pid import Gains
+from ada_experiments.awa_pipeline import FEET
+from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.mujoco_twin import Ground, Twin
+from ada_experiments.pictures import picture
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.fields import Part
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+OURS, THEIRS = "this library", "MuJoCo"
+KNOWN = ("robot", "step", "control_period", "rest", "friction", "armature", "gains", "touch_time")
+_GAINS = ("kp", "ti", "td", "speed")
+_PER_SECOND = units.Dimension(s=-1)
+_ARMATURE = units.Dimension(m=2, kg=1)
+
+EVERY = 4  # steps to a row that is compared
+_CAPTIONS = {
+    "a2_body.png": "The body and the forces on its feet in both simulators",
+    "a2_joints.png": "Joint angles of the right leg: wanted, and under the PID control of eq. 1 in both",
+    "a2_walk.png": "Like fig. 9",
+}
+SETTLED = 0.3  # [s], after which feet have sunk into the ground and the arms hang still
+SMOOTHED = 0.05  # [s], over which forces are averaged to be compared: soft contacts ring faster than that
+LOADED = 0.1  # of the weight, above which a foot counts as loaded
+UPRIGHT = 20.0  # [deg]; a robot that falls lies at 90
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the scenario chooses."""
+
+    step: float  # [s]
+    period: float  # of the control [s]
+    rest: float  # after the walk [s]
+    friction: float
+    armature: float  # [kg m²]
+    gains: Gains
+    touch_time: float  # of MuJoCo's contacts [s]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A walk in one simulator, at equal times in both."""
+
+    t: Array
+    q: Array
+    desired: Array  # joint angles [rad]
+    vertical: dict[str, Array]  # by foot, force of the ground [N]
+
+    @property
+    def angles(self) -> Array:
+        """Of the joints [rad]."""
+        return self.q[:, BASE_NQ:]
+
+    @property
+    def up(self) -> Array:
+        """The body's own upward axis in the world's axes."""
+        x, y, z, w = self.q[:, 3:7].T
+        return np.column_stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
+
+    @property
+    def tilts(self) -> Array:
+        """Roll and pitch of the body, (N, 2) [deg]."""
+        up = self.up
+        angles = np.column_stack([np.arctan2(-up[:, 1], up[:, 2]), np.arctan2(up[:, 0], up[:, 2])])
+        return np.asarray(np.degrees(angles), dtype=np.float64)
+
+    @property
+    def largest_tilt(self) -> float:
+        """Of the body against the vertical [deg]."""
+        return float(np.degrees(np.arccos(np.clip(self.up[:, 2], -1.0, 1.0))).max())
+
+    def smoothed(self, foot: str) -> Array:
+        """Vertical force on a foot, averaged over a moving window [N]."""
+        count = max(1, round(SMOOTHED / (self.t[1] - self.t[0])))
+        sums = np.cumsum(np.concatenate([[0.0], self.vertical[foot]]))
+        at = np.arange(len(self.t))
+        low, high = np.maximum(at - count // 2, 0), np.minimum(at + count // 2 + 1, len(self.t))
+        return np.asarray((sums[high] - sums[low]) / (high - low), dtype=np.float64)
+
+    def mean_force(self) -> float:
+        """Of the ground, upward, after the start has settled [N]."""
+        settled = self.t >= SETTLED
+        return float(sum(force[settled].mean() for force in self.vertical.values()))
+
+
+@experiment("awa_simulators")
+def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """Walk in both simulators, and compare."""
+    part = settings_of(scenario, KNOWN)
+    chosen = read_settings(part)
+    model = with_armature(load(part.text("robot")), chosen.armature)
+    walk = khr1_walk(model)
+    progress(0.0, "KHR-1 walks in this library")
+    contact = soles(model, chosen)
+    ours, log = walk_here(model, walk, contact, chosen)
+    progress(0.6, "KHR-1 walks in MuJoCo")
+    theirs = walk_there(model, walk, contact, chosen)
+    progress(0.9, "figures")
+    weight = model.total_mass * float(np.linalg.norm(model.gravity))
+    figures = [*_figures(model, ours, theirs, weight, output), _snapshots(log, output / "a2_walk.png")]
+    table = _table(model, ours, theirs)
+    return Outcome(claims_of(ours, theirs, weight), figures, [table], _notes(chosen), dict(_CAPTIONS))
+
+
+def read_settings(part: Part) -> Settings:
+    """The settings of a scenario, with units."""
+    gains = part.part("gains", _GAINS)
+    usual = Gains()
+    return Settings(
+        part.positive("step", units.TIME),
+        part.positive("control_period", units.TIME),
+        part.quantity("rest", units.TIME, 0.5),
+        part.positive("friction", units.NUMBER),
+        part.positive("armature", _ARMATURE),
+        Gains(
+            gains.positive("kp", _PER_SECOND, usual.kp),
+            gains.positive("ti", units.TIME, usual.ti),
+            gains.quantity("td", units.TIME, usual.td),
+            gains.positive("speed", units.TURNING_DAMPING, usual.speed),
+        ),
+        part.positive("touch_time", units.TIME),
+    )
+
+
+def soles(model: Model, chosen: Settings) -> Contact:
+    """Corners of both soles on the ground."""
+    material = Material.for_weight(model.total_mass, step=chosen.step, friction=chosen.friction)
+    return Contact.of_soles(model, FEET, material=material)
+
+
+def walk_here(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> tuple[Run, Log]:
+    """The walk in this library: linearly implicit steps, Hunt and Crossley's contact, soft stops."""
+    duration = _duration(walk, chosen)
+    simulation = Simulation(
+        model,
+        q=standing_start(model, walk, FEET[0]),
+        controller=WalkControl(walk, chosen.gains, chosen.period, duration),
+        integrator="semi_implicit",
+        step=chosen.step,
+        contact=contact,
+        stops=JointStops(),
+        control_period=chosen.period,
+        log_every=EVERY,
+    )
+    log = simulation.run(duration)
+    vertical = {
+        foot: np.sum([log.contact_wrenches[p.name][:, 2] for p in contact.points if p.link == foot], axis=0)
+        for foot in FEET
+    }
+    return _run(walk, log.t, log.q, vertical), log
+
+
+def walk_there(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> Run:
+    """The walk in MuJoCo: the same points and limits of joints, its own soft contacts and stops."""
+    duration = _duration(walk, chosen)
+    points = {foot: np.array([p.xyz for p in contact.points if p.link == foot]) for foot in FEET}
+    twin = Twin(model, points, chosen.step, Ground(chosen.friction, chosen.touch_time))
+    control = WalkControl(walk, chosen.gains, chosen.period, duration)
+    start = standing_start(model, walk, FEET[0])
+    motion = twin.run(start, np.zeros(model.nv), control, duration, chosen.period)
+    rows = slice(None, None, EVERY)
+    vertical = {foot: force[rows, 2] for foot, force in motion.forces.items()}
+    return _run(walk, motion.t[rows], motion.q[rows], vertical)
+
+
+def _duration(walk: Walk, chosen: Settings) -> float:
+    """Of the walk and the rest after it, in whole rows that are compared [s]."""
+    row = EVERY * chosen.step
+    return row * round((walk.duration + chosen.rest) / row)
+
+
+def _run(walk: Walk, t: Array, q: Array, vertical: Mapping[str, Array]) -> Run:
+    return Run(t, q, walk.smooth(np.minimum(t, walk.duration)).angles, dict(vertical))
+
+
+# --- what must hold -------------------------------------------------------------------------------------------------
+def rms(x: Array) -> float:
+    """Root of the mean square of all numbers."""
+    return float(np.sqrt(np.mean(x**2)))
+
+
+def same_support(ours: Run, theirs: Run, weight: float) -> float:
+    """Share of the time in which both simulators have the same feet loaded."""
+    same = np.ones(len(ours.t), dtype=bool)
+    for foot in FEET:
+        same &= (ours.smoothed(foot) > LOADED * weight) == (theirs.smoothed(foot) > LOADED * weight)
+    return float(same[ours.t >= SETTLED].mean())
+
+
+def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
+    """Figures and limits."""
+    soft = "the contacts differ: Hunt-Crossley springs here, MuJoCo's soft constraints there"
+    claims = []
+    for name, run in ((OURS, ours), (THEIRS, theirs)):
+        claims += [
+            Claim(f"KHR-1 stays upright in {name} (largest tilt)", run.largest_tilt, UPRIGHT, unit="deg"),
+            Claim(
+                f"in {name} the ground carries the weight (mean vertical force off it, by the weight)",
+                abs(run.mean_force() / weight - 1.0),
+                0.02,
+                note="over the whole walk, which begins and ends at rest",
+            ),
+        ]
+    claims += [
+        Claim("joint angles agree (rms)", rms(ours.angles - theirs.angles), 0.02, unit="rad", note=soft),
+        Claim("heights of the body agree (rms)", 1e3 * rms(ours.q[:, 2] - theirs.q[:, 2]), 2.0, unit="mm", note=soft),
+        Claim("roll and pitch of the body agree (rms)", rms(ours.tilts - theirs.tilts), 1.0, unit="deg", note=soft),
+        Claim(
+            "the same feet carry the robot (share of the time)",
+            same_support(ours, theirs, weight),
+            0.85,
+            ">=",
+            note=f"a foot counts from {LOADED:.0%} of the weight on, forces averaged over {1e3 * SMOOTHED:.0f} ms",
+        ),
+        Claim(
+            "vertical forces of each foot agree (rms, by the weight)",
+            max(rms(ours.smoothed(foot) - theirs.smoothed(foot)) for foot in FEET) / weight,
+            0.15,
+            note=f"{soft}; two flat feet share the weight as the last micrometres say",
+        ),
+    ]
+    return claims
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+def _table(model: Model, ours: Run, theirs: Run) -> Table:
+    rows = []
+    for name, run in ((OURS, ours), (THEIRS, theirs)):
+        end = run.q[-1, :2] - run.q[0, :2]
+        error = run.angles - run.desired
+        rows.append(
+            (
+                name,
+                f"{run.largest_tilt:.2f}",
+                f"{rms(error):.4f}",
+                f"{np.abs(error).max():.3f}",
+                f"{1e3 * run.q[:, 2].min():.1f}",
+                f"{1e3 * end[0]:.1f}, {1e3 * end[1]:.1f}",
+            )
+        )
+    columns = (
+        "simulator",
+        "largest tilt [deg]",
+        "rms error of the PID [rad]",
+        "largest [rad]",
+        "least height of the body [mm]",
+        "walked x, y [mm]",
+    )
+    return Table(f"The walk of {model.name}", columns, rows)
+
+
+def _figures(model: Model, ours: Run, theirs: Run, weight: float, output: Path) -> list[Path]:
+    t = ours.t
+
+    def both(title: str, label: str, one: Array, two: Array) -> Panel:
+        return Panel.of(title, label, t, {OURS: one, THEIRS: two})
+
+    body = [
+        both("Height of the body", "[m]", ours.q[:, 2], theirs.q[:, 2]),
+        both("Roll", "[deg]", ours.tilts[:, 0], theirs.tilts[:, 0]),
+        both("Pitch", "[deg]", ours.tilts[:, 1], theirs.tilts[:, 1]),
+        both("Forward", "[m]", ours.q[:, 0], theirs.q[:, 0]),
+        *(both(f"Force on the {f.replace('_', ' ')}", "[N]", ours.smoothed(f), theirs.smoothed(f)) for f in FEET),
+    ]
+    joints = []
+    for name in ("hip_roll", "hip_pitch", "knee", "ankle_pitch"):
+        column = model.q_index(f"right_{name}").start - BASE_NQ
+        curves = {"wanted": ours.desired, OURS: ours.angles, THEIRS: theirs.angles}
+        values = {label: np.degrees(angles[:, column]) for label, angles in curves.items()}
+        joints.append(Panel.of(f"Right {name.replace('_', ' ')}", "[deg]", t, values))
+    return [
+        picture(body, output / "a2_body.png", "KHR-1 under PID control in two simulators", 2),
+        picture(joints, output / "a2_joints.png", "Joint angles of the right leg", 2),
+    ]
+
+
+def _snapshots(log: Log, path: Path) -> Path:
+    plot_snapshots(log, path, count=6, columns=6, plane="yz", title="The walk in this library, seen from the front")
+    return path
+
+
+def _notes(chosen: Settings) -> list[str]:
+    return [
+        "KHR-1's sample motion is not available: the walk is our own (config/khr1_walk.csv), slow and with flat soles.",
+        "Sec. 2.4 makes u(t) of eq. 1 the target speed of ODE's motors, reached by a torque that is limited; so K_p is "
+        "in 1/s and angles in rad. Here a speed servo does it, τ = k (u - θ̇) within ±0.853 N m (table 2), with "
+        f"k = {chosen.gains.speed:g} N m s/rad. Neither k nor ODE's step are printed.",
+        f"Rotor inertia at the joints: {chosen.armature:g} kg m², an assumption of the size of hobby servos' (the "
+        "paper has none: ODE's motor is a constraint and needs none).",
+        "The start is the walk's first frame, both soles flat on the ground; its angles, as all of the file's, are "
+        "written relative to the home position of table 5.",
+        "What is shared: description, masses, limits, points of contact, friction coefficient, control code and "
+        "period. What is not: equations of motion, laws of contacts and stops, integrator.",
+        "What two simulators are good for: with the stops left out on one side, the hip roll overshot its limit of "
+        "10 deg there alone, by 3 deg, and the curves showed it at once.",
+    ]

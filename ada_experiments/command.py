@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada reproduce`: run the experiments of the documents and show that what they claim holds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.simulation.progress import Progress
+from ada_experiments.report import FAILS, HOLDS, MEASURED, limit_text, number, timing_row, write_html
+from ada_experiments.report_pdf import write_pdf
+from ada_tools.commands.common import print_json, table
+from ada_tools.commands.outputs import make_folder
+from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
+from ada_tools.scenario.machine import facts
+
+NAME = "reproduce"
+SUMMARY = "run the documents' experiments and check their claims"
+DETAILS = """\
+Run experiments, check what they claim, draw their figures as the documents have them, and write a report.
+
+An experiment is a scenario: a YAML file with a robot, its start, how to simulate, and the claims that must hold; see
+docs/reproduce.md. `--list` shows those that come with the library.
+
+examples:
+  ada reproduce --list
+  ada reproduce T3.1                          claims on the screen, figures and report in ./reproduced
+  ada reproduce chapter6 chapter7 pa10        those of a chapter, or of a robot
+  ada reproduce all --output out              open out/report.html
+  ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
+  ada reproduce my_scenario.yaml
+
+The exit code is 0 if all claims hold, 1 if one does not or an experiment could not be run, 2 for wrong usage. Timings
+are measured and shown with their spread; they decide nothing, since a busy machine changes them.
+"""
+ALL = "all"
+NOT_ALL_HOLD = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME|FILE",
+        help=f"experiments, files of scenarios, groups, or: all; groups: {', '.join(GROUPS)}",
+    )
+    parser.add_argument("--list", action="store_true", help="show the experiments and end")
+    parser.add_argument("--json", action="store_true", help="print claims and figures as JSON")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("reproduced"),
+        metavar="DIR",
+        help="folder for report.html, report.pdf and figures (default: reproduced)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, tell, write the report."""
+    if options.list:
+        return _list(options.json)
+    scenarios = _scenarios(options.names)
+    make_folder("--output", options.output)
+    results = []
+    for i, scenario in enumerate(scenarios):
+        label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
+        with Progress(1.0, label) as progress:
+            result = reproduce(scenario, options.output / scenario.name, progress)
+        word = HOLDS if result.holds else FAILS
+        print(f"{label} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
+        results.append(result)
+        if not options.json:
+            print("\n".join(_text(result)), flush=True)
+    report = write_report(results, options.output)
+    if options.json:
+        print_json([result.as_json() for result in results])
+    else:
+        good = sum(result.holds for result in results)
+        print(f"{good} of {len(results)} experiments hold. Report: {report}")
+    return 0 if all(result.holds for result in results) else NOT_ALL_HOLD
+
+
+def write_report(results: Sequence[Result], output: Path) -> Path:
+    """Write report.html and report.pdf; the latter only where matplotlib is installed."""
+    machine = facts()
+    path = output / "report.html"
+    write_html(results, path, machine)
+    try:
+        write_pdf(results, output / "report.pdf", machine)
+    except AdaError as problem:
+        print(f"ada: no report.pdf: {problem}", file=sys.stderr)
+    return path
+
+
+def _scenarios(wanted: Sequence[str]) -> list[Scenario]:
+    """The scenarios that were asked for; all of them are read before the first one runs."""
+    if not wanted:
+        raise InputError(f"name an experiment, a file or {ALL!r}; `ada reproduce --list` shows the experiments.")
+    found = [load(name) for name in dict.fromkeys(name for word in wanted for name in _named(word))]
+    taken: dict[str, Scenario] = {}
+    for scenario in found:
+        other = taken.setdefault(scenario.name, scenario)
+        if other is not scenario:
+            raise InputError(f"{scenario.file} and {other.file} have the same name {scenario.name!r}; rename one.")
+    return found
+
+
+def _named(word: str) -> list[str]:
+    if word == ALL:
+        return names()
+    return names_in(word) if word in GROUPS else [word]
+
+
+def _list(as_json: bool) -> int:
+    scenarios = [load(name) for name in names()]
+    if as_json:
+        print_json([{"name": s.name, "title": s.title, "source": s.source} for s in scenarios])
+    else:
+        print("\n".join(table(("name", "title", "source"), [(s.name, s.title, s.source) for s in scenarios])))
+    return 0
+
+
+def _text(result: Result) -> list[str]:
+    """A result on the screen."""
+    rows = [
+        (HOLDS if c.holds else FAILS, c.text, f"{number(c.measured)} {limit_text(c)}") for c in result.outcome.claims
+    ]
+    for text, measured, spread, expected in map(timing_row, result.outcome.timings):
+        rows.append((MEASURED, text, f"{measured} ({spread}; expected {expected})"))
+    lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
+    if result.error:
+        lines.append(f"  did not run to its end: {result.error}")
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
+    lines += [f"  {a.ljust(widths[0])}  {b.ljust(widths[1])}  {c}" for a, b, c in rows]
+    for one in result.outcome.tables:
+        lines += ["", f"  {one.title}", *(f"  {line}" for line in table(one.columns, one.rows))]
+    return [*lines, ""]

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motion of a scenario against the same motion by pinocchio and by MuJoCo, and the order of its integrator.
+
+Two motions of a chaotic system part from the last digit on. So the scenario is also run from a start beside its own;
+by how much that has grown says how long equal digits can be asked for: until a start that is wrong by ROUNDING is wrong
+by AGREES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.simulation.stops import limited_joints
+from ada_experiments.reference_motions import by_mujoco, by_mujocos_steps, by_pinocchio
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.run import simulate, simulation_of
+from ada_tools.scenario.scenario import AUTO, Scenario
+from ada_tools.scenario.states import build_model
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation import Log
+
+
+AGREES = 1e-9  # [rad, m]
+ROUNDING = 1e-14  # [rad, m], of a start; a few units in the last place of numbers up to 10
+BESIDE = 1e-9  # [rad, m], how far the other start is
+EVERY = 0.1  # [s] between the times that are compared
+STEPS = (20e-3, 10e-3, 5e-3, 2.5e-3, 1e-3)  # [s], of the fixed-step method; the last is the document's
+ORDER = 5  # of RKF45 with the weights of fifth order
+SOFT = 2e-3  # [s], time constant of MuJoCo's loops: twice the step, the stiffest that it takes
+SOFT_AGREES = 1e-4  # [rad, m]
+ROWS = 11  # of the table over time
+DOP853 = {"integrator": "dop853", "tolerance": 1e-13, "simulation.step": 1e-2}
+
+
+@experiment("other_engines")
+def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """The motion in pinocchio and MuJoCo, where it can be compared, and by RKF45 with several steps."""
+    if scenario.simulation is None:
+        raise InputError(f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none.")
+    part = scenario.simulation
+    has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
+    if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
+        raise InputError(
+            f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
+            "contact and stops (stops: none)."
+        )
+    told = settings_of(scenario, ("mujoco", "finer"))
+    with_mujoco = told.flag("mujoco", True)
+    steps = (*STEPS, *told.vector("finer", (units.TIME,) * len(told.items("finer")))) if told.has("finer") else STEPS
+    exact = scenario.with_changes(DOP853)
+    log = simulate(exact)
+    times = _times(part.duration)
+    ours = _at(log, times)
+    comparison = Comparison(times, ours, _growth(exact, times, ours))
+    model, q, v = log.model, log.q[0], log.v[0]
+    share = 0.4 if with_mujoco else 0.8
+    comparison.add("pinocchio", by_pinocchio(model, q, v, times, _part(progress, 0.0, share, "pinocchio")))
+    if with_mujoco:
+        shares = _part(progress, share, 0.8, "MuJoCo")
+        if model.loops:
+            comparison.add_soft("MuJoCo (soft loops)", by_mujocos_steps(model, q, v, times, STEPS[-1], SOFT))
+        else:
+            comparison.add("MuJoCo", by_mujoco(model, q, v, times, shares))
+    outcome = Outcome(comparison.claims(), tables=[comparison.table()])
+    _add_order(outcome, scenario, comparison, steps, progress)
+    return outcome
+
+
+def _part(progress: Progress, begin: float, end: float, text: str) -> Callable[[float], None]:
+    return lambda share: progress(begin + (end - begin) * share, text)
+
+
+def _times(duration: float) -> Array:
+    return np.asarray(np.arange(round(duration / EVERY) + 1) * EVERY, dtype=np.float64)
+
+
+def _at(log: Log, times: Array) -> Array:
+    """Rows of a log at these times, which it must have."""
+    rows = np.clip(np.searchsorted(log.t, times - 1e-9), 0, len(log.t) - 1)
+    if np.max(np.abs(log.t[rows] - times)) > 1e-9:
+        raise InputError("the simulation has no rows at the times that are compared; let its step divide 0.1 s.")
+    return np.asarray(log.q[rows], dtype=np.float64)
+
+
+def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
+    """By how much a difference at the start has grown, at most until each time."""
+    simulation = simulation_of(exact)
+    model = simulation.model
+    q = model.integrate(np.array(simulation.q), np.full(model.nv, BESIDE))
+    v = np.array(simulation.v)
+    if model.loops:
+        from ada_dynamics.dynamics import Dynamics
+
+        q, v = Dynamics(model, pose=np.array(simulation.q)).project(q, v)
+    simulation.reset(q, v)
+    other = _at(simulation.run(float(times[-1])), times)
+    apart = np.max(np.abs(other - ours), axis=1)
+    return np.asarray(np.maximum.accumulate(apart / apart[0]), dtype=np.float64)
+
+
+@dataclass
+class Comparison:
+    """Our motion beside those of others."""
+
+    times: Array
+    ours: Array
+    growth: Array
+
+    def __post_init__(self) -> None:
+        self._differences: dict[str, Array] = {}
+        self._soft: set[str] = set()
+        beyond = np.flatnonzero(self.growth * ROUNDING > AGREES)
+        # The last time at which equal digits can be asked for.
+        self.last = int(beyond[0]) - 1 if len(beyond) else len(self.times) - 1
+
+    @property
+    def is_chaotic(self) -> bool:
+        """Whether that is before the end."""
+        return self.last < len(self.times) - 1
+
+    def until(self) -> str:
+        """The last time in words."""
+        return f"until {self.times[self.last]:.1f} s" + (", where rounding takes over" if self.is_chaotic else "")
+
+    def difference(self, other: Array) -> Array:
+        """The largest difference of a position, by time."""
+        return np.asarray(np.max(np.abs(other - self.ours), axis=1), dtype=np.float64)
+
+    def add(self, name: str, other: Array) -> None:
+        """A motion that should be the same."""
+        self._differences[name] = self.difference(other)
+
+    def add_soft(self, name: str, other: Array) -> None:
+        """A motion of a mechanism with soft loops."""
+        self.add(name, other)
+        self._soft.add(name)
+
+    def claims(self) -> list[Claim]:
+        """Equal as long as it makes sense."""
+        found = []
+        for name, difference in self._differences.items():
+            worst = float(np.max(difference[: self.last + 1]))
+            if name in self._soft:
+                note = f"its loops have a time constant of {1e3 * SOFT:g} ms, its steps are of 1 ms"
+                found.append(
+                    Claim(f"DOP853 and {name} give about the same motion", worst, SOFT_AGREES, unit="rad, m", note=note)
+                )
+            else:
+                note = "both integrated to 1e-13"
+                text = f"DOP853 gives the motion of {name} {self.until()}"
+                found.append(Claim(text, worst, AGREES, unit="rad, m", note=note))
+        return found
+
+    def table(self) -> Table:
+        """Differences over time."""
+        rows = np.unique(np.linspace(0, len(self.times) - 1, ROWS).round().astype(int)).tolist()
+        note = f"Growth: of a difference in the start, by our DOP853. Equal digits can be asked for {self.until()}."
+        return Table(
+            "Largest difference of a position from other engines [rad, m]",
+            ["t [s]", "growth", *self._differences],
+            [
+                [
+                    round(float(self.times[i]), 6),
+                    float(self.growth[i]),
+                    *(float(d[i]) for d in self._differences.values()),
+                ]
+                for i in rows
+            ],
+            note,
+        )
+
+
+def _add_order(
+    outcome: Outcome, scenario: Scenario, comparison: Comparison, steps: Sequence[float], progress: Progress
+) -> None:
+    """Errors of RKF45 by step, where the motion is not chaotic, and what its order makes of them."""
+    end = comparison.last + 1
+    errors = []
+    for i, step in enumerate(steps):
+        progress(0.8 + 0.2 * i / len(steps), f"RKF45 with steps of {1e3 * step:g} ms")
+        log = simulate(scenario.with_changes({"integrator": "rkf45", "step": step}))
+        error = comparison.difference(_at(log, comparison.times))[:end]
+        errors.append(float(np.max(error)))
+    # DOP853 is good to about its tolerance times the growth; what comes near to that says nothing about the order.
+    floor = 1e-13 * float(comparison.growth[comparison.last])
+    orders = [
+        float(np.log(a / b) / np.log(long / short))
+        for a, b, long, short in zip(errors[:-1], errors[1:], steps[:-1], steps[1:], strict=True)
+    ]
+    clear = [i for i in range(len(orders)) if errors[i + 1] > 10.0 * floor]
+    best = clear[-1] if clear else 0
+    outcome.tables.append(
+        Table(
+            f"RKF45 at fixed steps {comparison.until()}",
+            ["step [ms]", "largest error [rad, m]", "order to the next"],
+            [
+                [1e3 * step, error, round(order, 2) if i in clear else "-"]
+                for i, (step, error, order) in enumerate(zip(steps, errors, [*orders, 0.0], strict=True))
+            ],
+            f"Against our DOP853; errors under {10.0 * floor:.0e} say nothing about the order.",
+        )
+    )
+    predicted = errors[best] * (steps[-1] / steps[best]) ** ORDER + 10.0 * floor
+    outcome.claims += [
+        Claim(
+            "RKF45 converges with its order",
+            orders[best],
+            ORDER - 0.5,
+            ">=",
+            note="between the two steps of which both errors are clear of rounding",
+        ),
+        Claim(
+            f"RKF45 at {1e3 * steps[-1]:g} ms has the error that its order predicts",
+            errors[-1],
+            2.0 * predicted,
+            unit="rad, m",
+            note=f"twice what a step of {1e3 * steps[best]:g} ms and order {ORDER} give",
+        ),
+    ]

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""S2: robots, emulated table and the network between them, run in several ways; and the same by numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ada_dynamics.model.load import load
+from ada_dynamics.model.mechanisms import hexa
+from ada_experiments import space_robots
+from ada_experiments.motion_simulation.dynamics_program import LoopSettings
+from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.frames import pose_of
+from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
+from ada_experiments.motion_simulation.lock_step import Record, run
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_experiments.space_pair import Hold
+from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
+from ada_hardware.emulation.in_process import FakeClock
+
+HEAVY_LINK, HEAVY_BASE = 20.0, 100.0  # [kg], fig. 15
+
+
+@dataclass(frozen=True)
+class Network:
+    """Between the dynamics and the table control."""
+
+    delay: float  # each way [s]
+    jitter: float  # [s]
+    loss: float
+    seed: int
+
+    def faults(self) -> Mapping[str, float]:
+        """For `lock_step.run`."""
+        return {"delay": self.delay, "jitter": self.jitter, "drop": self.loss}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the scenario chooses."""
+
+    stiffnesses: tuple[float, ...]  # K_p [N m/rad]
+    dampings: tuple[float, ...]  # K_d [N m s/rad]
+    approach: float  # [m/s]
+    gap: float  # [m]
+    step: float  # [s]
+    duration: float  # [s]
+    probe_stiffness: float  # [N/m]
+    probe_dissipation: float  # [s/m]
+    sensor: str
+    network: Network
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One of figs. 12-15.
+
+    Attributes:
+        name: of it.
+        kp: of the motors [N m/rad].
+        stiffness: of the touch: table (eq. 15) and probe in a row [N/m].
+        hybrid: on the table, with the delay compensated.
+        late: the same without compensation.
+        numeric: by numbers only.
+    """
+
+    name: str
+    kp: float
+    stiffness: float
+    hybrid: Record
+    late: Record
+    numeric: space_robots.Touch
+
+
+class Rig:
+    """Robots, table and network of a scenario, to be run in several ways.
+
+    Attributes:
+        violations: what the emulated table was sent and must never be.
+    """
+
+    def __init__(self, chosen: Settings) -> None:
+        """Prepare."""
+        self.chosen = chosen
+        self.violations = 0
+        self._jacobian = platform_jacobian(
+            hexa(position=(0.0, 0.0, space_robots.TABLE_HEIGHT), rpy=(0.0,) * 3), "platform"
+        )
+
+    def case(self, name: str, i: int, *, heavy: bool) -> Case:
+        """One of figs. 12-15."""
+        kp = self.chosen.stiffnesses[i]
+        table = stiffness_along(self._jacobian, kp, space_robots.NORMAL)
+        both = 1.0 / (1.0 / table + 1.0 / self.chosen.probe_stiffness)
+        hybrid, late = (self.hybrid(i, compensation=order, heavy=heavy) for order in (2, 0))
+        return Case(name, kp, both, hybrid, late, self._numeric(name, kp, both, heavy))
+
+    def hybrid(
+        self,
+        i: int,
+        *,
+        compensation: int = 2,
+        heavy: bool = False,
+        algorithm: str = "order_n",
+        network: Network | None = None,
+    ) -> Record:
+        """On the emulated table."""
+        chosen = self.chosen
+        pair = self._pair(heavy, algorithm)
+        table = EmulatedTable(
+            EmulatedTableSettings(
+                kp=chosen.stiffnesses[i],
+                kd=chosen.dampings[i],
+                probe_stiffness=chosen.probe_stiffness,
+                probe_dissipation=chosen.probe_dissipation,
+                sensor=chosen.sensor,
+            ),
+            pair.mounting,
+            clock=FakeClock(),
+        )
+        faults, seed = (network.faults(), network.seed) if network else ({}, 0)
+        loop = LoopSettings(compensation=compensation)
+        found = run(pair, table, chosen.duration, loop, faults=faults, seed=seed)
+        self.violations += len(table.hexa.violations)
+        return found
+
+    def impedance(self, i: int) -> Record:
+        """On the stand-in with the impedance of eqs. 10 and 15."""
+        chosen = self.chosen
+        pair = self._pair(False, "order_n")
+        settings = TableSettings(
+            kp=chosen.stiffnesses[i], kd=chosen.dampings[i], probe_stiffness=chosen.probe_stiffness
+        )
+        return run(pair, ImpedanceTable(settings, pair.mounting), chosen.duration)
+
+    def _pair(self, heavy: bool, algorithm: str) -> RobotPair:
+        chosen = self.chosen
+        settings = PairSettings(algorithm=algorithm, step=chosen.step, approach=chosen.approach, gap=chosen.gap)
+        if heavy:
+            settings = replace(settings, link_mass_1=HEAVY_LINK, base_mass_2=HEAVY_BASE)
+        return RobotPair(settings)
+
+    def _numeric(self, name: str, kp: float, stiffness: float, heavy: bool) -> space_robots.Touch:
+        chosen = self.chosen
+        one, two = load("space_robot_a"), load("space_robot_b")
+        usual = PairSettings()
+        settings = space_robots.Settings(
+            chosen.stiffnesses,
+            chosen.approach,
+            chosen.gap,
+            usual.offset,
+            chosen.step,
+            chosen.duration,
+            (np.array(usual.arm_1), np.array(usual.arm_2)),
+            Hold(usual.hold_stiffness, usual.hold_damping),
+        )
+        robots = space_robots.heavier(one, two) if heavy else (one, two)
+        pair = space_robots.pair_from(settings, *robots)
+        return space_robots.touch(name, kp, stiffness, pair, settings, "ada")
+
+
+def plate_takes(case: Case) -> float:
+    """What stopping the table's own mass on the probe takes of a touch, by ½ m_e v²: m_p v² of it (eq. 10's M P̈)."""
+    plate = plate_mechanics(pose_of((0.0, 0.0, space_robots.TABLE_HEIGHT))).mass
+    mass = 1.0 / float(np.linalg.inv(plate)[2, 2])
+    return 2.0 * mass / case.numeric.mass

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinate transforms of the hybrid simulation (Tarao et al., sec. 3.4): relative pose to table, force to robots.
+
+Poses are 4x4 matrices, twists and accelerations [linear, angular], wrenches [f, n].
+
+The document prints no formulas here ("suitable transforms of coordinates"). With tip 1 = the frame of real model 1 (the
+probe) and face 2 = that of real model 2 (the plate), both with z out of the matter:
+
+    X = (w_T_1)^-1 w_T_2            the face as seen from the tip, on the simulated robots
+    P_d = l_T_1' X (p_T_2')^-1      where the table's plate must be in the laboratory, so that its face is so, too
+
+with 1' and 2' the same frames on the probe in the laboratory and on the plate. What the sensor measures acts on real
+model 1, and its opposite at the same place on real model 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.jit.compiled import compiled_kernel
+from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
+from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+from ada_experiments.motion_simulation import frames_law
+
+LENGTH = 1.0  # [m], of a link of the space robots (table 1)
+HALF = 0.5  # [m], from the centre of mass of a base to its side
+
+
+def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """A frame at a place [m], turned by roll, pitch and yaw [rad]."""
+    pose = np.eye(4)
+    pose[:3, :3] = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
+    pose[:3, 3] = np.asarray(xyz, dtype=float)
+    return pose
+
+
+def facing(xyz: ArrayLike, x: ArrayLike, z: ArrayLike) -> Array:
+    """A frame at a place with its first and third axis along two orthogonal directions."""
+    x, z = (np.asarray(axis, dtype=float) / np.linalg.norm(axis) for axis in (x, z))
+    pose = np.eye(4)
+    pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = x, cross(z, x), z, np.asarray(xyz, dtype=float)
+    return pose
+
+
+def inverse(pose: Array) -> Array:
+    """The pose of A in B from that of B in A."""
+    found: Array = _law("inverse")(_flat(pose)).reshape(4, 4)
+    return found
+
+
+def cross(a: ArrayLike, b: ArrayLike) -> Array:
+    """a x b; numpy's own takes ten times as long for single vectors."""
+    (x, y, z), (u, v, w) = np.asarray(a, dtype=float).tolist(), np.asarray(b, dtype=float).tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+# --- poses as seven numbers: what packets carry ---------------------------------------------------------------------
+def to_seven(pose: Array) -> Array:
+    """[x, y, z, qx, qy, qz, qw] of a pose."""
+    w, x, y, z = to_quaternion(pose[:3, :3])
+    return np.array([*pose[:3, 3], x, y, z, w])
+
+
+def of_seven(seven: Array) -> Array:
+    """The pose of [x, y, z, qx, qy, qz, qw], with the quaternion brought to unit length."""
+    pose = np.eye(4)
+    pose[:3, 3] = seven[:3]
+    pose[:3, :3] = np.array(from_quaternion(*(seven[3:] / np.linalg.norm(seven[3:])).tolist()))
+    return pose
+
+
+def rotation_of(vector: Array) -> Array:
+    """The rotation matrix of a rotation vector."""
+    return np.array(from_quaternion(*quaternion_exp(vector).tolist()))
+
+
+def turn_between(a: Array, b: Array) -> Array:
+    """The rotation vector from the orientation of one pose to that of another, in the axes that both are given in."""
+    p, q = to_seven(a)[3:], to_seven(b)[3:]
+    return quaternion_log(quaternion_product(q, conjugate(p)))
+
+
+# --- motions and wrenches -------------------------------------------------------------------------------------------
+class Motion(NamedTuple):
+    """A frame in motion, all in the axes of the frame that it is seen from.
+
+    Attributes:
+        pose: 4x4.
+        twist: velocity of its origin, and angular [m/s, rad/s].
+        acceleration: the rates of the twist.
+    """
+
+    pose: Array
+    twist: Array
+    acceleration: Array
+
+
+def carried(body: Motion, fixed: Array) -> Motion:
+    """The motion of a frame that is fixed to a body.
+
+    Args:
+        body: motion of the body's frame in the world.
+        fixed: pose of the frame in the body.
+    """
+    pose, twist, acceleration = _law("carried")(_flat(body.pose), body.twist, body.acceleration, _flat(fixed))
+    return Motion(pose.reshape(4, 4), twist, acceleration)
+
+
+def seen_from(one: Motion, two: Motion) -> Motion:
+    """The motion of frame two as frame one sees it, which moves itself."""
+    pose, twist, acceleration = _law("seen")(
+        _flat(one.pose), one.twist, one.acceleration, _flat(two.pose), two.twist, two.acceleration
+    )
+    return Motion(pose.reshape(4, 4), twist, acceleration)
+
+
+def wrench_in(pose: Array, wrench: Array) -> Array:
+    """A wrench about a frame's origin in its axes, as one about the origin of the frame that its pose is given in."""
+    found: Array = _law("wrench")(_flat(pose), np.asarray(wrench, dtype=np.float64))
+    return found
+
+
+def opposite(tip: Array, face: Array, on_tip: Array) -> tuple[Array, Array]:
+    """A wrench on a tip in its axes as two in the world's: that about the tip, and the opposite one about a face.
+
+    Args:
+        tip: pose in the world.
+        face: pose in the world.
+        on_tip: wrench.
+    """
+    first, second = _law("opposite")(_flat(tip), _flat(face), np.asarray(on_tip, dtype=np.float64))
+    return first, second
+
+
+_LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
+    "inverse": (frames_law.inverse_law, {"pose": 16}),
+    "carried": (frames_law.carried_law, {"pose": 16, "twist": 6, "acceleration": 6, "fixed": 16}),
+    "seen": (
+        frames_law.seen_law,
+        {"pose_1": 16, "twist_1": 6, "acceleration_1": 6, "pose_2": 16, "twist_2": 6, "acceleration_2": 6},
+    ),
+    "wrench": (frames_law.wrench_law, {"pose": 16, "wrench": 6}),
+    "opposite": (frames_law.opposite_law, {"tip": 16, "face": 16, "on_tip": 6}),
+}
+
+
+@cache
+def _law(name: str) -> Callable[..., Any]:
+    """A law of `frames_law`, compiled; once for all."""
+    law, inputs = _LAWS[name]
+    kernel = compiled_kernel(f"motion_simulation_{name}", inputs, law)
+    return kernel.python_call(kernel.single)
+
+
+def _flat(pose: Array) -> Array:
+    return np.ascontiguousarray(pose, dtype=np.float64).reshape(16)
+
+
+# --- where things are -----------------------------------------------------------------------------------------------
+def _tip_on_robot() -> Array:
+    return facing((LENGTH, 0.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
+
+
+def _face_on_robot() -> Array:
+    return facing((-HALF, 0.0, 0.0), (0.0, 0.0, 1.0), (-1.0, 0.0, 0.0))
+
+
+def _tip_in_lab() -> Array:
+    return facing((0.0, 0.0, -0.51), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def _face_on_plate() -> Array:
+    return facing((0.0, 0.0, -0.01), (1.0, 0.0, 0.0), (0.0, 0.0, -1.0))
+
+
+def _sensor_in_lab() -> Array:
+    return pose_of((0.0, 0.0, -0.61))
+
+
+@dataclass(frozen=True, eq=False)
+class Mounting:
+    """Where the two real models are on the simulated robots, and where in the laboratory.
+
+    The document does not say; the defaults are assumptions: the probe is the tip of robot 1's last link, the plate the
+    middle of the side of robot 2's base that faces it. In the laboratory the HEXA hangs with its plate level, 0.5 m
+    below its base as in S1, and lowers it onto the probe, which stands upright on the sensor, 0.1 m above it.
+
+    Attributes:
+        tip_on_robot: real model 1 in robot 1's terminal body; z out of it, towards the other.
+        face_on_robot: real model 2 in robot 2's base; z out of it.
+        tip_in_lab: real model 1 in the frame of the table's base.
+        face_on_plate: real model 2 in the table's plate.
+        sensor_in_lab: the sensor's frame in that of the table's base.
+    """
+
+    tip_on_robot: Array = field(default_factory=_tip_on_robot)
+    face_on_robot: Array = field(default_factory=_face_on_robot)
+    tip_in_lab: Array = field(default_factory=_tip_in_lab)
+    face_on_plate: Array = field(default_factory=_face_on_plate)
+    sensor_in_lab: Array = field(default_factory=_sensor_in_lab)
+
+    def __post_init__(self) -> None:
+        """Check that all are poses."""
+        for name in ("tip_on_robot", "face_on_robot", "tip_in_lab", "face_on_plate", "sensor_in_lab"):
+            object.__setattr__(self, name, checked_pose(f"mounting: {name}", getattr(self, name)))
+
+    @cached_property
+    def _plate_from_face(self) -> Array:
+        return inverse(self.face_on_plate)
+
+    @cached_property
+    def _tip_from_lab(self) -> Array:
+        return inverse(self.tip_in_lab)
+
+    @cached_property
+    def _sensor_from_tip(self) -> Array:
+        return np.asarray(self._tip_from_lab @ self.sensor_in_lab)
+
+    @cached_property
+    def _tip_from_sensor(self) -> Array:
+        return inverse(self._sensor_from_tip)
+
+    def plate_pose(self, face_from_tip: Array) -> Array:
+        """P_d: where the plate must be in the laboratory, from X."""
+        return np.asarray(self.tip_in_lab @ face_from_tip @ self._plate_from_face)
+
+    def face_pose(self, plate: Array) -> Array:
+        """X, from the plate's pose in the laboratory."""
+        return np.asarray(self._tip_from_lab @ plate @ self.face_on_plate)
+
+    def plate_twist(self, face_from_tip: Array, twist: Array) -> Array:
+        """Twist of the plate's own origin in the laboratory's axes, from that of the face as seen from the tip."""
+        up = self.tip_in_lab[:3, :3]
+        v, w = up @ twist[:3], up @ twist[3:]
+        arm = up @ (face_from_tip[:3, :3] @ self._plate_from_face[:3, 3])
+        return np.concatenate([v + cross(w, arm), w])
+
+    def on_tip(self, measured: Array) -> Array:
+        """The wrench on real model 1 about its tip, in the tip's axes, from what the sensor measures."""
+        return wrench_in(self._sensor_from_tip, measured)
+
+    def at_sensor(self, on_tip: Array) -> Array:
+        """What the sensor measures of a wrench on the tip: the inverse of `on_tip`."""
+        return wrench_in(self._tip_from_sensor, on_tip)
+
+
+def checked_pose(what: str, value: ArrayLike) -> Array:
+    """A pose.
+
+    Raises:
+        InputError: it is none.
+    """
+    pose = np.asarray(value, dtype=np.float64)
+    if pose.shape != (4, 4) or not np.isfinite(pose).all() or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
+        raise InputError(f"{what} is {value!r:.120}; it must be a pose, 4x4 with the last row 0 0 0 1.")
+    R = pose[:3, :3]
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0.0:
+        raise InputError(f"{what}: its upper left 3x3 numbers are no rotation (right-handed, orthonormal).")
+    return pose

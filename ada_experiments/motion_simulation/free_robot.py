@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A free-flying robot that is simulated in real time, and pushed at one place (Tarao et al., eqs. 1-9).
+
+Its equations of motion, with the wrench at the place where its real model is mounted, are one compiled kernel; a step
+costs some ten microseconds. The wrench keeps its direction in the world and its place on the link within a step, so
+that two robots that get opposite ones keep the momentum of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.edit import with_gravity
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.control import CompiledController
+from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.rates import Loads
+from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.system import System, tree_of
+from ada_dynamics.spatial.scalar import Scalar
+from ada_experiments.motion_simulation.frames import Motion, carried, cross
+
+ALGORITHMS = ("order_n", "ada", "aba", "auto")
+NOTHING = np.zeros(6)
+_METHOD = "rkf45"  # Fehlberg's, fixed steps: that of S1
+_INTEGRAL_AT = 8  # c0 of a piece of a profile: t0 and ω come first
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A control that keeps joints where they start: springs and dampers ("some suitable control", sec. 4.1)."""
+
+    stiffness: float = 3e5  # [N m/rad]
+    damping: float = 800.0  # [N m s/rad]
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name in ("stiffness", "damping"):
+            value: float = getattr(self, name)
+            if not 0.0 <= value < np.inf:
+                raise InputError(f"hold: {name} is {value!r}; it must be a finite number, not negative.")
+
+
+class Place(NamedTuple):
+    """Where a robot is pushed.
+
+    Attributes:
+        link: of the robot.
+        frame: of the real model there, in the link; the wrench acts at its origin.
+    """
+
+    link: str
+    frame: Array
+
+
+class FreeRobot:
+    """A robot with a floating base and no weight, in steps of equal length.
+
+    Attributes:
+        model: the robot.
+        dynamics: its dynamics, by the algorithm chosen.
+        place: where it is pushed.
+        hold: of its joints, or None: they are free.
+        time: present [s].
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: ArrayLike,
+        v: ArrayLike,
+        place: Place,
+        *,
+        step: float = 2e-3,
+        algorithm: str = "order_n",
+        hold: Hold | None = None,
+    ) -> None:
+        """Set it up.
+
+        Args:
+            model: floating, without loops; its weight is taken away.
+            q: where it starts.
+            v: how fast it starts.
+            place: where it is pushed.
+            step: [s].
+            algorithm: order_n (Rosenthal, the document's), ada, aba or auto.
+            hold: of its joints.
+
+        Raises:
+            InputError: an algorithm or step that cannot be, a link that is not there.
+        """
+        if algorithm not in ALGORITHMS:
+            raise InputError(f"algorithm is {algorithm!r}; it must be one of {', '.join(ALGORITHMS)}.")
+        if not 0.0 < step <= 0.1:
+            raise InputError(f"step is {step!r}; it must be positive, at most 0.1 s.")
+        self.model = with_gravity(model, (0.0, 0.0, 0.0))
+        if place.link not in self.model.links:
+            raise InputError(f"robot {model.name!r} has no link {place.link!r}; it has {', '.join(model.links)}.")
+        self.place, self.hold, self._step_length = place, hold, float(step)
+        self.dynamics = Dynamics(self.model, algorithm)
+        self._home = np.array(q, dtype=np.float64)
+        self._joints = _turning(self.model)
+        tree = tree_of(self.dynamics)
+        at = tree.frames[place.link]
+        point = at.pose.point_up(tuple(place.frame[:3, 3].tolist()))
+        applied = AppliedWrench(at.body, at.pose.rotation.matrix(), point, True)
+        law = None if hold is None else self._holding(hold)
+        loads = Loads(
+            applied=(applied,),
+            law=None if law is None else law.law,
+            tag="" if law is None else law.tag(self.model),
+        )
+        self._system = System(self.model, self.dynamics, loads)
+        self._stepper = Stepper(self._system, METHODS[_METHOD])
+        self._tau = np.zeros(self.model.nv)
+        self._profile = np.zeros(PARAMETERS)
+        self.lost = 0.0
+        self.reset(q, v)
+
+    def _holding(self, hold: Hold) -> CompiledController:
+        home, nv, joints = self._home.tolist(), self.model.nv, self._joints
+
+        def law(t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+            efforts: list[Scalar] = [0.0] * nv
+            for i, j in joints:
+                efforts[j] = hold.stiffness * (home[i] - q[i]) - hold.damping * v[j]
+            return efforts
+
+        return CompiledController(law)
+
+    # --- state --------------------------------------------------------------------------------------------------
+    @property
+    def q(self) -> Array:
+        """Positions."""
+        return self._stepper.x[: self.model.nq]
+
+    @property
+    def v(self) -> Array:
+        """Velocities."""
+        return self._stepper.x[self.model.nq :]
+
+    @property
+    def time(self) -> float:
+        """Since the start [s]."""
+        return self._done * self._step_length
+
+    def reset(self, q: ArrayLike, v: ArrayLike) -> None:
+        """Start anew; the joints are held where the robot was made with."""
+        x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
+        if x.shape != (self.model.nq + self.model.nv,) or not np.isfinite(x).all():
+            raise InputError(
+                f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities."
+            )
+        self._stepper.restart(x)
+        self._done, self.lost = 0, 0.0
+
+    # --- motion -------------------------------------------------------------------------------------------------
+    def accelerations(self, wrench: Array = NOTHING) -> Array:
+        """Accelerations in the present state under a wrench at its place, in the world's axes."""
+        rate, _ = self._system.rate_anywhere(self._stepper.x, self._input(wrench), self.time)
+        return np.asarray(rate[self.model.nq :])
+
+    def step(self, wrench: Array = NOTHING) -> None:
+        """Move on by one step under a wrench [f, n] at its place, in the world's axes.
+
+        Raises:
+            MotionError: the motion cannot be computed any further.
+        """
+        before = self._damping_power()
+        self._stepper.u = self._input(wrench)
+        self._stepper.march(0.0, self._done, 1, self._step_length, 0)
+        self._done += 1
+        self.lost += 0.5 * self._step_length * (before + self._damping_power())
+
+    def motion(self, a: Array) -> Motion:
+        """How the frame at its place moves.
+
+        Args:
+            a: accelerations, from `accelerations`.
+        """
+        x = self._stepper.x
+        q, v = x[: self.model.nq], x[self.model.nq :]
+        link, d = self.place.link, self.dynamics
+        return carried(Motion(d.pose(link, q), d.velocity(link, q, v), d.acceleration(link, q, v, a)), self.place.frame)
+
+    def _input(self, wrench: Array) -> Array:
+        self._profile[2:_INTEGRAL_AT] = wrench
+        return self._system.inputs(self._tau, self._profile)
+
+    # --- what is kept -------------------------------------------------------------------------------------------
+    def kinetic_energy(self) -> float:
+        """[J]."""
+        return float(self.dynamics.energy(self.q, self.v).kinetic)
+
+    def stored_energy(self) -> float:
+        """In the springs that hold its joints [J]; what their dampers lost since the start is `lost`."""
+        if self.hold is None:
+            return 0.0
+        q = self._stepper.x
+        return 0.5 * self.hold.stiffness * float(sum((q[i] - self._home[i]) ** 2 for i, _ in self._joints))
+
+    def momentum(self) -> Array:
+        """Linear, and angular about the world's origin [N s, N m s]."""
+        q, v = self.q, self.v
+        p = self.dynamics.momentum(q, v)
+        return np.concatenate([p[:3], p[3:] + cross(self.dynamics.com(q), p[:3])])
+
+    def _damping_power(self) -> float:
+        if self.hold is None:
+            return 0.0
+        v = self._stepper.x[self.model.nq :]
+        return float(self.hold.damping * sum(v[j] ** 2 for _, j in self._joints))
+
+
+def _turning(model: Model) -> tuple[tuple[int, int], ...]:
+    """Where the numbers of the joints with one angle are, in positions and in velocities."""
+    found = []
+    for name in model.joint_names:
+        at, rate = model.q_index(name), model.v_index(name)
+        if at.stop - at.start == 1 == rate.stop - rate.start:
+            found.append((at.start, rate.start))
+    return tuple(found)
+
+
+def with_masses(model: Model, masses: dict[str, float]) -> Model:
+    """The robot with other masses of some links [kg] and the same moments of inertia, as for fig. 15."""
+    from dataclasses import replace
+
+    parts = Parts.of(model)
+    for name, mass in masses.items():
+        if name not in parts.links:
+            raise InputError(f"robot {model.name!r} has no link {name!r}; it has {', '.join(parts.links)}.")
+        parts.links[name] = replace(parts.links[name], mass=mass)
+    return parts.build()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program of the third machine: both robots, their touch and its force in the browser (sec. 3.1, fig. 16)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.edit import merge
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_experiments.motion_simulation.packets import Flags, PicturePacket, decode
+from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
+from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
+from ada_tools.browser.page import HOST, PORT, Page
+from ada_tools.browser.plots import LivePlot
+from ada_tools.browser.scene import Arrow, Scene
+
+FIRST, SECOND = "one_", "two_"
+_FREE, _WORLD = "free", "world"
+_SILENT = 1.0  # [s] without a picture after which it says so
+_WRAP = 1 << 32
+_PLOTTED = 3.0  # [s]
+
+
+def both_in_one() -> Model:
+    """Both robots in one world, to be drawn."""
+    model = Builder("two_space_robots").link(_WORLD).build(gravity=(0.0, 0.0, 0.0))
+    for robot, prefix in (("space_robot_a", FIRST), ("space_robot_b", SECOND)):
+        model = merge(model, load(robot), _WORLD, joint=_FREE, kind="floating", prefix=prefix)
+    return model
+
+
+class Graphics:
+    """A page that follows the dynamics.
+
+    Attributes:
+        url: where pictures are to be sent.
+        page_url: to be opened in a browser.
+        pictures: taken so far.
+        lost: that never came.
+    """
+
+    def __init__(self, settings: PairSettings, listen: str = ANY_UDP, *, host: str = HOST, port: int = PORT) -> None:
+        """Draw both robots at their start.
+
+        Args:
+            settings: of the robots.
+            listen: udp://HOST:PORT, for pictures.
+            host: of the page.
+            port: of the page; 0: any free one.
+
+        Raises:
+            TransportError: the address cannot be listened on.
+            InputError: viser is not installed, or the port is taken.
+        """
+        self._end = UdpEnd(listen)
+        self.url = self._end.url
+        self._page = Page("hybrid motion simulation", host, port)
+        self.page_url = self._page.url
+        self._model = both_in_one()
+        pair = RobotPair(settings)
+        self._scene = Scene(self._page.server, self._model, Dynamics(self._model))
+        gui: Any = self._page.gui
+        self._words = gui.add_markdown("waiting for the dynamics")
+        self._force = LivePlot(gui, "force [N]", ("force",), _PLOTTED)
+        self._delay = LivePlot(gui, "delay of the loop [ms]", ("delay",), _PLOTTED)
+        self.pictures = self.lost = 0
+        self._newest: PicturePacket | None = None
+        self._came = time.monotonic()
+        self._show(pair.one.q, pair.two.q, ())
+
+    def run(self, duration: float | None = None) -> dict[str, Any]:
+        """Follow until `stop`, or for some time [s]; figures of the run."""
+        try:
+            self._page.run(self.tick, duration)
+        finally:
+            self._page.close()
+            self._end.close()
+        return {"role": "graphics", "pictures": self.pictures, "lost": self.lost}
+
+    def stop(self) -> None:
+        """End, from any thread or a signal."""
+        self._page.end()
+
+    def tick(self) -> None:
+        """Take what came, and draw the newest."""
+        is_new = False
+        for data in self._end.receive():
+            packet = decode(data)
+            if isinstance(packet, PicturePacket) and len(packet.q_1) + len(packet.q_2) == self._model.nq:
+                is_new |= self._take(packet)
+        packet = self._newest
+        if packet is not None and is_new:
+            size = float(np.linalg.norm(packet.wrench[:3]))
+            touching = bool(packet.flags & Flags.TOUCHING)
+            self._show(packet.q_1, packet.q_2, (Arrow(packet.place, packet.wrench[:3]),) if touching else ())
+            self._words.content = (
+                f"t = {packet.time:.2f} s, {'**touching**' if touching else 'apart'}, force {size:.2f} N\n\n"
+                f"loop delay {1e3 * packet.delay:.1f} ms, plate at {_place(packet.plate)} m"
+            )
+            self._force.draw()
+            self._delay.draw()
+        elif time.monotonic() - self._came > _SILENT:
+            self._words.content = f"no picture has come for {time.monotonic() - self._came:.0f} s"
+
+    def _take(self, packet: PicturePacket) -> bool:
+        newest = self._newest
+        ahead = 1 if newest is None else (packet.sequence - newest.sequence) % _WRAP
+        if newest is not None and not 0 < ahead < _WRAP // 2:
+            return False
+        self.lost += ahead - 1
+        self._newest, self._came = packet, time.monotonic()
+        self.pictures += 1
+        self._force.add(packet.time, [float(np.linalg.norm(packet.wrench[:3]))])
+        self._delay.add(packet.time, [1e3 * packet.delay])
+        return True
+
+    def _show(self, q_1: Array, q_2: Array, arrows: tuple[Arrow, ...]) -> None:
+        q = self._model.neutral()
+        for prefix, given in ((FIRST, q_1), (SECOND, q_2)):
+            q[self._model.q_index(prefix + _FREE)] = given[:7]
+            for i in range(4):
+                q[self._model.q_index(f"{prefix}joint_{i + 1}")] = given[7 + i]
+        self._scene.show(q, arrows)
+
+
+def _place(seven: Array) -> str:
+    return "(" + ", ".join(f"{x:.4f}" for x in seven[:3]) + ")"

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of the three machines in real time: dynamics, table control, graphics, with UDP between them (sec. 3.1).
+
+Each has a loop with absolute deadlines and tells at its end, as one line of JSON, how well it kept them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
+from ada_experiments.motion_simulation.force_filling import LONGEST_FILL
+from ada_experiments.motion_simulation.motion_table import MotionTable
+from ada_experiments.motion_simulation.robot_pair import RobotPair
+from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
+from ada_experiments.motion_simulation.touch import first_touch, smoothed
+from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
+from ada_hardware.emulation.faults import WireFaults
+from ada_hardware.transport.wires import PacketPort, open_packets
+from ada_robot.errors import NoAnswer
+from ada_robot.timing.deadlines import DeadlineLoop
+from ada_robot.timing.periods import Histogram, PeriodSummary
+
+PICTURES_EVERY = 10  # steps: 50 pictures a second
+READY_WITHIN = 60.0  # [s] that the table may take to its start
+_PARTED = 2.0  # gaps at the start, by which the robots must have parted before they begin anew
+_AT_ONCE = 64  # packets taken in one go
+
+
+def say(what: Mapping[str, object]) -> None:
+    """One line of JSON on stdout; nobody need listen."""
+    try:
+        os.write(sys.stdout.fileno(), (json.dumps(what) + "\n").encode())
+    except OSError:
+        return
+
+
+class Stopwatch:
+    """How long a program computes in each period."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._times = Histogram()
+
+    def __call__(self, action: Callable[[], object]) -> None:
+        """Do something, and count how long it took."""
+        began = time.perf_counter_ns()
+        action()
+        self._times.add(time.perf_counter_ns() - began)
+
+    def summary(self) -> dict[str, float]:
+        """Median, what 99 % do not exceed, and the longest [ms]."""
+        p50, p99 = self._times.percentiles((0.5, 0.99))
+        return {"p50_ms": 1e3 * p50, "p99_ms": 1e3 * p99, "max_ms": 1e-6 * self._times.longest}
+
+
+def periods(summary: PeriodSummary) -> dict[str, float]:
+    """Of a loop, for people and for JSON."""
+    return {
+        "count": summary.count,
+        "missed": summary.missed,
+        "period_p50_ms": 1e3 * summary.period_p50,
+        "period_p99_ms": 1e3 * summary.period_p99,
+        "period_max_ms": 1e3 * summary.period_max,
+        "late_p50_ms": 1e3 * summary.late_p50,
+        "late_p99_ms": 1e3 * summary.late_p99,
+        "late_p999_ms": 1e3 * summary.late_p999,
+        "late_max_ms": 1e3 * summary.late_max,
+    }
+
+
+class _Loop:
+    """A deadline loop that ends with what it was for, or with an error that `wait` raises."""
+
+    def __init__(self, name: str, period: float, tick: Callable[[int], object], priority: int) -> None:
+        self.over = threading.Event()
+        self._loop = DeadlineLoop(
+            period, tick, name=name, priority=priority, on_failure=lambda problem: self.over.set()
+        )
+
+    def run(self, timeout: float | None = None) -> PeriodSummary:
+        """Until `over`; the figures of its periods. Raises what ended it."""
+        self._loop.start()
+        try:
+            self.over.wait(timeout)
+        finally:
+            self._loop.stop()
+        if self._loop.failure is not None:
+            raise self._loop.failure
+        return self._loop.statistics.summary()
+
+
+# --- the table's machine --------------------------------------------------------------------------------------------
+class TableServer:
+    """Table control behind a UDP port.
+
+    Attributes:
+        url: where the dynamics finds it.
+        program: what it does.
+    """
+
+    def __init__(
+        self,
+        table: MotionTable,
+        follow: FollowSettings | None = None,
+        listen: str = ANY_UDP,
+        *,
+        faults: Mapping[str, float] | None = None,
+        seed: int = 0,
+        priority: int = 0,
+    ) -> None:
+        """Open port and table.
+
+        Args:
+            table: the motion table.
+            follow: how it follows.
+            listen: udp://HOST:PORT.
+            faults: that the network is to have, see `emulation.faults`.
+            seed: of the random ones.
+            priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
+        """
+        self.table, self.program = table, TableProgram(table, follow)
+        self._network = WireFaults(faults, is_stream=False, seed=seed)
+        self._end = UdpEnd(listen)
+        self.url = self._end.url
+        self._busy = Stopwatch()
+        self._loop = _Loop("table", table.period, self._tick, priority)
+
+    def run(self) -> dict[str, Any]:
+        """Until the dynamics says that the motion is over, or `stop`; figures of the run."""
+        self.table.open()
+        try:
+            summary = self._loop.run()
+        finally:
+            self.table.close()
+            self._end.close()
+        return {
+            "role": "table",
+            "periods": periods(summary),
+            "busy": self._busy.summary(),
+            "coasted": self.program.coasted,
+            "refused_packets": self.program.refused_packets,
+            "problem": self.program.problem,
+        }
+
+    def stop(self) -> None:
+        """End, from any thread or a signal."""
+        self._loop.over.set()
+
+    def _tick(self, due: int) -> None:
+        self._busy(self._period)
+
+    def _period(self) -> None:
+        now = time.monotonic()
+        commands, answers = self._network.commands, self._network.answers
+        for data in self._end.receive():
+            commands.send(data, now)
+        for arrival in commands.arrived(now):
+            self.program.received(arrival.data, now)
+        answer = self.program.cycle(now)
+        if answer is not None:
+            answers.send(answer, time.monotonic())
+        for arrival in answers.arrived(time.monotonic()):
+            self._end.send(arrival.data)
+        if self.program.has_ended:
+            self._loop.over.set()
+
+
+# --- the dynamics' machine ------------------------------------------------------------------------------------------
+class DynamicsClient:
+    """The simulation in real time; touches again and again, where it is asked to."""
+
+    def __init__(
+        self,
+        pair: RobotPair,
+        loop: LoopSettings,
+        table_url: str,
+        *,
+        graphics_url: str = "",
+        touches: int = 1,
+        longest: float = 3.0,
+        priority: int = 0,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            pair: the robots.
+            loop: how the loop is closed.
+            table_url: of the table control.
+            graphics_url: of the graphics; "": none.
+            touches: motions, one after the other, each until the robots have parted.
+            longest: that a motion may take [s].
+            priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
+        """
+        self.pair = pair
+        self.program = DynamicsProgram(pair, loop, pictures_every=PICTURES_EVERY if graphics_url else 0)
+        self._port = open_packets(table_url)
+        self._graphics: PacketPort | None = open_packets(graphics_url, exclusive=False) if graphics_url else None
+        self._touches, self._longest = touches, longest
+        self._busy = Stopwatch()
+        self._results: list[dict[str, float | bool]] = []
+        self._touch_energy = 0.5 * pair.effective_mass() * pair.settings.approach**2
+        self._waited_since = self._began = time.monotonic()
+        self._loop = _Loop("dynamics", pair.settings.step, self._tick, priority)
+
+    def run(self) -> dict[str, Any]:
+        """Until all touches are over, or `stop`; figures of the run.
+
+        Raises:
+            NoAnswer: the table did not get ready, or fell silent.
+            Refused: the table cannot go where the motion leads.
+        """
+        self._warm_up()
+        try:
+            summary = self._loop.run()
+        finally:
+            for _ in range(3):  # it may get lost
+                self._port.send(self.program.end(time.monotonic()))
+            self._port.close()
+            if self._graphics is not None:
+                self._graphics.close()
+        delays = self.program.delays.summary()
+        return {
+            "role": "dynamics",
+            "touches": self._results,
+            "periods": periods(summary),
+            "busy": self._busy.summary(),
+            "delays": asdict(delays),
+            "stiffness": self.program.filling.stiffness,
+            "filled": self.program.filling.filled,
+            "refused_packets": self.program.refused_packets,
+        }
+
+    def stop(self) -> None:
+        """End, from any thread or a signal."""
+        self._loop.over.set()
+
+    def _warm_up(self) -> None:
+        """All that is compiled or loaded late, before the first deadline."""
+        self.pair.step(np.zeros(6))
+        self.pair.relative(np.zeros(6))
+        self.pair.energy()
+        self.pair.reset()
+        self._waited_since = time.monotonic()
+
+    def _tick(self, due: int) -> None:
+        for _ in range(due):
+            self._busy(self._period)
+
+    def _period(self) -> None:
+        if self._loop.over.is_set():
+            return
+        now = time.monotonic()
+        for _ in range(_AT_ONCE):
+            data = self._port.receive(0.0)
+            if data is None:
+                break
+            self.program.received(data, now)
+        packet, picture = self.program.cycle(now)
+        self._port.send(packet)
+        if picture is not None and self._graphics is not None:
+            self._graphics.send(picture)
+        self._watch(now)
+
+    def _watch(self, now: float) -> None:
+        """Look whether the motion is over, or never begins."""
+        if self.program.phase is Phase.WAITING:
+            if now - self._waited_since > READY_WITHIN:
+                raise NoAnswer(
+                    f"the motion table was not ready within {READY_WITHIN:g} s; look whether its program runs and is "
+                    "reached (its address, a firewall), and at what it says."
+                )
+            return
+        rows = self.program.rows
+        if not rows:
+            return
+        last = rows[-1]
+        if len(rows) == 1:
+            self._began = now - last.time
+        distance, speed = float(last.relative.pose[2, 3]), float(last.relative.twist[2])
+        parted = speed > 0.0 and distance > _PARTED * self.pair.settings.gap
+        if not parted and self.pair.time < self._longest:
+            return
+        worst = max(row.delay for row in rows)
+        behind, longest = now - self._began - last.time, LONGEST_FILL * self.pair.settings.step
+        push = np.array([np.linalg.norm(row.wrench[:3]) for row in rows])
+        times, step = np.array([row.time for row in rows]), self.pair.settings.step
+        begin, end = first_touch(times, push, step) or (0.0, 0.0)
+        self._results.append(
+            {
+                "peak": float(smoothed(push, step).max()),
+                "duration": end - begin,
+                "gain": (last.energy - rows[0].energy) / self._touch_energy,
+                "parted": parted,
+                "worst_delay": worst,
+                "behind": behind,
+                "is_in_time": worst < self.program.delays.delay + longest and abs(behind) < longest,
+            }
+        )
+        rows.clear()
+        if len(self._results) >= self._touches:
+            self._loop.over.set()
+            return
+        self.program.again(now)
+        self._waited_since = now

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peak and duration of a touch: the same in lock step, in the real-time programs and in experiment S2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+
+SMOOTHED = 0.010  # [s]
+_JUMP = 0.020  # [s]
+
+
+def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
+    """Force as its mean over some time around each step: without the plate's own swing on the probe [N].
+
+    Args:
+        push: force at each step [N].
+        step: between two [s].
+        span: that the mean is taken over [s].
+    """
+    count = max(1, 2 * round(0.5 * span / step) + 1)
+    return np.convolve(push, np.full(count, 1.0 / count))[count // 2 : count // 2 + len(push)]
+
+
+def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | None:
+    """Begin and end of the first touch: gaps shorter than 20 ms, in which the plate jumps, count as touch [s].
+
+    Args:
+        t: times [s].
+        push: force [N].
+        step: between two [s].
+
+    Returns:
+        None: nothing touched.
+    """
+    touching = np.flatnonzero(push > 0.0)
+    if not len(touching):
+        return None
+    parted = np.flatnonzero(np.diff(touching) > _JUMP / step)
+    last = touching[parted[0]] if len(parted) else touching[-1]
+    return float(t[touching[0]]), float(t[last] + step)

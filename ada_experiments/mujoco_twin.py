@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same robot on the same ground in MuJoCo: through our MJCF, with the same points of contact and control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.analysis.mujoco_model import MujocoModel
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.joints import Floating
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.writers import render
+
+Controller = Callable[[float, Array, Array], ArrayLike]
+
+_CORNER = 1e-3  # [m], radius of the spheres that stand for points; their lowest points are where the points are
+
+
+@dataclass(frozen=True)
+class Ground:
+    """How MuJoCo's soft contact is set.
+
+    Attributes:
+        friction: coefficient of Coulomb's law.
+        time: time constant of a contact's recovery [s]; MuJoCo needs two steps at least. The sink of a body at rest
+            is g·time², about.
+    """
+
+    friction: float = 0.8
+    time: float = 5e-3
+
+
+@dataclass(frozen=True)
+class TwinMotion:
+    """A simulated motion in our coordinates.
+
+    Attributes:
+        t: (N,) [s].
+        q: (N, nq).
+        v: (N, nv).
+        tau: (N, nv).
+        forces: by link, force of the ground on it in the world's axes, (N, 3) [N].
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    forces: dict[str, Array]
+
+
+class Twin:
+    """A model in MuJoCo."""
+
+    def __init__(
+        self, model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground | None = None
+    ) -> None:
+        """Compile the twin.
+
+        Args:
+            model: has a floating base.
+            points: by link, points that touch the ground z = 0, (n, 3) in the link's frame [m].
+            step: [s].
+            ground: of the contacts.
+
+        Raises:
+            InputError: MuJoCo is missing, the model has no floating base or joints that MuJoCo lacks, or a link is
+                unknown.
+            ModelError: our writer cannot write the model as MJCF.
+        """
+        if not model.joint_names or model.joints[model.joint_names[0]].kind != Floating.kind:
+            raise InputError(f"model {model.name!r} has no floating base; the twin is for robots that stand on ground.")
+        self.model, self.step = model, step
+        self._other = MujocoModel(model, twin_text(model, points, step, ground or Ground()))
+        self._touching = {self._other.model.body(link).id: link for link in points}
+
+    def run(self, q: Array, v: Array, controller: Controller, duration: float, control_period: float) -> TwinMotion:
+        """Simulate; the controller is asked at each control period, and its efforts hold till the next.
+
+        Args:
+            q: where it starts, in our coordinates.
+            v: and how fast.
+            controller: (t, q, v) -> efforts of all velocities, those of the base zero.
+            duration: [s].
+            control_period: a multiple of the step [s].
+        """
+        other = self._other
+        other.set_state(q, v)
+        every = max(1, round(control_period / self.step))
+        steps = round(duration / self.step)
+        rows: list[tuple[float, Array, Array, Array]] = []
+        forces = {link: np.zeros((steps + 1, 3)) for link in self._touching.values()}
+        tau = np.zeros(self.model.nv)
+        for i in range(steps + 1):
+            q, v = other.state()
+            if i % every == 0:
+                tau = np.array(controller(i * self.step, q, v), dtype=np.float64)
+            other.set_efforts(tau)
+            rows.append((i * self.step, q, v, tau))
+            other.mujoco.mj_step(other.model, other.data)
+            for link, force in self._forces().items():
+                forces[link][i] = force
+        t, qs, vs, taus = (np.array(column) for column in zip(*rows, strict=True))
+        return TwinMotion(t, qs, vs, taus, forces)
+
+    def _forces(self) -> dict[str, Array]:
+        """Force of the ground on each link in the step just taken."""
+        found = {link: np.zeros(3) for link in self._touching.values()}
+        wrench = np.zeros(6)
+        other = self._other
+        for i in range(other.data.ncon):
+            contact = other.data.contact[i]
+            # The floor is the first geom, so the normal points from it into the robot's.
+            link = self._touching[int(other.model.geom_bodyid[contact.geom2])]
+            other.mujoco.mj_contactForce(other.model, other.data, i, wrench)
+            found[link] += contact.frame.reshape(3, 3).T @ wrench[:3]
+        return found
+
+
+def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground) -> str:
+    """The MJCF: our writer's, with a floor and a small sphere at each point."""
+    root = ElementTree.fromstring(render(model, "mjcf").texts[".xml"])
+    for geom_holder in root.iter("body"):  # shapes for looks are no contacts here
+        for geom in geom_holder.findall("geom"):
+            geom_holder.remove(geom)
+    option = root.find("option")
+    world = root.find("worldbody")
+    if option is None or world is None:
+        raise InputError(f"the MJCF of {model.name!r} has no <option> or no <worldbody>.")
+    # Friction as a cone, not a pyramid; damping and speed servos implicitly, as a stiff servo needs.
+    option.attrib.update(timestep=repr(step), integrator="implicitfast", cone="elliptic", impratio="10")
+    touch = {
+        "condim": "3",
+        "friction": f"{ground.friction!r} 0.005 0.0001",
+        "solref": f"{ground.time!r} 1",
+        "solimp": "0.95 0.99 0.0005",
+    }
+    floor = {"name": "floor", "type": "plane", "size": "0 0 1", "contype": "1", "conaffinity": "0", **touch}
+    world.insert(0, ElementTree.Element("geom", floor))
+    bodies = {body.get("name"): body for body in root.iter("body")}
+    for link, places in points.items():
+        if link not in bodies:
+            raise unknown_name("link", link, model.links)
+        for i, xyz in enumerate(np.asarray(places, dtype=float).reshape(-1, 3)):
+            at = " ".join(repr(float(x)) for x in np.add(xyz, (0.0, 0.0, _CORNER)))
+            sphere = {"name": f"{link} point {i}", "type": "sphere", "size": repr(_CORNER), "pos": at, "mass": "0"}
+            own = {**sphere, "contype": "0", "conaffinity": "1", **touch}
+            bodies[link].append(ElementTree.Element("geom", own))
+    return ElementTree.tostring(root, encoding="unicode")

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Y2: the closed-form inverse kinematics of the PA-10 over a grid of poses, all branches (Yamada, sec. 2).
+
+Whether the hand is where it should be is told by the robot description (`Dynamics.pose`), and which poses are within
+reach by eq. 24 on places of the wrist; nothing of the inverse is asked for that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.load import load
+from ada_experiments.settings import settings_of
+from ada_tools.scenario import units
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from ada_controllers.pa10_kinematics import Solutions
+
+
+ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
+HAND = "flange"
+_KNOWN = ("lengths", "corner", "opposite", "places", "directions", "offset", "angle", "section")
+
+POSE_ERROR = 1e-10  # of any number of a pose [m, 1]
+REACH_ERROR = 1e-12  # of the distance that is told for a pose out of reach [m]
+DISTINCT = 1e-3  # [rad]: solutions that differ by less count as one
+ROUNDS = 5  # of timing; the fastest counts
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to choose the redundant joint, over all poses of the grid.
+
+    Attributes:
+        lengths: set of lengths.
+        text: what is given.
+        poses: how many.
+        within: poses whose wrist is within reach, by eq. 24.
+        solved: poses with solutions.
+        wrong: poses of which it is not told right whether they have any; only where the angle must go with them.
+        error: largest one of the poses that the solutions give.
+        distance: largest error of the distance told for poses out of reach [m].
+        counts: solutions that differ by `DISTINCT`: how many poses have 1, 2, ..., 8.
+        in_limits: poses with a solution within the limits of the joints.
+        rate: solutions per second.
+    """
+
+    lengths: str
+    text: str
+    poses: int
+    within: int
+    solved: int
+    wrong: int
+    error: float
+    distance: float
+    counts: tuple[int, ...]
+    in_limits: int
+    rate: float
+
+
+@experiment("inverse_kinematics_grid")
+def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """All solutions for all poses of a grid, with S1 and with S3 given."""
+    part = settings_of(scenario, _KNOWN)
+    names = part.texts("lengths")
+    corner, opposite = (part.vector(key, (units.LENGTH,) * 3) for key in ("corner", "opposite"))
+    shape = [round(x) for x in part.vector("places", (units.NUMBER,) * 3)]
+    grid = grid_of(corner, opposite, shape, part.whole("directions", 21))
+    offset, angle = (part.quantity(key, units.ANGLE) for key in ("offset", "angle"))
+    cases = []
+    for i, lengths in enumerate(names):
+        progress(0.8 * i / len(names), f"{len(grid)} poses of the PA-10, lengths {lengths}")
+        cases += cases_of(lengths, grid, offset, angle)
+    progress(0.8, "section through the workspace")
+    picture = _section(names[0], output / "y2_workspace.png", part.whole("section", 61))
+    captions = {
+        picture.name: "Flange looking down; solutions within the limits of the joints, S1 in steps of 5 degrees."
+    }
+    return Outcome(claims_of(cases), [picture], [_table(cases), _speed(cases)], captions=captions)
+
+
+def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence[int], directions: int) -> Array:
+    """Poses (N, 4, 4): a grid of places, and at each the same turns of the hand.
+
+    Args:
+        corner: least coordinates [m].
+        opposite: greatest ones.
+        places: numbers of them along x, y, z.
+        directions: number of turns: the unit matrix, the hand down, and others at random.
+    """
+    axes = [np.linspace(a, b, n) for a, b, n in zip(corner, opposite, places, strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    turns = np.concatenate([[np.eye(3), np.diag([1.0, -1.0, -1.0])], _random_turns(directions)])[:directions]
+    poses = np.zeros((len(points), len(turns), 4, 4))
+    poses[..., :3, :3] = turns
+    poses[..., :3, 3] = points[:, np.newaxis]
+    poses[..., 3, 3] = 1.0
+    return poses.reshape(-1, 4, 4)
+
+
+def _random_turns(count: int) -> Array:
+    """Rotations, evenly distributed: of unit quaternions."""
+    q = np.random.default_rng(0).normal(size=(count, 4))
+    x, y, z, w = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+# --- one run --------------------------------------------------------------------------------------------------------
+def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[Case]:
+    """S1 and S3 given so that there must be a solution, and so that there may be none."""
+    from ada_controllers.pa10_kinematics import LENGTHS
+
+    arm = LENGTHS[lengths]
+    wrist = grid[:, :3, 3] - arm.hand * grid[:, :3, 2] - [0.0, 0.0, arm.base]
+    reach = np.linalg.norm(wrist, axis=1)
+    far = np.maximum(reach - (arm.upper + arm.fore), abs(arm.upper - arm.fore) - reach)  # eq. 24
+    towards = np.arctan2(wrist[:, 1], wrist[:, 0])
+    zero = np.zeros(len(grid))
+    runs: list[tuple[Literal["s1", "s3"], str, Array, bool]] = [
+        ("s1", "S1 towards the wrist", towards, True),
+        ("s3", "S3 = 0", zero, True),
+        ("s1", f"S1 {np.rad2deg(offset):g}° beside", towards + offset, False),
+        ("s3", f"S3 = {np.rad2deg(angle):g}°", zero + angle, False),
+    ]
+    return [_case(lengths, text, grid, far, joint, value, must) for joint, text, value, must in runs]
+
+
+def _case(
+    lengths: str, text: str, grid: Array, far: Array, joint: Literal["s1", "s3"], value: Array, must: bool
+) -> Case:
+    from ada_controllers.pa10_kinematics import inverse_batch, joint_limits
+
+    found = inverse_batch(grid, value, lengths, joint)
+    solved, angles = np.ascontiguousarray(grid[found.valid]), value[found.valid]
+    seconds = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        inverse_batch(solved, angles, lengths, joint)
+        seconds.append(time.perf_counter() - began)
+    within = far <= 0.0
+    # Poses at the very end of reach may count as either.
+    clear = np.abs(far) > REACH_ERROR
+    wrong = (
+        np.count_nonzero((found.valid != within)[clear]) if must else np.count_nonzero(found.valid & ~within & clear)
+    )
+    lower, upper = joint_limits(lengths)
+    q = found.q[found.valid]
+    inside = np.any(np.all((q >= lower) & (q <= upper), axis=2), axis=1)
+    return Case(
+        lengths,
+        text,
+        len(grid),
+        int(np.count_nonzero(within)),
+        len(q),
+        int(wrong),
+        _pose_error(lengths, found, grid),
+        float(np.abs(found.distance - far)[~within].max(initial=0.0)),
+        tuple(np.bincount(_different(q), minlength=9)[1:].tolist()),
+        int(np.count_nonzero(inside)),
+        8 * len(q) / min(seconds),
+    )
+
+
+def _pose_error(lengths: str, found: Solutions, grid: Array) -> float:
+    """By the robot description, over every solution."""
+    dynamics = Dynamics(load(ROBOTS[lengths]))
+    largest = 0.0
+    for branch in range(8):
+        back = dynamics.pose(HAND, np.ascontiguousarray(found.q[found.valid, branch]))
+        largest = max(largest, float(np.abs(back - grid[found.valid]).max()))
+    return largest
+
+
+def _different(q: Array) -> NDArray[np.intp]:
+    """How many of the eight solutions of each pose (N, 8, 7) differ."""
+    new = np.ones((len(q), 8), dtype=bool)
+    for i in range(1, 8):
+        for j in range(i):
+            apart = np.abs(np.remainder(q[:, i] - q[:, j] + np.pi, 2.0 * np.pi) - np.pi).max(axis=1)
+            new[:, i] &= apart > DISTINCT
+    counts: NDArray[np.intp] = new.sum(axis=1, dtype=np.intp)
+    return counts
+
+
+# --- what is told ---------------------------------------------------------------------------------------------------
+def claims_of(cases: Sequence[Case]) -> list[Claim]:
+    """What must hold of all runs."""
+    sure = [case for case in cases if case.text in ("S1 towards the wrist", "S3 = 0")]
+    return [
+        Claim("poses of the grid", min(case.poses for case in cases), 100_000, ">="),
+        Claim(
+            "every solution of every branch has the hand at its pose (largest difference)",
+            max(case.error for case in cases),
+            POSE_ERROR,
+            note="by the robot description; places in metres",
+        ),
+        Claim(
+            "every pose whose wrist is within reach is solved, and no other (poses that are not)",
+            sum(case.wrong for case in sure),
+            0,
+            "==",
+            note="with the elbow in the vertical plane of the wrist, by S1 or by S3",
+        ),
+        Claim(
+            "with other angles no pose out of reach is solved (poses that are)",
+            sum(case.wrong for case in cases if case not in sure),
+            0,
+            "==",
+        ),
+        Claim(
+            "poses out of reach come with their distance from it (largest error)",
+            max(case.distance for case in cases),
+            REACH_ERROR,
+            unit="m",
+        ),
+        Claim(
+            "with other angles more than 99 of 100 solved poses have eight solutions that differ (least share)",
+            min(case.counts[7] / case.solved for case in cases if case not in sure),
+            0.99,
+            ">=",
+            note="where the wrist is straight, or at an end of reach, some are one",
+        ),
+    ]
+
+
+def _table(cases: Sequence[Case]) -> Table:
+    rows = [
+        (
+            case.lengths,
+            case.text,
+            case.poses,
+            case.within,
+            case.solved,
+            case.counts[7],
+            sum(case.counts[:7]),
+            case.in_limits,
+            f"{case.error:.1e}",
+        )
+        for case in cases
+    ]
+    columns = (
+        "lengths",
+        "given",
+        "poses",
+        "wrist within reach",
+        "solved",
+        "of these with 8 solutions",
+        "with fewer",
+        "one within the limits",
+        "largest error",
+    )
+    return Table("Solutions over the grid", columns, rows)
+
+
+def _speed(cases: Sequence[Case]) -> Table:
+    rows = [(case.lengths, case.text, f"{case.rate / 1e6:.1f}") for case in cases]
+    return Table(
+        "Solutions per second [millions]",
+        ("lengths", "given", "rate"),
+        rows,
+        "one core, whole calls with checks, the fastest of a few, poses that have solutions; benchmarks tell more",
+    )
+
+
+def _section(lengths: str, path: Path, points: int) -> Path:
+    """The half plane y = 0, flange down: solutions, and angles of S1, within the limits of the joints."""
+    from ada_controllers.pa10_kinematics import inverse_batch
+
+    x, z = np.linspace(0.0, 1.1, points), np.linspace(-0.4, 1.3, 2 * points)
+    places = np.stack(np.meshgrid(x, [0.0], z, indexing="ij"), axis=-1).reshape(-1, 3)
+    poses = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (len(places), 1, 1))
+    poses[:, :3, 3] = places
+    angles = np.deg2rad(np.arange(-175.0, 180.0, 5.0))
+    found = inverse_batch(
+        np.repeat(poses, len(angles), axis=0), np.tile(angles, len(poses)), lengths, within_limits=True
+    )
+    allowed = found.valid.reshape(points, 2 * points, len(angles), 8)
+    counts = (allowed.sum(axis=3).max(axis=2), 100.0 * allowed.any(axis=3).mean(axis=2))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with drawing() as new_figure:
+        figure = new_figure(8.6, 5.0)
+        panels: Any = figure.subplots(1, 2, sharey=True)
+        titles = ("(a) Most solutions with one S1", "(b) Angles of S1 with a solution [%]")
+        for axes, title, values in zip(panels, titles, counts, strict=True):
+            shown = np.where(values > 0.0, values, np.nan).T
+            image = axes.imshow(shown, origin="lower", extent=(x[0], x[-1], z[0], z[-1]), aspect="equal")
+            figure.colorbar(image, ax=axes)
+            axes.set_title(title, loc="left")
+            axes.set_xlabel("x [m]")
+            axes.grid(False)
+        panels[0].set_ylabel("z [m]")
+        return save(figure, path)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of experiments: the panels of the view, written to where the report finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel
+from ada_dynamics.drawing.plots import figure_of
+
+XYZ = ("x", "y", "z")
+
+
+def vector(title: str, ylabel: str, t: Array, rows: Array, names: Sequence[str] = XYZ) -> Panel:
+    """A panel of the columns of an array over time."""
+    return Panel.of(title, ylabel, t, {name: rows[:, i] for i, name in enumerate(names)})
+
+
+def picture(panels: Sequence[Panel], path: Path, title: str, columns: int | None = None) -> Path:
+    """Write panels side by side; the folder is made where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure_of(panels, path, columns, title=title)
+    return path

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HOAP-2 that is pushed, on feet that are fixed or may lift, with a strategy of balance or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ada_controllers import make
+from ada_controllers.in_simulation import InSimulation, by_joint_names
+from ada_dynamics.analysis.fixed_feet import fixed_feet_of
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.load import load
+from ada_dynamics.model.mechanisms.geometry import turned_y
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Log, Simulation
+from ada_dynamics.simulation.contact import Contact, Material
+from ada_dynamics.simulation.profiles import WrenchProfile, half_sine
+from ada_experiments.push_measures import time_of_fall
+
+STANDING, REACHING, FREE = "hoap2_standing", "hoap2_reaching", "hoap2_10dof"
+STEP = 1e-3  # [s]
+
+
+@dataclass(frozen=True)
+class Push:
+    """A push and who is pushed: half a sine wave along x of the world.
+
+    Attributes:
+        name: for tables.
+        robot: that stands there, on fixed feet.
+        link: at whose origin it acts.
+        force: peak [N].
+        start: [s].
+        duration: [s].
+    """
+
+    name: str
+    robot: str
+    link: str
+    force: float
+    start: float = 1.0
+    duration: float = 0.1
+
+    @property
+    def profile(self) -> WrenchProfile:
+        """The force over time."""
+        wrench = [self.force, 0.0, 0.0, 0.0, 0.0, 0.0]
+        return half_sine(self.link, wrench, self.start, self.duration, frame="world")
+
+    @property
+    def impulse(self) -> float:
+        """Of the force [N s]."""
+        return 2.0 / np.pi * self.force * self.duration
+
+
+AT_THE_HAND = Push("-7 N at the left hand", REACHING, "left_hand", -7.0)  # T6.1
+AT_THE_SHOULDER = Push("10 N at the right shoulder, from behind", STANDING, "right_shoulder", 10.0)  # T6.2
+
+
+@cache
+def robot(name: str) -> Model:
+    """A robot of the catalogue."""
+    return load(name)
+
+
+def on_fixed_feet(push: Push, settings: Mapping[str, Any] | None, duration: float) -> Log:
+    """A motion on feet that are fixed to the ground.
+
+    Args:
+        push: on the robot.
+        settings: of the controller `balance`; None: no motor does anything.
+        duration: [s].
+    """
+    model = robot(push.robot)
+    q = np.zeros(model.nq)
+    options: dict[str, Any] = {"step": STEP, "external": [push.profile]}
+    if settings is None:
+        return Simulation(model, q, **options).run(duration)
+    loop = InSimulation(make("balance", model, settings), period=STEP)
+    return loop.simulation(model, q, **options).run(duration)
+
+
+def on_free_feet(
+    push: Push, settings: Mapping[str, Any], duration: float, *, rotor_inertia: float, stiffness: float
+) -> Log:
+    """A motion on feet that stand on the ground by contact; the controller takes them for fixed.
+
+    Args:
+        push: on the robot.
+        settings: of the controller.
+        duration: [s].
+        rotor_inertia: of each motor, as seen at its joint [kg m²].
+        stiffness: of each of the eight corners of the soles [N/m].
+    """
+    known = robot(push.robot)
+    model = free_robot(push.robot == REACHING, rotor_inertia)
+    loop = InSimulation(make("balance", known, settings), period=STEP, state=by_joint_names(known, model))
+    material = replace(Material.for_weight(model.total_mass, points=8, step=STEP), stiffness=stiffness)
+    contact = Contact.of_soles(model, ["right_foot", "left_foot"], material=material)
+    start = start_of(FREE, model)
+    simulation = loop.simulation(
+        model, start, step=STEP, integrator="semi_implicit", contact=contact, external=[push.profile]
+    )
+    return simulation.run(duration)
+
+
+@cache
+def free_robot(is_reaching: bool, rotor_inertia: float) -> Model:
+    """The robot with a floating base and rotors, without which a foot in the air is too light for sampled control."""
+    parts = Parts.of(load(FREE))
+    for name in (f"joint_{i}" for i in range(1, 11)):
+        parts.joints[name] = replace(parts.joints[name], armature=rotor_inertia)
+    if is_reaching:
+        for name in ("left_shoulder_pitch", "left_elbow"):
+            parts.joints[name] = replace(parts.joints[name], rotation=turned_y(-np.pi / 3.0))
+    return parts.build()
+
+
+def survives(log: Log) -> bool:
+    """Whether a robot on fixed feet stays up, and its feet would stay on the ground without being fixed."""
+    return not np.isfinite(time_of_fall(log)) and float(np.min(fixed_feet_of(log).margin)) >= 0.0
+
+
+def heights_of_corners(log: Log, feet: Sequence[str] = ("right_foot", "left_foot")) -> Array:
+    """Of the lowest and the highest corner of each sole over time, (N, 2 feet) of the highest [m]."""
+    found = []
+    for foot in feet:
+        corners = [
+            pose[:, :3, 3] + pose[:, :3, :3] @ np.asarray(place[1])
+            for place in log.contact_frames.values()
+            if place[0] == foot
+            for pose in (log.dynamics.pose(foot, log.q),)
+        ]
+        found.append(np.max([corner[:, 2] for corner in corners], axis=0))
+    return np.array(found).T

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of `ada reproduce` as one HTML page that needs nothing beside it: claim, figure, verdict side by side."""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ada_dynamics.errors import InputError
+
+if TYPE_CHECKING:  # the arrows of the house point from scenarios to here
+    from ada_tools.scenario.claims import Claim, Table, Timing
+    from ada_tools.scenario.reproduce import Result
+
+TITLE = "Reproduced experiments"
+HOLDS, FAILS, MEASURED = "holds", "fails", "measured"
+TIMING_HEAD = ("timing, which decides nothing", "measured", "spread", "expected")
+_SIGNS = {"<=": "≤", ">=": "≥", "==": "=", "~": "≈"}
+_KINDS = {".png": "image/png", ".gif": "image/gif", ".jpg": "image/jpeg", ".svg": "image/svg+xml"}
+
+_STYLE = """
+:root { --ink: #1c2126; --soft: #5c666f; --line: #dde2e6; --good: #00664f; --bad: #a93200; --paper: #fff; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2.2rem 1.4rem 4rem; max-width: 62rem; color: var(--ink); background: var(--paper);
+  font: 16px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; }
+h1 { font-size: 1.9rem; margin: 0 0 .2rem; letter-spacing: -.01em; }
+h2 { font-size: 1.3rem; margin: 0; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+p { margin: .5rem 0; }
+p, li, dd, figcaption, h2, .note { overflow-wrap: anywhere; }
+a { color: #0a5ca8; text-decoration: none; } a:hover { text-decoration: underline; }
+.soft { color: var(--soft); font-size: .92rem; }
+section { border-top: 1px solid var(--line); padding: 1.6rem 0 .4rem; margin-top: 1.6rem; }
+.head { display: flex; justify-content: space-between; align-items: baseline; gap: 1rem; }
+table { border-collapse: collapse; width: 100%; margin: .7rem 0; font-size: .94rem; }
+th, td { text-align: left; padding: .34rem .7rem .34rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+th { font-weight: 600; color: var(--soft); border-bottom-color: #b9c1c8; }
+.wide { overflow-x: auto; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number { white-space: nowrap; }
+th.number { padding-left: .7rem; vertical-align: bottom; }
+td.claim { width: 58%; }
+.verdict { font-weight: 600; white-space: nowrap; }
+.verdict.holds { color: var(--good); } .verdict.holds::before { content: "\\2713\\00a0"; }
+.verdict.fails { color: var(--bad); } .verdict.fails::before { content: "\\2717\\00a0"; }
+.note { display: block; color: var(--soft); font-size: .86rem; }
+.error { border-left: 3px solid var(--bad); padding: .3rem .8rem; background: #fdf3ef; }
+pre { overflow-x: auto; font-size: .8rem; }
+figure { margin: 1.1rem 0; text-align: center; }
+figure img { max-width: 100%; height: auto; }
+figcaption { color: var(--soft); font-size: .88rem; margin-top: .2rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; font-size: .92rem; }
+dt { color: var(--soft); } dd { margin: 0; }
+@media print {
+  body { max-width: none; padding: 0; font-size: 11px; }
+  .wide { overflow-x: visible; }
+  section { break-before: page; border-top: none; margin-top: 0; }
+  figure, tr, .head { break-inside: avoid; }
+  a { color: inherit; }
+}
+"""
+
+
+def number(value: float) -> str:
+    """A figure as it is shown: four digits, counts whole."""
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else "infinite"
+    if value == round(value) and abs(value) < 1e6:
+        return str(round(value))
+    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e5 else f"{value:.2e}"
+
+
+def limit_text(claim: Claim) -> str:
+    """What a figure must keep to, such as "≤ 1e-8"."""
+    unit = f" {claim.unit}" if claim.unit else ""
+    limit = f"{claim.limit:.3g}"
+    return f"{_SIGNS[claim.relation]} {limit}{unit}"
+
+
+def timing_row(timing: Timing) -> list[str]:
+    """What stands below `TIMING_HEAD`; without its note."""
+    unit = f" {timing.unit}" if timing.unit else ""
+    low, high = timing.spread
+    expected = f"{_SIGNS[timing.relation]} {timing.expected:.3g}{unit}"
+    return [timing.text, f"{number(timing.measured)}{unit}", f"{number(low)} to {number(high)}{unit}", expected]
+
+
+# --- HTML -----------------------------------------------------------------------------------------------------------
+def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, str]]) -> None:
+    """Write the page.
+
+    Args:
+        results: one per scenario.
+        path: file to write.
+        facts: about machine and versions, for the end of the page.
+
+    Raises:
+        InputError: the file, or that of a figure, cannot be written or read.
+    """
+    body = [_summary(results), *(_section(result) for result in results), _facts(facts)]
+    page = (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{TITLE}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n{''.join(body)}</body>\n</html>\n"
+    )
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"the report cannot be written to {path}: {problem.strerror}.") from None
+
+
+def _summary(results: Sequence[Result]) -> str:
+    good = sum(result.holds for result in results)
+    rows = [
+        [
+            f'<a href="#{_text(r.name)}">{_text(r.name)}</a>',
+            _text(r.title),
+            f"{sum(c.holds for c in r.outcome.claims)} of {len(r.outcome.claims)}",
+            _verdict(r.holds),
+        ]
+        for r in results
+    ]
+    return (
+        f'<h1>{TITLE}</h1>\n<p class="soft">{good} of {len(results)} experiments hold. Each is run anew by '
+        "<code>ada reproduce</code>; a claim holds where the measured figure keeps to its limit.</p>\n"
+        + _grid(["experiment", "title", "claims that hold", "verdict"], rows, ["", "", "number", ""])
+    )
+
+
+def _section(result: Result) -> str:
+    outcome = result.outcome
+    parts = [
+        f'<section id="{_text(result.name)}">\n<div class="head"><h2>{_text(result.name)}: {_text(result.title)}</h2>'
+        f"{_verdict(result.holds)}</div>\n"
+        f'<p class="soft">{_text(result.source)}{". " if result.source else ""}Took {result.seconds:.1f} s.</p>\n'
+    ]
+    if result.error:
+        trace = f"<details><summary>where</summary><pre>{_text(result.trace)}</pre></details>" if result.trace else ""
+        parts.append(f'<div class="error"><p>It did not run to its end: {_text(result.error)}</p>{trace}</div>\n')
+    if outcome.claims:
+        rows = [
+            [
+                _text(c.text) + (f'<span class="note">{_text(c.note)}</span>' if c.note else ""),
+                f"{number(c.measured)}{' ' + _text(c.unit) if c.unit else ''}",
+                _text(limit_text(c)),
+                _verdict(c.holds),
+            ]
+            for c in outcome.claims
+        ]
+        parts.append(_grid(["claim", "measured", "limit", "verdict"], rows, ["claim", "number", "number", ""]))
+    if outcome.timings:
+        timed = []
+        for timing in outcome.timings:
+            text, *figures = map(_text, timing_row(timing))
+            timed.append([text + (f'<span class="note">{_text(timing.note)}</span>' if timing.note else ""), *figures])
+        parts.append(_grid(TIMING_HEAD, timed, ["claim", "number", "number", "number"]))
+    parts.extend(_picture(path, outcome.captions.get(path.name, "")) for path in outcome.figures)
+    parts.extend(_table(table) for table in outcome.tables)
+    if outcome.notes:
+        parts.append("<h3>Notes</h3>\n<ul>" + "".join(f"<li>{_text(note)}</li>" for note in outcome.notes) + "</ul>\n")
+    return "".join(parts) + "</section>\n"
+
+
+def _verdict(holds: bool) -> str:
+    word = HOLDS if holds else FAILS
+    return f'<span class="verdict {word}">{word}</span>'
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence[str]) -> str:
+    """A table of HTML cells, in a box of its own: one that is wider than the window scrolls alone."""
+    marks = [f' class="{name}"' if name else "" for name in classes]
+    top = "".join(f"<th{mark}>{_text(cell)}</th>" for mark, cell in zip(marks, head, strict=True))
+    lines = ["".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, row, strict=True)) for row in rows]
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f'<div class="wide"><table>\n<tr>{top}</tr>\n{body}</table></div>\n'
+
+
+def _table(table: Table) -> str:
+    rows = cells(table)
+    classes = ["number" if is_numeric(rows, i) else "" for i in range(len(table.columns))]
+    note = f'<p class="soft">{_text(table.note)}</p>\n' if table.note else ""
+    shown = [[_text(cell) for cell in row] for row in rows]
+    return f"<h3>{_text(table.title)}</h3>\n{_grid(list(table.columns), shown, classes)}{note}"
+
+
+def cells(table: Table) -> list[list[str]]:
+    """What stands in a table, as texts."""
+    return [
+        [number(float(x)) if isinstance(x, int | float) and not isinstance(x, bool) else str(x) for x in row]
+        for row in table.rows
+    ]
+
+
+def is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
+    """Whether a column is set to the right: numbers, and dashes for what is missing."""
+
+    def fits(text: str) -> bool:
+        try:
+            float(text)
+        except ValueError:
+            return text in {"-", "–", ""}
+        return True
+
+    return column > 0 and all(fits(row[column]) for row in rows)
+
+
+def _picture(path: Path, caption: str) -> str:
+    try:
+        data = base64.b64encode(path.read_bytes()).decode("ascii")
+    except OSError as problem:
+        raise InputError(f"the figure {path} cannot be read: {problem.strerror}.") from None
+    kind = _KINDS.get(path.suffix.lower(), "application/octet-stream")
+    words = f"<figcaption>{_text(caption)}</figcaption>" if caption else ""
+    alternative = _text(caption or path.stem)
+    return f'<figure><img src="data:{kind};base64,{data}" alt="{alternative}">{words}</figure>\n'
+
+
+def _facts(facts: Sequence[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts)
+    return f'<section id="machine"><h2>Machine and versions</h2>\n<dl>{rows}</dl></section>\n'
+
+
+def _text(text: str) -> str:
+    return html.escape(str(text), quote=True)

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two arms move as if a rigid bar joined their hands: in space, on a fixed and on a floating base.
+
+What Takahashi 2012 leaves to later work (sec. 7.4): virtual closed chains of three-dimensional robots that float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.model import Model
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
+from ada_tools.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from ada_controllers.in_simulation import InSimulation
+    from ada_dynamics.simulation import Log
+
+
+LEFT, RIGHT, BODY = "left_hand", "right_hand", "body"
+BAR = "bar"
+WEIGHT = (0.0, 0.0, -9.81)
+WEIGHTLESS = (0.0, 0.0, 0.0)
+
+# Axis, length [m] and mass [kg] of each joint's link, from the shoulder on.
+_ARM = (("y", 0.0, 0.5), ("z", 0.0, 0.5), ("x", 0.35, 2.0), ("z", 0.30, 1.5), ("x", 0.0, 0.4), ("z", 0.12, 0.6))
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_RADIUS = 0.04  # [m] of the links
+_START = (0.3, 0.5, 0.1, -1.3, 0.2, -0.4)  # [rad] of the left arm
+_MIRRORED = (1.0, -1.0, -1.0, -1.0, -1.0, -1.0)  # of the right one
+_MOVED = np.array([0.05, 0.04, 0.10])  # [m] by which the bar is to move against the body
+_HELD = "a held torque is right in the middle of its millisecond; the wrench is at its beginning"
+_GAINS = {
+    "link": LEFT,
+    "joint_stiffness": [0.0],
+    "joint_damping": [0.2],
+    "pose_stiffness": [80.0] * 3 + [20.0] * 3,
+    "pose_damping": [40.0] * 3 + [10.0] * 3,
+    "hold": 1e-3,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to hold the body."""
+
+    name: str
+    base: str
+    gravity: tuple[float, float, float]
+    weight: bool  # whether the virtual mechanism falls
+    feedback: str = "force"
+
+
+CASES = (
+    Case("fixed body, weight", "fixed", WEIGHT, False),
+    Case("floating body", "floating", WEIGHTLESS, False),
+    Case("floating body, along the loop", "floating", WEIGHTLESS, False, "path"),
+    Case("falling body, weight", "floating", WEIGHT, True),
+)
+
+
+def two_arms(base: str, gravity: Sequence[float]) -> Model:
+    """A body with two arms of six joints each, with nothing between their hands."""
+    builder = Builder("two_arms")
+    builder.link(BODY, 20.0, (0.0, 0.0, 0.0), np.diag([0.6, 0.5, 0.4]))
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        parent, at = BODY, (0.1, 0.25 * sign, 0.0)
+        for number, (axis, length, mass) in enumerate(_ARM, start=1):
+            link = f"{side}_{number}"
+            across = mass * (length**2 / 12.0 + _RADIUS**2 / 4.0)
+            builder.link(link, mass, (0.5 * length, 0.0, 0.0), np.diag([0.5 * mass * _RADIUS**2, across, across]))
+            builder.joint(f"{side}_joint_{number}", "revolute", parent, link, at, axis=_AXES[axis])
+            parent, at = link, (length, 0.0, 0.0)
+        builder.link(f"{side}_hand")
+        builder.joint(f"{side}_grip", "fixed", parent, f"{side}_hand", at)
+    return builder.build(base=base, gravity=gravity)
+
+
+def start_of(model: Model) -> Array:
+    """Both hands in front of the body."""
+    q = model.neutral()
+    for number, angle in enumerate(_START):
+        q[model.q_index(f"left_joint_{number + 1}")] = angle
+        q[model.q_index(f"right_joint_{number + 1}")] = angle * _MIRRORED[number]
+    return q
+
+
+def with_bar(model: Model, q: Array) -> Model:
+    """The robot with a rigid bar without mass between its hands, as they are in a pose."""
+    apart = hands_apart(Dynamics(model), q)
+    parts = Parts.of(model)
+    builder = parts.builder()
+    builder.loop(BAR, "fixed", LEFT, RIGHT, parent_xyz=apart[:3, 3], parent_rotation=apart[:3, :3])
+    return builder.build(parts.base, parts.gravity)
+
+
+def hands_apart(dynamics: Dynamics, q: Array) -> Array:
+    """Pose of the right hand in the left one, 4x4."""
+    return np.asarray(np.linalg.solve(dynamics.pose(LEFT, q), dynamics.pose(RIGHT, q)), dtype=np.float64)
+
+
+@dataclass
+class Moved:
+    """A case's motion."""
+
+    case: Case
+    log: Log
+    loop: InSimulation
+    bar: Model
+    start: Array
+
+    def bar_error(self) -> float:
+        """Largest change of an entry of the hands' relative pose: of lengths [m] and axes."""
+        dynamics = Dynamics(self.log.model)
+        first = hands_apart(dynamics, self.start)
+        return max(float(np.abs(hands_apart(dynamics, q) - first).max()) for q in self.log.q[::20])
+
+    def bar_force(self) -> float:
+        """Largest component of the wrench that a real bar would carry under the same torques [N, N m]."""
+        dynamics, log = Dynamics(self.bar), self.log
+        rows = range(0, len(log), 100)
+        return max(float(np.abs(dynamics.joint_wrenches(log.q[i], log.v[i], log.tau[i])[BAR]).max()) for i in rows if i)
+
+    def error_left(self) -> float:
+        """Distance of the left hand from where it is to be against the body, in the end [m]."""
+        dynamics = Dynamics(self.log.model)
+        at = [np.linalg.solve(dynamics.pose(BODY, q), dynamics.pose(LEFT, q)) for q in (self.start, self.log.q[-1])]
+        return float(np.linalg.norm(at[1][:3, 3] - at[0][:3, 3] - _MOVED))
+
+    def momentum_change(self) -> float:
+        """Largest change of the momentum but for what the weight gives [kg m/s, kg m²/s]."""
+        momentum = np.asarray(self.log.momentum) - np.asarray(self.log.momentum)[0]
+        mass = sum(link.mass for link in self.log.model.links.values())
+        momentum[:, :3] -= mass * np.outer(self.log.t, self.case.gravity)
+        return float(np.abs(momentum).max())
+
+
+def move(case: Case, duration: float) -> Moved:
+    """Simulate a case."""
+    from ada_controllers.in_simulation import InSimulation
+    from ada_controllers.state import PoseReference
+    from ada_controllers.virtual_closed_chain import VirtualClosedChain
+
+    model = two_arms(case.base, case.gravity)
+    q = start_of(model)
+    bar = with_bar(model, q)
+    settings = {**_GAINS, "weight": case.weight, "feedback": case.feedback}
+    controller = VirtualClosedChain(model, settings, virtual=bar)
+    dynamics = Dynamics(model)
+    wanted = np.array(np.linalg.solve(dynamics.pose(BODY, q), dynamics.pose(LEFT, q)), dtype=np.float64)
+    wanted[:3, 3] += _MOVED
+    loop = InSimulation(controller, PoseReference(wanted), period=1e-3)
+    log = loop.simulation(model, q, step=1e-3).run(duration)
+    return Moved(case, log, loop, bar, q)
+
+
+@experiment("two_arm_bar")
+def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
+    """The bar stays rigid, carries nothing, goes where it shall; what floats keeps its momentum."""
+    from ada_dynamics.drawing.plots import plot_log
+    from ada_dynamics.drawing.snapshots import plot_snapshots
+
+    duration = 6.0  # [s]
+    outcome = Outcome()
+    rows = []
+    for number, case in enumerate(CASES):
+        progress(number / len(CASES), case.name)
+        moved = move(case, duration)
+        bar, force, left, drift = moved.bar_error(), moved.bar_force(), moved.error_left(), moved.momentum_change()
+        peak = float(np.abs(moved.loop.signals["effort"]).max())
+        outcome.claims += [
+            Claim(f"{case.name}: the bar stays rigid", bar, 1e-6, unit="m, -"),
+            Claim(f"{case.name}: a real bar would carry nothing", force, 5e-3, unit="N, N m", note=_HELD),
+            Claim(f"{case.name}: the hand comes to its place", left, 1e-3, unit="m"),
+        ]
+        if case.base == "floating":
+            outcome.claims.append(Claim(f"{case.name}: momentum is kept", drift, 1e-9, unit="kg m/s, kg m²/s"))
+        rows.append((case.name, f"{bar:.1e}", f"{force:.1e}", f"{left:.1e}", f"{drift:.1e}", f"{peak:.2f}"))
+        if number < 2:
+            name = f"two_arm_bar_{case.base}"
+            plot_snapshots(moved.log, output / f"{name}_snapshots.png", count=6, plane="3d")
+            panels = ["position", "velocity", "effort", "link_position:left_hand"]
+            panels += ["base_position", "base_orientation"] if case.base == "floating" else []
+            plot_log(moved.log, output / f"{name}.png", panels, columns=2)
+            outcome.figures += [output / f"{name}_snapshots.png", output / f"{name}.png"]
+            outcome.captions |= {
+                f"{name}_snapshots.png": f"Two arms and a virtual bar, {case.name}",
+                f"{name}.png": f"The same over time, {case.name}",
+            }
+    columns = ["", "bar [m, -]", "real bar's wrench [N, N m]", "hand [m]", "momentum", "largest torque [N m]"]
+    outcome.tables.append(Table("Two arms hold a virtual bar", columns, rows))
+    return outcome

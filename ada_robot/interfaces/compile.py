@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From generated sources to one library: messages in C, their type support, and their conversion to Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.errors import CompileError
+from ada_robot.interfaces.generate import HASHES, SOURCES, TYPE_SUPPORTS
+from ada_robot.interfaces.prefix import Prefix
+from ada_robot.interfaces.toolchain import Toolchain
+
+# Libraries that other packages of messages have one by one; the library that is built here stands for all of them.
+PARTS = ("rosidl_generator_c", "rosidl_generator_py", "rosidl_typesupport_c", *TYPE_SUPPORTS)
+_RUNTIME = (
+    "rosidl_runtime_c",
+    "rosidl_typesupport_c",
+    "rosidl_typesupport_fastrtps_c",
+    "rosidl_typesupport_fastrtps_cpp",
+    "rosidl_typesupport_introspection_c",
+    "fastcdr",
+    "rmw",
+    "rcutils",
+)
+_FLAGS = ("-O1", "-fPIC", "-w", "-c")
+
+
+def library_name(package: str) -> str:
+    """File name of the library, which is also the Python module with the conversions."""
+    return f"{package}_s__rosidl_typesupport_c.so"
+
+
+def shared_name(package: str, part: str) -> str:
+    """File name under which the loader looks for a part of a package."""
+    return f"lib{package}__{part}.so"
+
+
+def compile_library(package: str, generated: Path, prefix: Prefix, tools: Toolchain) -> Path:
+    """Compile everything below `generated` and link it.
+
+    Args:
+        package: its name.
+        generated: what `generate` wrote; the objects and the library are put beside it.
+        prefix: with the headers and libraries of ROS 2.
+        tools: the compilers.
+
+    Raises:
+        CompileError: a compiler refused; its words are in the message.
+    """
+    roots = [generated / generator for generator in SOURCES]
+    folders = [*roots, prefix.include, *_header_folders(prefix), *tools.headers, Path(np.get_include())]
+    include = [f"-I{folder}" for folder in folders]
+
+    def compile_one(source: Path) -> Path:
+        target = source.with_name(source.name + ".o")
+        command = (*tools.c, "-std=gnu11") if source.suffix == ".c" else (*tools.cxx, "-std=c++17")
+        _run([*command, *_FLAGS, str(source), "-o", str(target), *include])
+        return target
+
+    sources = sorted(path for root in roots for path in root.rglob("*") if path.suffix in (".c", ".cpp"))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        objects = list(pool.map(compile_one, sources))
+    library = generated / library_name(package)
+    used = [prefix.lib / shared_name(other, part) for other in used_packages(generated) - {package} for part in PARTS]
+    to_lib = os.path.relpath(prefix.lib.resolve(), prefix.site.resolve() / package)
+    _run(
+        [
+            *tools.cxx,
+            "-shared",
+            "-o",
+            str(library),
+            *map(str, objects),
+            "-Wl,--as-needed",
+            *sorted(map(str, used)),
+            f"-L{prefix.lib}",
+            *(f"-l{name}" for name in _RUNTIME),
+            f"-Wl,-soname,{shared_name(package, 'rosidl_typesupport_c')}",
+            f"-Wl,-rpath,$ORIGIN/{to_lib}",
+        ]
+    )
+    return library
+
+
+def used_packages(generated: Path) -> set[str]:
+    """All packages whose types the descriptions of these types name."""
+    found = set()
+    for path in (generated / HASHES).rglob("*.json"):
+        description = json.loads(path.read_text(encoding="utf-8"))["type_description_msg"]
+        found |= {one["type_name"].split("/")[0] for one in description["referenced_type_descriptions"]}
+        if path.parent.name == "action":  # its status and its cancelling are not named there
+            found.add("action_msgs")
+    return found
+
+
+def _header_folders(prefix: Prefix) -> list[Path]:
+    """The wheels' headers lie in include/PACKAGE/PACKAGE/."""
+    return sorted(path for path in prefix.include.iterdir() if path.is_dir() and not path.name.startswith("python"))
+
+
+def _run(command: Sequence[str]) -> None:
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode:
+        said = result.stdout.strip().splitlines()
+        shown = next((line for line in said if "error" in line), said[-1] if said else "no output")
+        raise CompileError(f"{command[0]} ended with code {result.returncode}: {shown.strip()}")

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks (marks.py) as visualization_msgs/MarkerArray; imports message packages.
+
+A mark keeps its namespace and number. One that is gone is deleted by the next message, and all fade when no message
+comes any more. `read_markers` is the way back, for viewers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration, Time
+from geometry_msgs.msg import Point, Vector3
+from visualization_msgs.msg import Marker, MarkerArray
+
+from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_robot.messages.poses import matrix_of
+
+_TYPES = {Kind.ARROW: Marker.ARROW, Kind.SPHERE: Marker.SPHERE, Kind.LINE: Marker.LINE_STRIP}
+_KINDS = {number: kind for kind, number in _TYPES.items()}
+_FEWEST_POINTS = {Kind.ARROW: 2, Kind.SPHERE: 1, Kind.LINE: 2}
+_SIZES = {Kind.ARROW: 3, Kind.SPHERE: 1, Kind.LINE: 1}
+
+
+class MarkerMessages:
+    """Makes messages of marks, one after the other for the same viewers."""
+
+    def __init__(self, frame: str, lifetime: float) -> None:
+        """Args: the world's frame, and how long a marker stays when it is not renewed [s]; 0 for ever."""
+        nanoseconds = round(lifetime * NANOSECONDS)
+        self._frame = frame
+        self._lifetime = Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
+        self._shown: dict[tuple[str, int], None] = {}
+        self._made: dict[tuple[str, int], Marker] = {}  # to make one takes rclpy ten times as long as to change it
+
+    def message(self, marks: Sequence[Mark], stamp_ns: int) -> MarkerArray:
+        """The marks, and the deletion of what was in the last message and is not among them.
+
+        The message's parts are used again for the next one: publish it, or copy it.
+
+        Args:
+            marks: all that is to be seen.
+            stamp_ns: time in the headers [ns].
+        """
+        stamp = Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
+        found = {(mark.space, mark.number): None for mark in marks}
+        gone = [self._made[key] for key in self._shown if key not in found]
+        self._shown = found
+        for marker in gone:
+            marker.action = Marker.DELETE
+        markers = gone + [self._drawn(mark) for mark in marks]
+        for marker in markers:
+            marker.header.stamp = stamp
+        return MarkerArray(markers=markers)
+
+    def _drawn(self, mark: Mark) -> Marker:
+        key = (mark.space, mark.number)
+        marker = self._made.get(key) or self._made.setdefault(key, self._new(mark))
+        marker.action = Marker.ADD
+        red, green, blue, opacity = mark.colour
+        color = marker.color
+        color.r, color.g, color.b, color.a = red, green, blue, opacity
+        if mark.kind is Kind.SPHERE:
+            marker.scale.x = marker.scale.y = marker.scale.z = mark.size[0]
+            _move([marker.pose.position], mark)
+            return marker
+        marker.scale = Vector3(**dict(zip("xyz", mark.size, strict=False)))
+        if len(marker.points) != len(mark.points):
+            marker.points = [Point() for _ in mark.points]
+        _move(marker.points, mark)
+        return marker
+
+    def _new(self, mark: Mark) -> Marker:
+        marker = Marker(ns=mark.space, id=mark.number, type=_TYPES[mark.kind], lifetime=self._lifetime)
+        marker.header.frame_id = self._frame
+        marker.pose.orientation.w = 1.0
+        return marker
+
+
+def _move(points: Sequence[Point], mark: Mark) -> None:
+    for point, (x, y, z) in zip(points, mark.points.tolist(), strict=True):
+        point.x, point.y, point.z = x, y, z
+
+
+def read_markers(
+    message: MarkerArray, kept: KeptMarks, now: float, worlds: Collection[str], complain: Callable[[str], None]
+) -> None:
+    """Do what a message says with the marks that are kept; other kinds than ours are left out.
+
+    Args:
+        message: as `MarkerMessages` makes them, but from whomever.
+        kept: is changed.
+        now: time of its arrival, on the clock of `kept` [s].
+        worlds: names of the world's frame; what is in another one is left out.
+        complain: told what was left out, again and again.
+    """
+    for marker in message.markers:
+        if marker.action == Marker.DELETEALL:
+            kept.clear()
+            continue
+        mark = None
+        if marker.action == Marker.ADD:
+            if marker.header.frame_id in worlds:
+                mark = _mark_of(marker, complain)
+            else:
+                complain(f"is in frame {marker.header.frame_id!r}; seen are those in {' or '.join(worlds)}")
+        if mark is None:
+            kept.drop(marker.ns, marker.id)
+            continue
+        lifetime = marker.lifetime.sec + marker.lifetime.nanosec / NANOSECONDS
+        kept.put(mark, now + lifetime if lifetime > 0.0 else math.inf)
+
+
+def _mark_of(marker: Marker, complain: Callable[[str], None]) -> Mark | None:
+    kind = _KINDS.get(marker.type)
+    if kind is None:
+        complain(f"is of type {marker.type}; seen are arrows ({Marker.ARROW}), spheres, and lines (LINE_STRIP)")
+        return None
+    rows = [(0.0, 0.0, 0.0)] if kind is Kind.SPHERE else [(p.x, p.y, p.z) for p in marker.points]
+    size = (marker.scale.x, marker.scale.y, marker.scale.z)[: _SIZES[kind]]
+    colour = (marker.color.r, marker.color.g, marker.color.b, marker.color.a)
+    pose = matrix_of(marker.pose.position, marker.pose.orientation)
+    points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
+    if len(points) < _FEWEST_POINTS[kind] or (kind is Kind.ARROW and len(points) != 2):
+        complain(f"has {len(points)} points; arrows are seen from one to another, lines through two or more")
+        return None
+    numbers = np.concatenate([points.ravel(), size, colour])
+    if not np.isfinite(numbers).all() or min(size) <= 0.0 or not 0.0 <= min(colour) <= max(colour) <= 1.0:
+        complain("has numbers that are not finite, a size that is not positive, or a colour outside 0 to 1")
+        return None
+    return Mark(marker.ns, marker.id, kind, points, size, colour)

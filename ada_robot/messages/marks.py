@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is drawn beside a robot: what its joints carry, contact forces, gaps of loops, centre of mass, balance.
+
+Numbers only, in the world; markers.py makes messages of them. Nothing is drawn of what is not finite, and no arrow of a
+force that is too small to be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.colours import gap_colour
+from ada_dynamics.drawing.marks import Colour, Kind, Mark
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.reach import reach_of
+from ada_dynamics.simulation.contact_frames import ContactFrame
+from ada_robot.messages.wrenches import JointLoads, LoadedState
+
+# All lengths are shares of the robot's size.
+_HALF = 0.5  # arrow of a force as large as the weight, and the longest one; of a moment: of the weight on half the size
+_SHORTEST = 2e-3
+_SHARED = 2.5  # arrows of contacts are longer by this: they share the weight, and seldom one carries half of it
+_SHAFT, _HEAD, _TIP = 0.012, 0.03, 0.04  # of arrows: diameters, and length of the tip
+_LOOP, _POINT, _LINE = 0.036, 0.05, 0.008  # diameters
+_PRESSING = 1e-3  # of the weight: a smaller force on the ground has no zero-moment point worth drawing
+
+_FORCE: Colour = (0.86, 0.24, 0.12, 1.0)
+_MOMENT: Colour = (0.13, 0.42, 0.85, 1.0)
+_CONTACT: Colour = (0.95, 0.60, 0.10, 1.0)
+_MASS: Colour = (0.10, 0.10, 0.10, 1.0)
+_ZMP: Colour = (0.85, 0.10, 0.60, 1.0)
+_SUPPORT: Colour = (0.47, 0.24, 0.70, 1.0)
+
+
+class Marks:
+    """The marks of a robot.
+
+    Attributes:
+        problem: why the last wrenches of joints could not be worked out, or None.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dynamics: Dynamics,
+        loads: JointLoads | None = None,
+        *,
+        contact_frames: Mapping[str, ContactFrame] | None = None,
+        ground: float | None = None,
+    ) -> None:
+        """Choose what is drawn.
+
+        Args:
+            model: the mechanism.
+            dynamics: of it.
+            loads: of the joints whose wrenches are drawn; none by default.
+            contact_frames: where the contacts act.
+            ground: height of the ground [m]; that of the lowest contact by default.
+        """
+        self._model = model
+        self._dynamics = dynamics
+        self._loads = loads
+        self._frames = dict(contact_frames or {})
+        self._contacts = {name: i for i, name in enumerate(self._frames)}
+        self._ground = ground
+        self._numbers = CompiledLoopNumbers(dynamics.kernels) if model.loops else None
+        self._size = reach_of(model)
+        strength = float(np.linalg.norm(model.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
+        self._weight = (model.total_mass or 1.0) * strength
+        self.problem: str | None = None
+
+    def at(self, state: LoadedState) -> list[Mark]:
+        """Args: what is drawn."""
+        poses = self._dynamics.poses(state.q)
+        made = [*self._of_joints(state, poses), *self._of_loops(state, poses), *self._of_balance(state)]
+        made += self._sphere("com", 0, self._dynamics.com(state.q), _POINT, _MASS)
+        return [mark for mark in made if np.isfinite(mark.points).all()]
+
+    # --- shapes -------------------------------------------------------------------------------------------------
+    def _arrow(self, space: str, number: int, start: Array, reach: Array, colour: Colour) -> Iterator[Mark]:
+        """An arrow, its reach given as a share of the longest one."""
+        length = float(np.linalg.norm(reach))
+        if not _SHORTEST < length < np.inf:
+            return
+        end = start + reach * (min(1.0, 1.0 / length) * _HALF * self._size)
+        size = (_SHAFT * self._size, _HEAD * self._size, _TIP * self._size)
+        yield Mark(space, number, Kind.ARROW, np.array([start, end]), size, colour)
+
+    def _sphere(self, space: str, number: int, at: Array, diameter: float, colour: Colour) -> Iterator[Mark]:
+        yield Mark(space, number, Kind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
+
+    # --- what they stand for ------------------------------------------------------------------------------------
+    def _of_joints(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
+        if self._loads is None:
+            return
+        try:
+            found = self._loads.at(state)
+        except InputError as problem:  # everything else is drawn all the same
+            self.problem = str(problem)
+            return
+        self.problem = None
+        for i, (joint, wrench) in enumerate(found.items()):
+            pose = poses[self._loads.links[joint]]
+            force, moment = pose[:3, :3] @ wrench[:3], pose[:3, :3] @ wrench[3:]
+            yield from self._arrow("joint_force", i, pose[:3, 3], force / self._weight, _FORCE)
+            share = moment / (self._weight * _HALF * self._size)
+            yield from self._arrow("joint_moment", i, pose[:3, 3], share, _MOMENT)
+
+    def _of_loops(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
+        if self._numbers is None:
+            return
+        gaps = np.abs(self._numbers.gap(state.q))
+        names = np.array([loop for loop, _, _ in self._numbers.conditions])
+        for i, (name, loop) in enumerate(self._model.loops.items()):
+            pose = poses[loop.child]
+            red, green, blue = (gap_colour(np.max(gaps[names == name], initial=0.0)) / 255.0).tolist()
+            place = pose[:3, 3] + pose[:3, :3] @ loop.child_xyz
+            yield from self._sphere("loop", i, place, _LOOP, (red, green, blue, 1.0))
+
+    def _of_balance(self, state: LoadedState) -> Iterator[Mark]:
+        touching = {name: w for name, w in state.contact.items() if name in self._frames and np.any(w)}
+        places = contact_points(self._dynamics, state.q, {name: self._frames[name] for name in touching})
+        for name, place in places.items():
+            share = _SHARED * touching[name][:3] / self._weight
+            yield from self._arrow("contact", self._contacts[name], place, share, _CONTACT)
+        grounded = [name for name in touching if self._frames[name].other is None]
+        if not grounded:
+            return
+        rows = {name: touching[name][None, :] for name in grounded}
+        height = float(min(places[name][2] for name in grounded)) if self._ground is None else self._ground
+        moment = _Touching(self._model, self._dynamics, state.q[None, :], rows, self._frames)
+        balance = balance_of(moment, height=height)
+        if sum(float(force[0]) for force in balance.forces.values()) > _PRESSING * self._weight:
+            yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)
+        ring = balance.polygon(0) @ plane_axes(UP) + height * np.array(UP)
+        if len(ring) > 1:
+            yield Mark("support", 0, Kind.LINE, np.concatenate([ring, ring[:1]]), (_LINE * self._size,), _SUPPORT)
+
+
+@dataclass
+class _Touching:
+    """One state in the form of a motion."""
+
+    model: Model
+    dynamics: Dynamics
+    q: Array
+    contact_wrenches: Mapping[str, Array]
+    contact_frames: Mapping[str, ContactFrame]

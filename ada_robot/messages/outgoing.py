@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of a robot's state as the bytes that ROS 2 puts on the wire; no ROS is needed for it.
+
+Their strings and lengths stay the same, so they are laid out once and only their numbers change; `Publisher.publish`
+of rclpy takes bytes as they are. The numbers are those of the state, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.elements import Joint
+from ada_dynamics.model.joints import Fixed
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.joint_states import JointStates
+from ada_dynamics.spatial.rotation_arrays import quaternions
+from ada_robot.ros.robot_settings import COMMON_WORLD
+
+_WXYZ_TO_XYZW = np.array([1, 2, 3, 0])
+_ONES = np.ones(4)
+_NOTHING = np.zeros(0)
+
+
+class State(Protocol):
+    """What the messages need of a snapshot."""
+
+    @property
+    def t(self) -> float:
+        """Time [s]."""
+
+    @property
+    def q(self) -> Array:
+        """Positions."""
+
+    @property
+    def v(self) -> Array:
+        """Velocities."""
+
+    @property
+    def tau(self) -> Array:
+        """Efforts of the motors."""
+
+
+class FixedTransform(NamedTuple):
+    """A frame that stays where it is in its parent."""
+
+    parent: str
+    child: str
+    xyz: tuple[float, ...]  # [m]
+    xyzw: tuple[float, ...]  # unit quaternion
+
+    @classmethod
+    def of(cls, parent: str, child: str, xyz: Array, rotation: Array) -> FixedTransform:
+        """The same with a rotation matrix."""
+        xyzw = quaternions(rotation[None, :, :])[0][_WXYZ_TO_XYZW]
+        return cls(parent, child, tuple(xyz.tolist()), tuple(xyzw.tolist()))
+
+    @classmethod
+    def of_place(cls, world_frame: str, base_pose: Sequence[float]) -> FixedTransform:
+        """Where a robot's world frame is in the common one. Args: its name; x, y, z [m] and yaw [rad]."""
+        x, y, z, yaw = base_pose
+        return cls(COMMON_WORLD, world_frame, (x, y, z), (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
+
+
+class StateMessages:
+    """A robot's state as messages; for one thread.
+
+    Attributes:
+        joint_names: joints in `joint_state`.
+        world_frame: frame that the root is in, without the prefix; None where the root bears that name itself.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        dynamics: Dynamics,
+        world_frame: str = WORLD_LINK,
+        *,
+        prefix: str = "",
+        base_pose: Sequence[float] = (),
+    ) -> None:
+        """Lay the messages out.
+
+        Args:
+            model: the mechanism.
+            dynamics: of it; works out the poses.
+            world_frame: what the world's frame is called.
+            prefix: stands before the names of all frames.
+            base_pose: x, y, z [m] and yaw [rad] of that frame in one that several robots share; empty: unknown.
+
+        Raises:
+            InputError: a link that is not fixed to the world has the name of the world's frame.
+        """
+        self._dynamics = dynamics
+        self._joints = JointStates(model)
+        self.joint_names = self._joints.names
+        self._world, self.world_frame = world_frame, _world_frame(model, world_frame)
+        self._joint_state = messages.joint_state(self.joint_names)
+        self._joint_positions = messages.joint_state(self.joint_names, (True, False, False))
+        self._clock = messages.clock()
+        self._state = messages.vectors({"t": 1, "q": model.nq, "v": model.nv, "tau": model.nv})
+        moving = [joint for joint in model.joints.values() if joint.kind != Fixed.kind]
+        self._fixed = [joint for joint in model.joints.values() if joint.kind == Fixed.kind]
+        self._root = None if _is_carried(model) else model.root
+        place = {link: i for i, link in enumerate(dynamics.poses(model.neutral()))}
+        self._parents = np.array([place[joint.parent] for joint in moving])
+        self._children = np.array([place[joint.child] for joint in moving])
+        self._prefix, self._base_pose = prefix, tuple(base_pose)
+        parents, children = [self._parent(joint) for joint in moving], [joint.child for joint in moving]
+        self._transforms = messages.transforms([prefix + one for one in parents], [prefix + one for one in children])
+        self._last = np.tile([0.0, 0.0, 0.0, 1.0], (len(moving), 1))  # quaternions of the last message
+
+    def _parent(self, joint: Joint) -> str:
+        is_world = joint.parent == WORLD_LINK and self._root != WORLD_LINK
+        return self.world_frame if is_world and self.world_frame is not None else joint.parent
+
+    def joint_state(self, state: State, stamp_ns: int) -> bytes:
+        """sensor_msgs/JointState of all joints with one position.
+
+        Args:
+            state: at that time.
+            stamp_ns: time in the header [ns].
+        """
+        numbers = self._joints.numbers(state.q, state.v, state.tau)
+        return self._joint_state.fill_one(stamp_ns, np.concatenate(numbers))
+
+    def joint_positions(self, state: State, stamp_ns: int) -> bytes:
+        """The same with positions alone: of a robot that cannot move yet."""
+        return self._joint_positions.fill_one(stamp_ns, self._joints.numbers(state.q, state.v, state.tau).position)
+
+    def transforms(self, state: State, stamp_ns: int) -> bytes:
+        """tf2_msgs/TFMessage from parent to child link of all joints that move; arguments as in `joint_state`.
+
+        A quaternion keeps its sign from one message to the next, so that it turns steadily.
+        """
+        poses = self._dynamics.stacked_poses(state.q)
+        parents, between = poses.take(self._parents, axis=0), poses.take(self._children, axis=0)[:, :3]
+        between[:, :, 3] -= parents[:, :3, 3]
+        between = parents[:, :3, :3].transpose(0, 2, 1) @ between  # rotation, and place beside it
+        turns = quaternions(between[:, :, :3]).take(_WXYZ_TO_XYZW, axis=1)
+        turns *= np.copysign(1.0, (turns * self._last) @ _ONES)[:, None]
+        self._last = turns
+        return self._transforms.fill_one(stamp_ns, np.concatenate([between[:, :, 3], turns], axis=1).ravel())
+
+    def static_transforms(self) -> list[FixedTransform]:
+        """Transforms of what never moves: the robot's place, the root of a fixed base in its world, fixed joints."""
+        rows = [FixedTransform.of(self._parent(joint), joint.child, joint.xyz, joint.rotation) for joint in self._fixed]
+        if self._root is not None and self.world_frame is not None:
+            rows.insert(0, FixedTransform.of(self.world_frame, self._root, np.zeros(3), np.eye(3)))
+        rows = [row._replace(parent=self._prefix + row.parent, child=self._prefix + row.child) for row in rows]
+        if self._base_pose:
+            rows.insert(0, FixedTransform.of_place(self._prefix + self._world, self._base_pose))
+        return rows
+
+    def clock(self, stamp_ns: int) -> bytes:
+        """rosgraph_msgs/Clock."""
+        return self._clock.fill_one(stamp_ns, _NOTHING)
+
+    def state(self, state: State) -> bytes:
+        """std_msgs/Float64MultiArray of the whole state: t, q, v and tau, a dimension with its size for each."""
+        return self._state.fill_one(0, np.concatenate([[state.t], state.q, state.v, state.tau]))
+
+
+def _is_carried(model: Model) -> bool:
+    """Whether a joint holds the root link in the world."""
+    return any(joint.child == model.root for joint in model.joints.values())
+
+
+def _world_frame(model: Model, name: str) -> str | None:
+    """The name of the world's frame, which no moving link may have."""
+    if name not in model.links:
+        return name
+    if name == model.root and not _is_carried(model):
+        return None
+    raise InputError(
+        f"world_frame is {name!r}, but model {model.name!r} has a link of that name which can move or is "
+        "not the root: transforms of two frames of one name would go in a circle. Take another name, such as 'odom'."
+    )

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node subscribes to: commands for joints, wrenches on links, states to be put into; imports rclpy.
+
+joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
+come through the executor. Each message is checked as a whole; what does not pass moves nothing, is counted, said now
+and then, and listed in /diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.motors import motor_joints
+from ada_robot.command.guard import Command, CommandGuard, Refusal, stamp_seconds
+from ada_robot.node.bounds import StateBounds
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import OfferedTrajectory, Plant
+from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
+from ada_robot.node.robot_source import state_with
+from ada_robot.ros import qos
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.status import Level, Status
+
+_COMMANDS = "joint_commands"
+_QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
+_EARLY = f"{_COMMANDS} before the physics ran"  # what is counted apart of the guard, which knows no robot yet
+
+
+class CommandInputs:
+    """All incoming topics of the dynamics node.
+
+    Attributes:
+        guard: what was taken and refused of joint_commands.
+        others: messages refused on the other topics, by topic.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        model: Model,
+        bounds: StateBounds,
+        loop: PlantLoop,
+        settings: DynamicsSettings,
+        now: Callable[[], float],
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: whose subscriptions they are.
+            model: of the robot that is commanded.
+            bounds: of what it takes.
+            loop: of its plant.
+            settings: of the node.
+            now: time on the clock of the stamps [s].
+        """
+        self._node, self._loop, self._now = node, loop, now
+        self._model, self._bounds = model, bounds
+        self._settings = settings
+        self.guard = CommandGuard(
+            bounds.limits(motor_joints(model)),
+            max_age=settings.max_command_age,
+            max_jump=settings.max_position_jump,
+            age_parameter="max_command_age",
+        )
+        self._said: Counter[str] = Counter()  # refusals that were logged
+        self._age: float | None = None  # of the newest command by its stamp, when it was fetched [s]
+        self.others: Counter[str] = Counter()
+        self._last: dict[str, str] = {}  # refusals of the other topics
+        self._topic = node.resolve_topic_name(_COMMANDS)
+        self._commands = Inbox(node, JointState, "joint_commands", _QUEUE)
+        node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
+        node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
+        node.create_subscription(JointState, "~/set_state", self._set_state, qos.COMMANDS)
+
+    def change(self, settings: DynamicsSettings) -> None:
+        """Take over parameters that changed."""
+        self._settings = settings
+        self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        if self._loop.is_ready:
+            self.began(self._loop.plant)
+
+    def began(self, plant: Plant) -> None:
+        """Take over a plant that has just been made, or tell it what changed."""
+        plant.trajectory.max_jump = self._settings.max_position_jump
+
+    # --- in the physics thread ----------------------------------------------------------------------------------
+    def listen(self) -> None:
+        """Hand the commands that arrived to the plant."""
+        for message in self._commands.fetch():
+            self._command(message)
+
+    def _command(self, message: JointState) -> None:
+        try:
+            plant = self._loop.plant
+        except NotReadyError as problem:
+            self._refuse(_EARLY, str(problem))
+            return
+        stamp = message.header.stamp
+        command = Command(
+            message.name,
+            message.position.tolist(),
+            message.velocity.tolist(),
+            message.effort.tolist(),
+            stamp_seconds(stamp.sec, stamp.nanosec),
+        )
+        now = self._now()
+        if command.stamp is not None:
+            self._age = now - command.stamp
+        if self.guard.check(command, now, plant.positions()) is None:
+            plant.command(command)
+
+    # --- in the executor's thread -------------------------------------------------------------------------------
+    def _trajectory(self, message: JointTrajectory) -> None:
+        points, stamp = message.points, message.header.stamp
+        start = stamp_seconds(stamp.sec, stamp.nanosec)
+        offered = OfferedTrajectory(
+            list(message.joint_names),
+            [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
+            [point.positions.tolist() for point in points],
+            [point.velocities.tolist() for point in points],
+            [point.accelerations.tolist() for point in points],
+            [point.effort.tolist() for point in points],
+            None if start is None else start - self._now(),
+        )
+        future = self._loop.post(lambda: self._loop.plant.follow(offered))
+        future.add_done_callback(lambda done: self._report("joint_trajectory", done))
+
+    def _wrench(self, message: WrenchStamped) -> None:
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        link = message.header.frame_id.removeprefix(self._settings.frame_prefix)
+        duration = self._settings.external_wrench_duration
+        try:
+            self._bounds.check_wrench(wrench, link)
+        except InputError as problem:
+            self._refuse("external_wrench", str(problem))
+            return
+        future = self._loop.post(lambda: self._loop.plant.push(link, wrench, duration))
+        future.add_done_callback(lambda done: self._report("external_wrench", done))
+
+    def _set_state(self, message: JointState) -> None:
+        names = list(message.name)
+        position, velocity = message.position.tolist(), message.velocity.tolist()
+        try:
+            if len(set(names)) != len(names) or not names:
+                raise InputError("name must list at least one joint, each once.")
+            if len(position) not in (0, len(names)) or len(velocity) not in (0, len(names)):
+                raise InputError(
+                    f"{len(names)} names, {len(position)} positions and {len(velocity)} velocities; "
+                    "give one of each per name, or none."
+                )
+            positions = dict(zip(names, position, strict=False))
+            velocities = dict(zip(names, velocity, strict=False))
+            present = done(self._loop.post(lambda: self._loop.plant.simulation.q))
+            self._bounds.check_joints(positions, velocities)
+            q, v = state_with(self._model, present, positions, velocities)
+            self._bounds.check_moved(present, q)
+            self._bounds.check_velocities(v)
+        except AdaError as problem:
+            self._refuse("set_state", str(problem))
+            return
+        changed = self._loop.change(lambda: self._loop.plant.reset(q, v))
+        changed.add_done_callback(lambda done: self._report("set_state", done))
+
+    # --- refusals -----------------------------------------------------------------------------------------------
+    def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
+        """What the physics thread made of a message; called there."""
+        if done.cancelled():
+            return
+        problem = done.exception()
+        if isinstance(problem, AdaError):
+            self._refuse(topic, str(problem))
+        elif problem is not None:
+            self._refuse(topic, f"{type(problem).__name__}: {problem}")
+        elif isinstance(refusal := done.result(), Refusal):
+            self._refuse(topic, refusal.text)
+
+    def _refuse(self, topic: str, text: str) -> None:
+        self.others[topic] += 1
+        self._last[topic] = text
+
+    def _say_new(self) -> None:
+        """Log what was refused since the last report: where it was refused, there was no time for words."""
+        guard = self.guard
+        counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
+        last = {**self._last, _COMMANDS: "" if guard.last_refusal is None else guard.last_refusal.text}
+        for topic, count in (counts - self._said).items():
+            self._node.get_logger().warning(f"refused {count} on {topic}, the last one: {last[topic]}")
+        self._said = counts
+
+    # --- diagnostics --------------------------------------------------------------------------------------------
+    def status(self) -> Status:
+        """What came in, and who sends it."""
+        guard = self.guard
+        self._say_new()
+        senders = self._node.get_publishers_info_by_topic(self._topic)
+        names = sorted(f"{one.node_namespace.rstrip('/')}/{one.node_name}" for one in senders)
+        values: dict[str, object] = {
+            "taken": guard.accepted,
+            "refused": sum(guard.refused.values()),
+            "publishers of joint_commands": ", ".join(names) or "none",
+        }
+        reasons = guard.refused
+        if self._loop.is_ready:
+            values["ended without a newer one"] = self._loop.plant.stale
+            reasons = reasons + self._loop.plant.trajectory.refused
+        values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
+        values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
+        values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
+        if guard.last_accepted_at is not None:
+            values["newest one taken [s ago]"] = self._now() - guard.last_accepted_at
+        if self._age is not None:
+            values["age of the newest by its stamp [ms]"] = 1e3 * self._age
+        if guard.last_refusal is not None:
+            values["last refusal"] = guard.last_refusal.text
+        if len(senders) > 1:
+            return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: only one should send them", values)
+        if guard.refused or self.others:
+            return Status(Level.WARN, "messages were refused", values)
+        return Status(Level.OK, "no message was refused", values)

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics node: a simulated robot as a ROS 2 robot; imports rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.simulation.defaults import Scene
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.system import frictionless
+from ada_robot.node.command_inputs import CommandInputs
+from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
+from ada_robot.node.load_publishers import LoadPublishers
+from ada_robot.node.plant import Plant, Snapshot
+from ada_robot.node.plant_loop import Blueprint, PlantLoop
+from ada_robot.node.plant_recording import PlantRecording
+from ada_robot.node.plant_services import PlantServices
+from ada_robot.node.plant_status import PhysicsStatus, loop_status
+from ada_robot.node.robot_source import (
+    bounds_of,
+    initial_state,
+    load_robot,
+    scene_of,
+    simulation_of,
+    start_snapshot,
+)
+from ada_robot.node.stamps import Stamps
+from ada_robot.node.standard_services import StandardServices
+from ada_robot.node.state_publishers import StatePublishers
+from ada_robot.ros import qos
+from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.ros.run_node import run_node
+from ada_robot.ros.status import Status
+from ada_robot.timing.deadlines import calm_interpreter
+
+NAME = "dynamics_node"
+_SAY_AGAIN = 10.0  # [s] between words about time that was dropped
+SERVO = "servo"  # prefix of the gains of joints
+ACTING_GRAVITY = "model.gravity"  # read-only: the robot's own, where the parameter gravity is empty
+
+
+class DynamicsNode(Node):
+    """Simulates a robot, publishes its state, and lets its motors follow commands.
+
+    Attributes:
+        failure: what ended the node, for `run_node`; None while all is well.
+        loop: the physics; None until the robot is known.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        """Load the robot, or begin to wait for its description.
+
+        Args:
+            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+
+        Raises:
+            AdaError: a parameter or the robot is unusable; the message names it.
+        """
+        super().__init__(NAME, **arguments)
+        self.failure: Exception | None = None
+        self.loop: PlantLoop | None = None
+        self._settings = Parameters(self, DynamicsSettings, on_change=self._change)
+        self._recording: PlantRecording | None = None
+        settings = self._settings.value
+        if settings.publish_clock and self.get_parameter("use_sim_time").value:
+            raise InputError(
+                "publish_clock and use_sim_time are both true: a node cannot follow the clock that it is. Set "
+                "use_sim_time on the other nodes only."
+            )
+        if settings.publish_rate > settings.physics_rate:
+            raise InputError(
+                f"parameter publish_rate is {settings.publish_rate:g}; it must not exceed physics_rate, "
+                f"{settings.physics_rate:g} Hz."
+            )
+        refuse_unknown_overrides(self, later=(f"{SERVO}.",))
+        if settings.robot:
+            self._set_up(None)
+        else:
+            self._await_description()
+
+    # --- the robot ----------------------------------------------------------------------------------------------
+    def _await_description(self) -> None:
+        topic = self.resolve_topic_name("robot_description")
+        self.get_logger().info(f"parameter robot is empty: waiting for a robot's description on {topic}")
+        self._waiting = self.create_subscription(String, "robot_description", self._described, qos.LATCHED)
+        timeout = self._settings.value.description_timeout
+        if timeout:
+            self._deadline = self.create_timer(timeout, self._give_up, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _described(self, message: String) -> None:
+        if self.loop is not None:
+            return
+        self._stop_waiting()
+        try:
+            self._set_up(message.data)
+        except AdaError as problem:
+            self.failure = problem
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        topic, timeout = self.resolve_topic_name("robot_description"), self._settings.value.description_timeout
+        self.failure = InputError(
+            f"no robot's description came on {topic} within {timeout:g} s. Start a robot_state_publisher, or name a "
+            "robot: -p robot:=pa10 (names: ada list), or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
+        )
+
+    def _stop_waiting(self) -> None:
+        self.destroy_subscription(self._waiting)
+        if hasattr(self, "_deadline"):
+            self._deadline.cancel()
+
+    def _set_up(self, described: str | None) -> None:
+        settings = self._settings.value
+        model = self._model = load_robot(settings, described)
+        gains = {name: Parameters(self, ServoGains, prefix=f"{SERVO}.{name}").value for name in motor_joints(model)}
+        own = {name: (gain.stiffness, gain.damping) for name, gain in gains.items() if gain != ServoGains()}
+        refuse_unknown_overrides(self)
+        about = ParameterDescriptor(description="gravity vector that acts, in the world [m/s^2]", read_only=True)
+        self.declare_parameter(ACTING_GRAVITY, list(model.gravity), about)
+        scene, bounds = scene_of(model, settings), bounds_of(model, settings)
+        start = start_snapshot(model, scene, settings)
+        self.loop = loop = PlantLoop(
+            Blueprint(start, 1.0 / settings.physics_rate, lambda leave_off: self._make(model, scene, own, leave_off)),
+            self._tell,
+            every=round(settings.physics_rate / settings.publish_rate),
+            real_time_factor=settings.real_time_factor,
+            paused=settings.start_paused,
+            listen=self._listen,
+            follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
+            stamps=None if settings.publish_clock else Stamps(lambda: int(self.get_clock().now().nanoseconds)),
+            priority=settings.realtime_priority,
+            on_ready=self._begins,
+            on_failure=self._physics_ended,
+        )
+        # kinematics of its own: those of the plant are not there yet
+        poses = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        self._out = StatePublishers(self, model, poses, settings, publishes_description=not described)
+        world_frame = self._out.world_frame
+        self._loads = LoadPublishers(self, model, scene, settings, world_frame=world_frame, latest=lambda: loop.latest)
+        self._in = CommandInputs(self, model, bounds, loop, settings, self._now)
+        self._on_request = PlantServices(self, loop, lambda: self._settings.value)
+        self._on_standard_request = StandardServices.offered(self, model, bounds, loop, self._on_request, world_frame)
+        self._health = Diagnostics(self, model.name)
+        self._health.add("physics", self._physics_status)
+        self._health.add("commands", self._in.status)
+        self._health.add("wrenches and markers", self._loads.status)
+        if model.loops:
+            self._health.add("loops", loop_status(model, loop))
+        self._physics = PhysicsStatus(loop)
+        try:
+            loop.start()
+        except BaseException:  # a signal may come while the node is being made, after its threads have begun
+            self.close()
+            raise
+
+    # --- in the thread that makes the plant ---------------------------------------------------------------------
+    def _make(
+        self, model: Model, scene: Scene, gains: dict[str, tuple[float, float]], leave_off: Callable[[], None]
+    ) -> Plant:
+        """Compile all that will be needed: the physics must not wait for it once it runs."""
+        settings, bounds = self._settings.value, bounds_of(model, self._settings.value)
+        simulation = simulation_of(model, settings, gains, scene)
+        leave_off()
+        plant = Plant(simulation, idle=settings.idle, timeout=settings.command_timeout, bounds=bounds)
+        plant.warm_up()
+        leave_off()
+        self._loads.warm_up()
+        leave_off()
+        if settings.record:
+            self._recording = PlantRecording(settings.record, plant)
+            self._health.add("recording", self._recording.status)
+        calm_interpreter()
+        return plant
+
+    # --- in the physics thread, before the first step -----------------------------------------------------------
+    def _begins(self, plant: Plant) -> None:
+        settings, model = self._settings.value, plant.model
+        plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)  # they may have changed meanwhile
+        self._in.began(plant)
+        self._loads.start()
+        assert self.loop is not None
+        self.get_logger().info(
+            f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
+            f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
+            f"{settings.physics_rate / self.loop.every:g} Hz" + (", paused" if settings.start_paused else "")
+        )
+
+    # --- time ---------------------------------------------------------------------------------------------------
+    def _now(self) -> float:
+        """Time on the clock of the stamps [s]."""
+        if self._settings.value.publish_clock and self.loop is not None:
+            return self.loop.latest.t
+        return float(self.get_clock().now().nanoseconds) / NANOSECONDS
+
+    def _ros_time(self) -> float | None:
+        """Time of /clock [s]; None before its first message."""
+        nanoseconds = self.get_clock().now().nanoseconds
+        return float(nanoseconds) / NANOSECONDS if nanoseconds else None
+
+    # --- in the physics thread ----------------------------------------------------------------------------------
+    def _listen(self) -> None:
+        self._in.listen()
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        runs = self.loop is not None and self.loop.is_ready
+        self._out.tell(snapshot, runs=runs)
+        if runs and self._recording is not None:
+            self._recording.take(snapshot)
+
+    def _physics_status(self) -> Status:
+        status = self._physics()
+        dropped = status.values["time dropped since the last report [s]"]
+        if isinstance(dropped, float) and dropped > 0.0:
+            self.get_logger().warning(f"the physics is {status.message}", throttle_duration_sec=_SAY_AGAIN)
+        return status
+
+    def _physics_ended(self, problem: BaseException) -> None:
+        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- parameters ---------------------------------------------------------------------------------------------
+    def _change(self, old: DynamicsSettings, new: DynamicsSettings) -> None:
+        loop = self.loop
+        if loop is None:
+            return
+        if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
+            initial_state(self._model, new)  # whether ~/reset could use them
+        if new.wrenches != old.wrenches:
+            self._loads.choose(new.wrenches)
+        if new.real_time_factor != old.real_time_factor:
+            loop.set_real_time_factor(new.real_time_factor)
+        self._in.change(new)
+        if loop.is_ready:
+            loop.post(lambda: loop.plant.set_rules(idle=new.idle, timeout=new.command_timeout))
+
+    def close(self) -> None:
+        """End the physics and what is recorded of it."""
+        if self.loop is not None:
+            self.loop.stop()
+            self._loads.stop()
+        if self._recording is not None:
+            self._recording.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(DynamicsNode, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrenches of joints and markers of the dynamics node, made of its newest state by a thread of their own.
+
+They take a millisecond where joint states take a tenth, so the physics thread must not wait for them; a timer of the
+executor would cost more than they do. Imports rclpy.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.contact_frames import frames_of
+from ada_dynamics.simulation.defaults import Scene
+from ada_dynamics.simulation.system import frictionless
+from ada_robot.messages.markers import MarkerMessages
+from ada_robot.messages.marks import Marks
+from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import Snapshot
+from ada_robot.ros import qos
+from ada_robot.ros.status import Level, Status
+from ada_robot.timing.deadlines import DeadlineLoop
+
+_MARKERS_LAST = 5.0  # periods
+_WARN_EVERY = 10.0  # [s]
+
+
+class LoadPublishers:
+    """~/wrench/<joint> and ~/markers."""
+
+    def __init__(
+        self,
+        node: Node,
+        model: Model,
+        scene: Scene,
+        settings: DynamicsSettings,
+        *,
+        world_frame: str,
+        latest: Callable[[], Snapshot],
+    ) -> None:
+        """Create the publishers; `start` begins.
+
+        Args:
+            node: whose they are.
+            model: of which they tell.
+            scene: that it is in.
+            settings: of the node.
+            world_frame: frame of the ground.
+            latest: the newest state.
+
+        Raises:
+            InputError: a joint in the parameter wrenches is unknown.
+        """
+        self._node, self._world_frame, self._latest = node, world_frame, latest
+        # Kernels of its own: those of the physics thread belong to that. Friction comes on top (`passive_efforts`).
+        self._dynamics = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        self._efforts = passive_efforts(model, scene.stops)
+        self._frames = frames_of(scene.contact)
+        self._ground = None if scene.contact is None else 0.0
+        self._prefix = settings.frame_prefix
+        self._lock = threading.Lock()  # between this thread and the executor, which changes the choice
+        self._topics: dict[str, Any] = {}
+        self._loads: JointLoads | None = None
+        self._wrenches: WrenchMessages | None = None
+        self.choose(settings.wrenches)
+        self._loops = [DeadlineLoop(1.0 / settings.wrench_rate, self._tell_wrenches, name="wrenches")]
+        if settings.marker_rate > 0.0:
+            self._marker_messages = MarkerMessages(world_frame, _MARKERS_LAST / settings.marker_rate)
+            self._markers = node.create_publisher(MarkerArray, "~/markers", qos.STATES)
+            self._loops.append(DeadlineLoop(1.0 / settings.marker_rate, self._tell_markers, name="markers"))
+
+    def choose(self, joints: tuple[str, ...]) -> None:
+        """Publish the wrenches of these joints from now on.
+
+        Raises:
+            InputError: a joint is unknown.
+        """
+        model = self._dynamics.model
+        loads = None
+        if joints:
+            loads = JointLoads(model, self._dynamics, joints, contact_frames=self._frames, efforts=self._efforts)
+        with self._lock:
+            self._marks = Marks(model, self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
+            self._loads = loads
+            self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame, self._prefix)
+            wanted = {} if self._wrenches is None else self._wrenches.topics
+            for joint in self._topics.keys() - wanted.keys():
+                self._node.destroy_publisher(self._topics.pop(joint))
+            for joint, topic in wanted.items():
+                if joint not in self._topics:
+                    name = f"~/wrench/{topic}"
+                    self._topics[joint] = self._node.create_publisher(WrenchStamped, name, qos.STATES)
+
+    def warm_up(self) -> None:
+        """Compile all that will be needed, before the physics runs: it would have to wait."""
+        snapshot = self._latest()
+        with suppress(AdaError):  # in this pose; it is said when it is asked for
+            if self._wrenches is not None:
+                self._wrenches.encode(snapshot, 0)
+            self._marks.at(snapshot)
+
+    def start(self) -> None:
+        """Begin."""
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self) -> None:
+        """End."""
+        for loop in self._loops:
+            loop.stop()
+
+    # --- in their threads ---------------------------------------------------------------------------------------
+    def _tell_wrenches(self, _: int) -> None:
+        if self._wrenches is None:
+            return
+        snapshot = self._latest()
+        with self._lock, self._said("wrenches"):
+            if self._wrenches is not None:
+                for joint, message in self._wrenches.encode(snapshot, snapshot.stamp).items():
+                    self._topics[joint].publish(message)
+
+    def _tell_markers(self, _: int) -> None:
+        if not self._markers.get_subscription_count():
+            return
+        snapshot = self._latest()
+        with self._lock, self._said("markers"):
+            self._markers.publish(self._marker_messages.message(self._marks.at(snapshot), snapshot.stamp))
+
+    # --- for /diagnostics ---------------------------------------------------------------------------------------
+    def status(self) -> Status:
+        """Whether they are published, and which wrenches do not follow from the motion alone."""
+        open_ones = () if self._loads is None else self._loads.not_unique
+        values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
+        for loop in self._loops:
+            if loop.failure is not None:
+                return Status(Level.ERROR, f"a thread has ended: {loop.failure}", values)
+        if open_ones:
+            return Status(Level.OK, "some wrenches depend on how stiff and exact the parts are", values)
+        return Status(Level.OK, "published", values)
+
+    def _said(self, what: str) -> _Said:
+        return _Said(self._node, what)
+
+
+class _Said:
+    """Says now and then why something could not be worked out, such as a wrench in a state that is not finite."""
+
+    def __init__(self, node: Node, what: str) -> None:
+        self._node, self._what = node, what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, _: object) -> bool:
+        if not isinstance(problem, AdaError):
+            return False
+        self._node.get_logger().warning(f"no {self._what}: {problem}", throttle_duration_sec=_WARN_EVERY)
+        return True

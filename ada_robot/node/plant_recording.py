@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motion of a plant as an .mcap file, written while it goes on; no ROS."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import AdaError
+from ada_dynamics.simulation.contact_frames import frames_of
+from ada_dynamics.simulation.record.recorder import McapRecorder
+from ada_robot.node.plant import Plant, Snapshot
+from ada_robot.ros.status import Level, Status
+
+MOST_WAITING = 5000  # states; a disk that is slower than that loses some, and says so
+
+
+class PlantRecording:
+    """Writes states in a thread of its own: a slow disk must not hold up the physics.
+
+    Attributes:
+        lost: states that the disk was too slow for.
+        failure: why nothing is written any more, or None.
+    """
+
+    def __init__(self, path: str, plant: Plant) -> None:
+        """Begin the file.
+
+        Raises:
+            RecordingError: it cannot be written.
+        """
+        self.lost = 0
+        self.failure: str | None = None
+        sim, model = plant.simulation, plant.model
+        self._path = Path(path).expanduser()
+        frames = frames_of(sim.contact)
+        # a Dynamics of its own: that of the plant belongs to the physics thread
+        dynamics = Dynamics(model, pose=sim.q if model.loops else None)
+        self._recorder = McapRecorder(
+            self._path,
+            model,
+            contacts=tuple(frames),
+            contact_frames=frames,
+            info=sim.info(),
+            dynamics=dynamics,
+        )
+        self._unknown = np.full(model.nv, np.nan)  # accelerations: a row of a log may leave them out
+        self._queue: queue.Queue[Snapshot | None] = queue.Queue(MOST_WAITING)
+        self._last = -np.inf
+        self._thread = threading.Thread(target=self._write, name="recording", daemon=True)
+        self._thread.start()
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Take a state, without waiting; one that was taken before, as in a pause, is left out."""
+        if snapshot.t == self._last or self.failure is not None:
+            return
+        self._last = snapshot.t
+        try:
+            self._queue.put_nowait(snapshot)
+        except queue.Full:
+            self.lost += 1
+
+    def _write(self) -> None:
+        while True:
+            snapshot = self._queue.get()
+            if snapshot is None:
+                return
+            try:
+                self._recorder.append(
+                    np.array([snapshot.t]),
+                    snapshot.q,
+                    snapshot.v,
+                    self._unknown,
+                    snapshot.tau,
+                    snapshot.external,
+                    snapshot.contact,
+                )
+            except AdaError as problem:
+                self.failure = str(problem)
+                return
+
+    def status(self) -> Status:
+        """For /diagnostics."""
+        values = {"file": str(self._path), "states": len(self._recorder), "lost": self.lost}
+        if self.failure is not None:
+            return Status(Level.ERROR, self.failure, values)
+        if self.lost:
+            return Status(Level.WARN, "the disk is too slow: states were lost", values)
+        return Status(Level.OK, "recording", values)
+
+    def close(self) -> None:
+        """Write what waits, and end the file."""
+        self._queue.put(None)
+        self._thread.join()
+        if self.failure is None:
+            try:
+                self._recorder.close()
+            except AdaError as problem:
+                self.failure = str(problem)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services of the dynamics node: reset, pause, step; imports rclpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from std_srvs.srv import SetBool, Trigger
+
+from ada_dynamics.errors import AdaError
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant_loop import PlantLoop, done
+from ada_robot.node.robot_source import initial_state
+
+BATCH = 200  # steps that are asked for at once
+
+
+class PlantServices:
+    """What a service asks is done by the physics thread between two steps; the answer waits for it."""
+
+    def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
+        """Offer the services.
+
+        Args:
+            node: whose they are.
+            loop: of the plant.
+            settings: present parameters of the node.
+        """
+        self._loop, self._settings = loop, settings
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/step", self._step)
+
+    def reset(self, *, restarts_time: bool = False) -> str:
+        """Put the robot where it started; what was done, in words.
+
+        Raises:
+            AdaError: it cannot be done; the message says why.
+        """
+        plant = self._loop.plant  # or it says that there is none yet
+        q, v = initial_state(plant.model, self._settings())
+        done(self._loop.change(lambda: plant.reset(q, v, restarts_time=restarts_time)))
+        return f"{plant.model.name} is where it started; all commands have ended."
+
+    def pause(self, paused: bool) -> str:
+        """Stop or go on; what was done, in words."""
+        done(self._loop.pause(paused))
+        return f"{'paused' if paused else 'running'} at t = {self._loop.latest.t:.6g} s"
+
+    def step(self, count: int) -> str:
+        """Take steps in a pause; what was done, in words.
+
+        Raises:
+            AdaError: it is not paused, or the motion cannot go on.
+        """
+        left, batch = count, BATCH - BATCH % self._loop.every or BATCH  # whole periods of joint_states
+        while left > batch:  # the patience is for one batch; the end of the node may come between two
+            done(self._loop.step(batch))
+            left -= batch
+        snapshot = done(self._loop.step(left))
+        return f"{count} step{'s' if count > 1 else ''} taken, t = {snapshot.t:.9g} s"
+
+    # --- answers ------------------------------------------------------------------------------------------------
+    def _reset(self, _: Any, answer: Any) -> Any:
+        return _answer(answer, self.reset)
+
+    def _pause(self, request: Any, answer: Any) -> Any:
+        return _answer(answer, lambda: self.pause(request.data))
+
+    def _step(self, _: Any, answer: Any) -> Any:
+        return _answer(answer, lambda: self.step(self._settings().step_count))
+
+
+def _answer(answer: Any, act: Callable[[], str]) -> Any:
+    try:
+        answer.message = act()
+        answer.success = True
+    except AdaError as problem:
+        answer.message, answer.success = str(problem), False
+    return answer

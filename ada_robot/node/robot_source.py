@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a node's parameters to a robot and its simulation; no ROS."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.mesh_vertices import mesh_vertices
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.simulation import JointServos, Simulation, defaults
+from ada_robot.node.bounds import StateBounds
+from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.node.plant import Snapshot
+from ada_robot.ros.robot_settings import AUTO
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_robot(settings: DynamicsSettings, description: str | None = None) -> Model:
+    """The robot that the parameters name, or that of a description.
+
+    Raises:
+        InputError: a parameter is unusable.
+        ModelError: the robot's description is.
+    """
+    model = settings.load(description)
+    return with_rotors(model, settings.rotor_inertia) if settings.rotor_inertia else model
+
+
+def with_rotors(model: Model, inertia: float) -> Model:
+    """The robot with heavier motors.
+
+    Args:
+        model: the robot.
+        inertia: of each motor as seen at its joint, added to what it has [kg m^2, kg].
+    """
+    parts = Parts.of(model)
+    for name in motor_joints(model):
+        joint = parts.joints[name]
+        parts.joints[name] = replace(joint, armature=joint.armature + inertia)
+    return parts.build()
+
+
+def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
+    """Where the robot starts, the ground under it, and stops at its limits.
+
+    A robot that starts as its document or our defaults have it is put on the ground.
+
+    Raises:
+        InputError: a vector has the wrong length or is not finite, or the start is beyond limits.
+        ModelError: the loops cannot be closed near the positions.
+    """
+    given = settings.initial_positions
+    start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
+    if given:  # and where there are stops, their limits are checked with them
+        bounds_of(model, settings).check_positions(given)
+    return defaults.scene_for(
+        model,
+        start,
+        step=1.0 / settings.physics_rate,
+        ground=settings.contact,  # type: ignore[arg-type]
+        stops=settings.joint_stops,
+        integrator=_integrator(model, settings),
+        is_given=bool(given),
+        vertices=mesh_vertices(),
+    )
+
+
+def bounds_of(model: Model, settings: DynamicsSettings) -> StateBounds:
+    """What the robot takes from outside; see `StateBounds`."""
+    return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
+
+
+def _integrator(model: Model, settings: DynamicsSettings) -> str:
+    """Implicit where servos hold the light links of a robot that floats."""
+    return "semi_implicit" if settings.integrator == AUTO and defaults.floats(model) else settings.integrator
+
+
+def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
+    """Where the robot starts, and is reset to; see `scene_of`."""
+    return scene_of(model, settings).q, _initial_velocities(model, settings)
+
+
+def _initial_velocities(model: Model, settings: DynamicsSettings) -> Array | None:
+    if not settings.initial_velocities:
+        return None
+    v = _vector("initial_velocities", settings.initial_velocities, model.nv, model)
+    bounds_of(model, settings).check_velocities(v)
+    return v
+
+
+def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Array:
+    given = np.array(values, dtype=np.float64)
+    if given.shape != (size,) or not np.isfinite(given).all():
+        shown = ", ".join(f"{joint}: {model.joints[joint].nq}" for joint in model.joint_names)
+        raise InputError(
+            f"{name} is {list(values)}; model {model.name!r} needs {size} finite numbers (by joint: {shown}), or none."
+        )
+    return given
+
+
+def state_with(
+    model: Model, q: Array, positions: Mapping[str, float], velocities: Mapping[str, float]
+) -> tuple[Array, Array]:
+    """A state with some joints moved, and with them what hangs on them by loops; at rest but for given velocities.
+
+    Args:
+        model: the robot.
+        q: where it is.
+        positions: by joint, of those with one position.
+        velocities: likewise.
+
+    Raises:
+        InputError: a joint is unknown or has no single position, or a number is not finite.
+        ModelError: no pose closes the loops.
+    """
+    single = {name for name in model.joint_names if model.joints[name].nq == 1}
+    for name, value in (*positions.items(), *velocities.items()):
+        if name not in single:
+            raise unknown_name("joint with one position", name, sorted(single))
+        if not np.isfinite(value):
+            raise InputError(f"joint {name!r} was given {value}; it must be finite.")
+    q, v = q.copy(), np.zeros(model.nv)
+    for name, value in positions.items():
+        q[model.q_index(name)] = value
+    for name, value in velocities.items():
+        v[model.v_index(name)] = value
+    if model.loops:
+        q = np.array(assemble(model, q, [name for name in positions if name in model.actuated]))
+        _, v = Dynamics(model, pose=q).project(q, v) if velocities else (q, v)
+    return q, v
+
+
+def start_snapshot(model: Model, scene: defaults.Scene, settings: DynamicsSettings) -> Snapshot:
+    """The state that a simulation of the robot starts in."""
+    v = _initial_velocities(model, settings)
+    rest = np.zeros(model.nv)
+    return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
+
+
+def algorithm_for(model: Model, wanted: str) -> str:
+    """The algorithm wanted, or "auto" where ADA is and joints mimic others, which it cannot couple."""
+    return "auto" if model.has_mimics and wanted == "ada" else wanted
+
+
+def simulation_of(
+    model: Model,
+    settings: DynamicsSettings,
+    gains: Mapping[str, tuple[float, float]] | None = None,
+    scene: defaults.Scene | None = None,
+) -> Simulation:
+    """The simulation that the parameters ask for.
+
+    Args:
+        model: the robot.
+        settings: the parameters.
+        gains: (stiffness, damping) of joints whose servos have their own.
+        scene: as `scene_of` has it, where it is there already.
+    """
+    scene, v = scene or scene_of(model, settings), _initial_velocities(model, settings)
+    for note in scene.notes:
+        _LOG.warning("%s: %s", model.name, note)
+    may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
+        return Simulation(
+            model,
+            scene.q,
+            v,
+            integrator=AUTO if may_change else scene.integrator,
+            step=1.0 / settings.physics_rate,
+            contact=scene.contact,
+            stops=scene.stops,
+            algorithm=algorithm_for(model, settings.algorithm),
+            pushable=True,
+            servos=JointServos(bandwidth=settings.servo_bandwidth, joints=dict(gains or {})),
+        )

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root link of a robot as one body in the world: where it is, how it moves, and how to put it elsewhere; no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import ROOT_JOINT
+from ada_dynamics.model.edit.poses import joint_positions
+from ada_dynamics.model.joints.base import NO_LIMIT
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import defaults
+from ada_dynamics.spatial.rotation import from_quaternion
+from ada_dynamics.spatial.rotation_arrays import quaternions
+from ada_robot.node.bounds import StateBounds
+
+_NOT_UNIT = 1e-2  # how far a quaternion's norm may be from 1: rounded numbers, not something else
+_WXYZ_TO_XYZW = [1, 2, 3, 0]
+_AT_ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+
+
+class BodyState(NamedTuple):
+    """Of the root link, in the world.
+
+    Attributes:
+        pose: x, y, z [m], and its unit quaternion x, y, z, w.
+        twist: velocity of its origin and its angular velocity, in the world's axes [m/s, rad/s].
+    """
+
+    pose: Array
+    twist: Array
+
+
+class PoseError(InputError):
+    """A pose that cannot be."""
+
+
+class RootBody:
+    """For one thread.
+
+    Attributes:
+        is_free: whether it can be anywhere, rather than fixed to the world.
+    """
+
+    def __init__(self, model: Model, bounds: StateBounds) -> None:
+        """Args: the robot, and the bounds of its states."""
+        self._model, self._bounds = model, bounds
+        self.is_free = defaults.floats(model)
+        self._dynamics: Dynamics | None = None
+        if self.is_free:
+            self._body = next(body for body in model.tree.bodies if body.name == ROOT_JOINT)
+
+    def state(self, q: Array, v: Array) -> BodyState:
+        """Where it is and how it moves."""
+        if not self.is_free:
+            return BodyState(_AT_ORIGIN.copy(), np.zeros(6))
+        dynamics, root = self._own(q), self._model.root
+        at = dynamics.pose(root, q)
+        turn = quaternions(at[None, :3, :3])[0][_WXYZ_TO_XYZW]
+        return BodyState(np.concatenate([at[:3, 3], turn]), dynamics.velocity(root, q, v))
+
+    def moved(
+        self, q: Array, v: Array, pose: Sequence[float] | None, twist: Sequence[float] | None
+    ) -> tuple[Array, Array]:
+        """A robot's state with its root elsewhere; its joints stay as they are.
+
+        Args:
+            q: positions.
+            v: velocities.
+            pose: as in `BodyState`; None: where it is.
+            twist: likewise.
+
+        Raises:
+            PoseError: a pose that cannot be.
+            InputError: the root is fixed to the world, or a twist that cannot be.
+        """
+        if not self.is_free:
+            raise InputError(
+                f"{self._model.root!r}, the root link of {self._model.name!r}, is fixed to the world. Start the node "
+                "with -p base:=floating to have it free."
+            )
+        wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
+        if pose is not None:
+            q = q.copy()
+            q[self._model.q_index(ROOT_JOINT)] = self._positions(pose)
+        return q, self._with_twist(q, v, wanted)
+
+    def _positions(self, pose: Sequence[float]) -> Array:
+        at = np.asarray(pose, dtype=np.float64)
+        if not np.isfinite(at).all() or np.abs(at[:3]).max() > NO_LIMIT:
+            raise PoseError(f"pose {at.tolist()}: finite numbers only, and positions up to {NO_LIMIT:g} m.")
+        norm = float(np.linalg.norm(at[3:]))
+        if abs(norm - 1.0) > _NOT_UNIT:
+            raise PoseError(f"quaternion {at[3:].tolist()} (x, y, z, w) has norm {norm:.3g}; it must be 1.")
+        R = np.array(from_quaternion(*(at[3:] / norm).tolist()), dtype=np.float64).reshape(3, 3)
+        own = joint_positions(self._body.joint, (R, at[:3]))
+        problem = self._body.joint.problem(own)
+        if problem is not None:
+            raise PoseError(f"pose {at.tolist()}: {problem}.")
+        return own
+
+    def _with_twist(self, q: Array, v: Array, twist: Array) -> Array:
+        """Velocities at which the root moves so: the columns of its Jacobian are its twists at unit velocities."""
+        rows = np.arange(self._model.nv)[self._model.v_index(ROOT_JOINT)]
+        units = np.eye(self._model.nv)[rows]
+        columns = [self._own(q).velocity(self._model.root, q, unit) for unit in units]
+        v = v.copy()
+        v[rows] = np.linalg.solve(np.column_stack(columns), twist)
+        return v
+
+    def _checked_twist(self, twist: Sequence[float]) -> Array:
+        given = np.asarray(twist, dtype=np.float64)
+        fastest = np.repeat([self._bounds.fastest_sliding, self._bounds.fastest_turning], 3)
+        if not (np.abs(given) <= fastest).all():  # not so for NaN
+            raise InputError(
+                f"twist {given.tolist()}: finite numbers up to {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s only."
+            )
+        return given
+
+    def _own(self, q: Array) -> Dynamics:
+        if self._dynamics is None:  # most robots are never asked
+            self._dynamics = Dynamics(self._model, pose=q if self._model.loops else None)
+        return self._dynamics

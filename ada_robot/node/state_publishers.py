@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the dynamics node publishes from its physics thread; imports rclpy.
+
+joint_states, /tf, ~/state and /clock leave as bytes, right behind their step. What takes longer to work out is in
+load_publishers.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion, TransformStamped, Vector3
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import defaults
+from ada_dynamics.simulation.record.viewer_topics import description
+from ada_robot.messages.outgoing import FixedTransform, StateMessages
+from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
+from ada_robot.node.plant import Snapshot
+from ada_robot.ros import environment, qos
+
+
+class StatePublishers:
+    """joint_states, ~/state, /tf and /clock; and once, robot_description and /tf_static.
+
+    Attributes:
+        world_frame: frame of the ground, with its prefix.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        model: Model,
+        dynamics: Dynamics,
+        settings: DynamicsSettings,
+        *,
+        publishes_description: bool = True,
+    ) -> None:
+        """Create the publishers.
+
+        Args:
+            node: whose they are.
+            model: of which they tell.
+            dynamics: of it, for its poses.
+            settings: of the node.
+            publishes_description: whether robot_description is ours to publish.
+        """
+        self._node = node
+        world_frame = settings.world_frame or (FLOATING_WORLD if defaults.floats(model) else FIXED_WORLD)
+        self.world_frame = settings.frame_prefix + world_frame
+        self._messages = StateMessages(
+            model, dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose
+        )
+        self._last_stamp = -1
+        self._joint_states = node.create_publisher(JointState, "joint_states", qos.STATES)
+        self._state = node.create_publisher(Float64MultiArray, "~/state", qos.STATES)
+        self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if settings.publish_clock else None
+        self._tf = self._publish_tf() if settings.publish_tf else None
+        if publishes_description:
+            self._publish_description(model)
+
+    # --- what stays ---------------------------------------------------------------------------------------------
+    def _publish_description(self, model: Model) -> None:
+        text = description(model)
+        if text is None:
+            self._node.get_logger().warning(
+                f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
+            )
+            return
+        self._description = self._node.create_publisher(String, "robot_description", qos.LATCHED)
+        self._description.publish(String(data=text))
+
+    def _publish_tf(self) -> Any:
+        if not environment.can_send_tf():
+            self._node.get_logger().warning(
+                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_robot.interfaces "
+                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
+            )
+            return None
+        from tf2_msgs.msg import TFMessage
+
+        self._static = self._node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
+        stamp = self._node.get_clock().now().to_msg()
+        self._static.publish(
+            TFMessage(transforms=[transform_message(row, stamp) for row in self._messages.static_transforms()])
+        )
+        return self._node.create_publisher(TFMessage, "/tf", qos.STATES)
+
+    # --- from the physics thread --------------------------------------------------------------------------------
+    def tell(self, snapshot: Snapshot, *, runs: bool = True) -> None:
+        """Publish a state.
+
+        Args:
+            snapshot: the state.
+            runs: whether it is one of a motion. A robot whose physics does not run yet cannot follow anybody, and
+                nobody shall begin to control it: it has positions alone, and no ~/state.
+        """
+        stamp = snapshot.stamp
+        if self._clock is not None:
+            self._clock.publish(self._messages.clock(stamp))
+        if runs:
+            self._joint_states.publish(self._messages.joint_state(snapshot, stamp))
+            self._state.publish(self._messages.state(snapshot))
+        else:
+            self._joint_states.publish(self._messages.joint_positions(snapshot, stamp))
+        # one transform for each time: tf2 complains about a second one
+        if self._tf is not None and stamp != self._last_stamp:
+            self._tf.publish(self._messages.transforms(snapshot, stamp))
+        self._last_stamp = stamp
+
+
+def transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:
+    """A frame that stays, as a message. Args: the frame, and a time."""
+    message = TransformStamped(child_frame_id=row.child)
+    message.header.stamp, message.header.frame_id = stamp, row.parent
+    message.transform.translation = Vector3(**dict(zip("xyz", row.xyz, strict=True)))
+    message.transform.rotation = Quaternion(**dict(zip("xyzw", row.xyzw, strict=True)))
+    return message

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight records as files, written by a process of its own.
+
+    python -m ada_robot.safety.flight_file DESCRIPTOR FILE KEEP WHY
+
+An .mcap file for Foxglove, PlotJuggler and, where the robot is one of the catalogue's, `ada view`:
+
+    /flight/rows       every row, in tables; their columns are in the metadata "flight", `read` reads them
+    /flight/events     phases, refusals, faults in words
+    /joint_states      measured; every row of the last ten seconds, before that 100 per second
+    /commanded         what joints were told, likewise: position, velocity or effort, the others NaN
+    /robot_description, /ada/state: of robots of the catalogue
+
+Message times are the wall clock's. Without the package mcap the rows and events go to an .npz file instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics._version import __version__
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError, RecordingError
+from ada_dynamics.simulation.record import cdr, messages
+from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_robot.driver import Mode
+from ada_robot.safety.flight_memory import FIXED, VECTORS, Event, Flight, FlightMemory
+from ada_robot.safety.flight_recorder import MODES, PHASES
+
+Times = NDArray[np.int64]
+
+ROWS, EVENTS, STATES, COMMANDED = "/flight/rows", "/flight/events", "/joint_states", "/commanded"
+METADATA = "flight"
+FINE_SECONDS = 10.0  # of the end, in which viewers get every row
+COARSE_RATE = 100.0  # [Hz] before that
+ROWS_AT_ONCE = 2000
+NICE = 10
+
+
+class FlightRecord(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        flight: whose it is.
+        why: it was written.
+        rows: one per cycle, see `columns_of`; the first column is the steady clock [s].
+        events: what happened.
+        wall_offset: wall clock minus steady clock [ns].
+    """
+
+    flight: Flight
+    why: str
+    rows: Array
+    events: list[Event]
+    wall_offset: int
+
+    def vector(self, index: int) -> Array:
+        """One of the vectors of all rows: 0 demand, 1 position, 2 velocity, 3 effort."""
+        count = len(self.flight.joints)
+        return self.rows[:, FIXED + index * count : FIXED + (index + 1) * count]
+
+    @property
+    def phases(self) -> list[str]:
+        """The phase of each row."""
+        return [PHASES[int(number)].value for number in self.rows[:, 1]]
+
+    @property
+    def times(self) -> Times:
+        """Wall-clock time of each row [ns]."""
+        return np.asarray(np.round(self.rows[:, 0] * 1e9), dtype=np.int64) + self.wall_offset
+
+
+def columns_of(flight: Flight) -> list[str]:
+    """Names of the columns, with units where they have one that is the same for all joints."""
+    fixed = ["time [s]", "phase", "mode", "flags", "alarm", "device time [s]"]
+    vectors = ("demand", "position", "velocity", "effort")
+    return fixed + [f"{what} {joint}" for what in vectors for joint in flight.joints]
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+def write(record: FlightRecord, path: Path) -> Path:
+    """Write a record; nobody sees it before it is complete.
+
+    Returns:
+        The file: with the suffix .npz where the package mcap is missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_mcap = find_spec("mcap") is not None
+    final = path if is_mcap else path.with_suffix(".npz")
+    unfinished = final.with_name(f".{final.name}.part")
+    try:
+        with unfinished.open("wb") as file:
+            if is_mcap:
+                _write_mcap(record, file)
+            else:
+                texts = json.dumps(_description(record))
+                events = json.dumps(record.events)
+                np.savez_compressed(file, rows=record.rows, flight=texts, events=events)
+        unfinished.replace(final)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return final
+
+
+def _description(record: FlightRecord) -> dict[str, str]:
+    flight = record.flight
+    return {
+        "device": flight.device,
+        "robot": flight.robot,
+        "joints": json.dumps(flight.joints),
+        "period": repr(flight.period),
+        "columns": json.dumps(columns_of(flight)),
+        "phases": json.dumps([phase.value for phase in PHASES]),
+        "modes": json.dumps([mode.value for mode in MODES]),
+        "why": record.why,
+        "wall_offset": str(record.wall_offset),
+    }
+
+
+def _write_mcap(record: FlightRecord, file: Any) -> None:
+    writing = mcap_module("mcap.writer")
+    writer = writing.Writer(file, 2**20, writing.CompressionType.LZ4)
+    writer.start("ros2", f"ada_dynamics {__version__}")
+    out = _Channels(writer)
+    writer.add_metadata(METADATA, _description(record))
+    times = record.times
+    for first in range(0, len(times), ROWS_AT_ONCE):
+        part = record.rows[first : first + ROWS_AT_ONCE]
+        out.add(ROWS, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
+    for event in record.events:
+        at = round(event.time * 1e9) + record.wall_offset
+        out.add(EVENTS, messages.TEXT, [at], [cdr.text_message(event.text)])
+    shown = _shown(record)
+    layout = messages.joint_state(record.flight.joints)
+    numbers = dict(zip(("position", "velocity", "effort"), (record.vector(i)[shown] for i in (1, 2, 3)), strict=True))
+    out.add(STATES, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], numbers))
+    out.add(
+        COMMANDED, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], _commanded(record, shown))
+    )
+    try:
+        _add_model(record, shown, out)
+    except AdaError as problem:  # the record is more than its picture
+        writer.add_metadata("flight_model", {"left out": str(problem)})
+    writer.finish()
+
+
+class _Channels:
+    """Registers topics when they are first used."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+        self._schemas: dict[str, int] = {}
+        self._channels: dict[str, int] = {}
+
+    def add(self, topic: str, kind: str, times: list[int], encoded: list[bytes]) -> None:
+        if topic not in self._channels:
+            if kind not in self._schemas:
+                definition = messages.DEFINITIONS[kind].encode()
+                self._schemas[kind] = self.writer.register_schema(kind, "ros2msg", definition)
+            self._channels[topic] = self.writer.register_channel(topic, "cdr", self._schemas[kind])
+        channel = self._channels[topic]
+        for at, message in zip(times, encoded, strict=True):
+            self.writer.add_message(channel, at, message, at)
+
+
+def _shown(record: FlightRecord) -> NDArray[np.intp]:
+    """Rows that viewers get."""
+    steady = record.rows[:, 0]
+    if not len(steady):
+        return np.zeros(0, dtype=np.intp)
+    ticks = np.floor(steady * COARSE_RATE)
+    coarse = np.diff(ticks, prepend=-np.inf) > 0.0
+    return np.flatnonzero(coarse | (steady > steady[-1] - FINE_SECONDS))
+
+
+def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array]:
+    demanded, modes = record.vector(0)[shown], record.rows[shown, 2]
+    return {
+        mode.value: np.where((modes == MODES.index(mode))[:, None], demanded, np.nan)
+        for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
+    }
+
+
+def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: _Channels) -> None:
+    """What `ada view` needs, for robots of the catalogue whose pose the joints tell alone.
+
+    No transforms: their kernels may have to be compiled first, while a robot is to be put right.
+    """
+    if not record.flight.robot or not len(shown):
+        return
+    from ada_dynamics.model.load import load
+    from ada_dynamics.simulation.record import recorder
+    from ada_dynamics.simulation.record.content import Content
+    from ada_dynamics.simulation.record.viewer_topics import description
+
+    model = load(record.flight.robot)
+    joints = [joint for joint in record.flight.joints if joint in model.joint_names]
+    if model.loops or len(joints) != len(record.flight.joints):
+        return
+    content = Content(model, info={"flight": record.why})
+    table = np.zeros((len(shown), content.width))
+    seconds, q, v, _, tau = (table[:, columns] for columns in content.columns)
+    seconds[:, 0] = record.rows[shown, 0] - record.rows[shown[0], 0]
+    q[:] = model.neutral()
+    for i, joint in enumerate(joints):
+        for part, vector, index in (
+            (q, 1, model.q_index(joint)),
+            (v, 2, model.v_index(joint)),
+            (tau, 3, model.v_index(joint)),
+        ):
+            known = record.vector(vector)[shown, i]
+            part[:, index] = np.where(np.isfinite(known), known, 0.0)[:, None]
+    out.writer.add_metadata(recorder.METADATA, content.texts())
+    times = record.times[shown]
+    text = description(model)
+    if text is not None:
+        out.add(recorder.DESCRIPTION, messages.TEXT, [int(times[0])], [cdr.text_message(text)])
+    for first in range(0, len(table), ROWS_AT_ONCE):
+        part = table[first : first + ROWS_AT_ONCE]
+        out.add(recorder.STATE, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
+    out.writer.add_metadata(recorder.METADATA_END, {"info": json.dumps({"complete": True})})
+
+
+def prune(folder: Path, keep: int, device: str) -> None:
+    """Delete a device's oldest records beyond a number; nothing else, whatever it is called.
+
+    Args:
+        folder: where they are.
+        keep: how many are left.
+        device: name of the kind of device.
+    """
+    name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.(mcap|npz)")
+    found: list[tuple[float, Path]] = []
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):  # others may be at it, too
+            status = path.lstat()
+            is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+            if is_own and name.fullmatch(path.name) and _device_of(path) == device:
+                found.append((status.st_mtime, path))
+    for _, path in sorted(found)[: max(0, len(found) - keep)]:
+        path.unlink(missing_ok=True)
+
+
+def _device_of(path: Path) -> str:
+    """Whose record a file is, by its content; "" where it is none."""
+    try:
+        return (_npz_texts(path) if path.suffix == ".npz" else _mcap_texts(path)).get("device", "")
+    except Exception:  # whatever a foreign file makes a reader raise: it is not ours to delete
+        return ""
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+def read(path: Path) -> FlightRecord:
+    """Read a record.
+
+    Raises:
+        RecordingError: the file cannot be read, or is none.
+    """
+    try:
+        return _read_npz(path) if path.suffix == ".npz" else _read_mcap(path)
+    except (OSError, KeyError, ValueError) as problem:
+        raise RecordingError(f"{path} cannot be read as a flight record: {problem}.") from None
+
+
+def _read_mcap(path: Path) -> FlightRecord:
+    texts = _mcap_texts(path)
+    tables: list[Array] = []
+    events: list[Event] = []
+    offset = int(texts["wall_offset"])
+    with path.open("rb") as file:
+        reader = mcap_module("mcap.reader").make_reader(file)
+        for _, channel, message in reader.iter_messages([ROWS, EVENTS], log_time_order=False):
+            content = cdr.Reader(message.data)
+            if channel.topic == ROWS:
+                tables.append(content.table())
+            else:
+                events.append(Event((message.log_time - offset) * 1e-9, content.string()))
+    return _record(texts, np.concatenate(tables) if tables else np.zeros((0, 0)), events)
+
+
+def _mcap_texts(path: Path) -> dict[str, str]:
+    """What stands in an .mcap file about its flight; empty where it is no record."""
+    with path.open("rb") as file:
+        for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
+            if metadata.name == METADATA:
+                return dict(metadata.metadata)
+    return {}
+
+
+def _npz_texts(path: Path) -> dict[str, str]:
+    """Likewise of an .npz file."""
+    with np.load(path) as content:
+        texts: dict[str, str] = json.loads(str(content["flight"]))
+    return texts
+
+
+def _read_npz(path: Path) -> FlightRecord:
+    with np.load(path) as content:
+        events = [Event(*event) for event in json.loads(str(content["events"]))]
+        return _record(_npz_texts(path), content["rows"], events)
+
+
+def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRecord:
+    joints = tuple(json.loads(texts["joints"]))
+    flight = Flight(texts["device"], texts["robot"], joints, float(texts["period"]), len(rows))
+    shaped = rows.reshape(len(rows), FIXED + VECTORS * len(joints))
+    return FlightRecord(flight, texts["why"], shaped, events, int(texts["wall_offset"]))
+
+
+# --- the process --------------------------------------------------------------------------------------------------
+def main(descriptor: int, path: Path, keep: int, why: str) -> None:
+    """Write the record of a memory."""
+    memory = FlightMemory(descriptor)
+    rows, events = memory.rows(), memory.events()  # first of all: the ring goes on
+    os.nice(NICE)
+    offset = time.time_ns() - time.monotonic_ns()
+    write(FlightRecord(memory.flight, why, rows, events, offset), path)
+    prune(path.parent, keep, memory.flight.device)
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    except OSError as failure:
+        sys.exit(f"the flight record {sys.argv[2]} cannot be written: {failure.strerror or failure}.")

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The flight recorder: the last minutes of demands, states and phases, written to a file when a fault latches.
+
+The cycle only fills rows of a shared memory. The file is written by a process of its own, of low priority, so that the
+cycle is not delayed; it can be written as well after the cycle's process has died.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from ada_dynamics.arrays import Array
+from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.outlet import stderr_for_children
+from ada_robot.ros.environment import child_environment
+from ada_robot.safety.flight_memory import FIXED, VECTORS, FlightMemory
+from ada_robot.safety.phases import Phase
+
+PHASES, MODES = tuple(Phase), tuple(Mode)
+FRESH, DRIVEN = 1, 2  # flags of a row
+_PHASE_NUMBER = {phase: i for i, phase in enumerate(PHASES)}
+_MODE_NUMBER = {mode: i for i, mode in enumerate(MODES)}
+SUFFIX = ".mcap"
+
+
+class FlightState(NamedTuple):
+    """What a row says, as `FlightRecorder.cycle` wrote it.
+
+    Attributes:
+        time: of the cycle [s].
+        phase: of the robot.
+        demand: what it was told; None: nothing that moves.
+        feedback: what it told; of its alarms the first one's number alone.
+    """
+
+    time: float
+    phase: Phase
+    demand: Demand | None
+    feedback: Feedback
+
+
+def flight_state(row: Array) -> FlightState:
+    """The state in a row of the memory."""
+    now, phase, mode, flags, alarm, told_at = row[:FIXED].tolist()
+    demanded, position, velocity, effort = row[FIXED:].reshape(VECTORS, -1)
+    demand = None if mode < 0 else Demand(MODES[int(mode)], demanded)
+    alarms = (Alarm(int(alarm), "see the program that drives it"),) if alarm else ()
+    is_fresh, is_driven = bool(int(flags) & FRESH), bool(int(flags) & DRIVEN)
+    feedback = Feedback(told_at, position, velocity, effort, is_fresh, is_driven, alarms)
+    return FlightState(now, PHASES[int(phase)], demand, feedback)
+
+
+def record_folder(setting: str) -> Path:
+    """Where records are written.
+
+    Args:
+        setting: `SafetySettings.record_folder`; empty: the user's state folder.
+    """
+    if setting:
+        return Path(setting).expanduser()
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "ada_dynamics" / "flights"
+
+
+def sibling_environment() -> dict[str, str]:
+    """The environment of a process that finds the modules that this one finds."""
+    folders = [entry or str(Path.cwd()) for entry in sys.path]
+    return {**child_environment(), "PYTHONPATH": os.pathsep.join(folders)}
+
+
+class FlightRecorder:
+    """Fills the memory, and has it written.
+
+    Attributes:
+        newest: file that was, or is being, written last; "" before the first.
+    """
+
+    def __init__(self, descriptor: int, folder: Path, keep: int) -> None:
+        """Begin.
+
+        Args:
+            descriptor: of the memory, see `flight_memory.new_memory`.
+            folder: for records.
+            keep: as many are left there; the oldest are deleted.
+        """
+        self._descriptor, self._folder, self._keep = descriptor, folder, keep
+        self._environment = sibling_environment()  # looks at installed packages: not for a cycle to wait for
+        self._memory = FlightMemory(descriptor)
+        count = len(self._memory.flight.joints)
+        self._vectors = [slice(FIXED + i * count, FIXED + (i + 1) * count) for i in range(4)]
+        self._writers: list[subprocess.Popen[bytes]] = []
+        self.newest = ""
+
+    # --- in each cycle --------------------------------------------------------------------------------------------
+    def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
+        """Keep an exchange."""
+        row = self._memory.next_row()
+        flags = FRESH * feedback.is_fresh | DRIVEN * feedback.is_driven
+        mode = -1 if demand is None else _MODE_NUMBER[demand.mode]
+        alarm = feedback.alarms[0].code if feedback.alarms else 0
+        row[:FIXED] = now, _PHASE_NUMBER[phase], mode, flags, alarm, feedback.time
+        demanded, position, velocity, effort = self._vectors
+        row[demanded] = math.nan if demand is None else demand.values
+        row[position] = feedback.position
+        row[velocity] = feedback.velocity
+        row[effort] = feedback.effort
+        self._memory.written()
+
+    def event(self, now: float, text: str) -> None:
+        """Keep what happened."""
+        self._memory.event(now, text)
+
+    # --- to a file ------------------------------------------------------------------------------------------------
+    def save(self, why: str) -> subprocess.Popen[bytes]:
+        """Have the record written, by a process of its own that this does not wait for.
+
+        Args:
+            why: for the file.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        self._writers = [writer for writer in self._writers if writer.poll() is None]
+        stamp = time.strftime("%Y%m%d_%H%M%S") + f"_{time.time_ns() // 1_000_000 % 1000:03d}"
+        path = self._folder / f"flight_{self._memory.flight.device}_{stamp}{SUFFIX}"
+        self.newest = str(path)
+        arguments = [str(self._descriptor), str(path), str(self._keep), why]
+        writer = subprocess.Popen(
+            [sys.executable, "-m", "ada_robot.safety.flight_file", *arguments],
+            pass_fds=[self._descriptor],
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr_for_children(),
+            start_new_session=True,
+        )
+        self._writers.append(writer)
+        return writer

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one judgement of joint limits: which positions, speeds and efforts a joint may be told, and how fast they change.
+
+Commands, demands, drivers and the judges of emulators all ask here. A joint beyond a position limit may be held where
+it stands, and moved inwards; never farther out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_robot.command.rules import ROUNDING, JointLimit, Reason, Refusal
+from ada_robot.driver import Mode
+from ada_robot.safety.tool_rules import ToolRules
+
+_RESIDUE = 1e-6
+_FAR = 1e6  # [rad, m] stands for a limit that is not there
+
+
+class JointBounds:
+    """Limits of joints as arrays, and what is said of numbers outside of them.
+
+    Attributes:
+        names: of the joints.
+        lower: least positions [rad, m].
+        upper: greatest positions.
+        velocity: greatest speeds [rad/s, m/s].
+        effort: greatest efforts [N m, N].
+    """
+
+    def __init__(self, limits: Sequence[JointLimit]) -> None:
+        """Args: limits of the joints, in their order."""
+        self.names = tuple(limit.name for limit in limits)
+        self.lower = np.array([limit.lower for limit in limits], dtype=np.float64)
+        self.upper = np.array([limit.upper for limit in limits], dtype=np.float64)
+        self.velocity = np.array([limit.velocity for limit in limits], dtype=np.float64)
+        self.effort = np.array([limit.effort for limit in limits], dtype=np.float64)
+
+    def span(self, mode: Mode, *where: Array) -> tuple[Array, Array]:
+        """The least and greatest number of each joint.
+
+        Args:
+            mode: what the numbers are.
+            where: places where the joints stand; a joint may be held there, even beyond a limit. NaN opens nothing.
+        """
+        if mode is not Mode.POSITION:
+            greatest = self.velocity if mode is Mode.VELOCITY else self.effort
+            return -greatest, greatest
+        lower, upper = self.lower, self.upper
+        for place in where:
+            lower, upper = np.fmin(lower, place), np.fmax(upper, place)
+        return lower, upper
+
+    def inside(self, position: Array, where: Array) -> Array:
+        """Positions within the limits, or between a limit and where a joint beyond it stands."""
+        return np.asarray(np.clip(position, *self.span(Mode.POSITION, where)))
+
+    def refusal(self, mode: Mode, values: Array, *where: Array) -> Refusal | None:
+        """Why joints cannot be told these numbers; None if they can.
+
+        Args:
+            mode: what the numbers are.
+            values: one per joint.
+            where: as `span` takes it.
+        """
+        if values.shape != (len(self.names),):
+            return Refusal(
+                Reason.LENGTH,
+                f"the command has {values.size} numbers for {len(self.names)} joints; give one for each: "
+                f"{', '.join(self.names)}.",
+            )
+        lower, upper = self.span(mode, *where)
+        slack = ROUNDING if mode is Mode.POSITION else 0.0
+        inside = (values >= lower - slack) & (values <= upper + slack) & (np.abs(values) < np.inf)
+        if inside.all():
+            return None
+        if not np.isfinite(values).all():
+            i = int(np.flatnonzero(~np.isfinite(values))[0])
+            return Refusal(
+                Reason.NOT_FINITE,
+                f"joint {self.names[i]!r}: the command is {values[i]}; it must be finite. A controller that computes "
+                f"such a number has failed: look there.",
+            )
+        i = int(np.flatnonzero(~inside)[0])
+        return Refusal(
+            Reason.OVER_LIMIT,
+            f"joint {self.names[i]!r}: {mode.value} {values[i]:.9g} is outside of [{lower[i]:.9g}, {upper[i]:.9g}]; "
+            f"command a value inside. These are the device's limits and those of the safety settings.",
+        )
+
+
+class Braking:
+    """Comes to rest with a deceleration per joint, in whole cycles.
+
+    A joint whose speed falls by a T in each cycle of T seconds, from v to rest, goes on for
+
+        d = T ((k + 1) v - k (k + 1)/2 a T),   k = floor(v / (a T))
+
+    from now on. `speed` is the inverse of that: the greatest speed that still ends within d. Who keeps it in one cycle
+    can keep it in the next one by slowing down by a T, so that a limit is never passed, and a target is reached
+    without overshoot.
+    """
+
+    def __init__(self, deceleration: Array, period: float) -> None:
+        """Prepare.
+
+        Args:
+            deceleration: per joint [rad/s^2, m/s^2]; infinite, or 0 of a joint that may not move: at once.
+            period: of the cycle [s].
+        """
+        loss = np.asarray(deceleration * period, dtype=np.float64)  # of speed in a cycle
+        self._is_gradual = np.isfinite(loss) & (loss > 0.0)
+        self._is_plain = bool(self._is_gradual.all())
+        self._loss = np.where(self._is_gradual, loss, 1.0)
+        self._way, self._period = self._loss * period, period
+
+    def speed(self, distance: Array) -> Array:
+        """The greatest speed from which each joint comes to rest within a distance.
+
+        Args:
+            distance: per joint, also a row for each of several [rad, m]; below zero counts as zero.
+        """
+        room = np.minimum(np.maximum(distance, 0.0), _FAR)
+        cycles = room / self._way
+        whole = np.floor(0.5 * np.sqrt(8.0 * cycles + 1.0) - 0.5)
+        speed = np.asarray(self._loss * (cycles / (whole + 1.0) + 0.5 * whole))
+        return speed if self._is_plain else np.where(self._is_gradual, speed, room / self._period)
+
+
+class SpeedBounds:
+    """How fast joints may be told to move in the next cycle, by how fast they were told to in this one."""
+
+    def __init__(
+        self,
+        bounds: JointBounds,
+        acceleration: Array,
+        deceleration: Array,
+        period: float,
+        tool: ToolRules | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            bounds: limits of positions and speeds.
+            acceleration: greatest [rad/s^2, m/s^2].
+            deceleration: greatest, on the way to rest.
+            period: of the cycle [s].
+            tool: limits of the point that the robot carries; None: it has none.
+        """
+        self._bounds, self._period = bounds, period
+        self._tool = tool if tool is not None and tool.is_limiting else None
+        self._braking = Braking(deceleration, period)
+        self._arriving = Braking(np.minimum(acceleration, deceleration), period)
+        self._gain, self._loss = np.minimum(acceleration * period, _FAR), deceleration * period
+        self._shares = np.where(self._loss > 0.0, self._loss, 1.0)
+
+    def arriving(self, distance: Array) -> Array:
+        """The greatest speed towards targets that are so far away; none is overshot."""
+        return self._arriving.speed(distance)
+
+    def next(self, before: Array, wanted: Array, position: Array) -> Array:
+        """Speeds nearest to the wanted ones, within limits of speed, acceleration, and the way to position limits.
+
+        Args:
+            before: speeds of this cycle.
+            wanted: speeds.
+            position: where the joints will be when these speeds take effect.
+        """
+        bounds, tool = self._bounds, self._tool
+        if tool is not None:
+            wanted = tool.slowed(position, wanted)
+        room = np.array((bounds.upper - position, position - bounds.lower))
+        up, down = np.minimum(bounds.velocity, self._braking.speed(room))
+        velocity = np.minimum(np.maximum(wanted, -down), up)
+        least, greatest = self._least(before), -self._least(-before)
+        velocity = np.minimum(np.maximum(velocity, least), greatest)
+        return velocity if tool is None else tool.within(position, self.slower(before), velocity)
+
+    def _least(self, before: Array) -> Array:
+        """Who turns round spends a part of the cycle on the way to rest, and gains speed in what is left of it."""
+        gain, loss = self._gain, self._loss
+        turned = -gain * (1.0 - np.minimum(np.abs(before) / self._shares, 1.0))
+        return np.asarray(np.where(before > 0.0, np.where(before >= loss, before - loss, turned), before - gain))
+
+    def slower(self, before: Array) -> Array:
+        """Speeds of the next cycle on the way to rest."""
+        left = np.abs(before) - self._loss
+        # less than a millionth of a step is what rounding leaves: no further cycle is spent on it
+        return np.where(left > _RESIDUE * self._loss, np.sign(before) * left, 0.0)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of a robot's joints as arrays: the device's own, narrowed by the user's settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_robot.command.rules import JointLimit, checked_joints
+from ada_robot.safety.joint_bounds import JointBounds
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.tool_rules import Tool, ToolRules
+
+RAMP_TIME = 0.1  # [s] from a joint's velocity limit to rest, where no deceleration is set
+# [s] from no effort to a joint's limit, where no rate is set: the arm's speeds have the same. Arms that are made to be
+# driven by torques allow more (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s); nobody says so of
+# the PA-10 or the HEXA, and a step that a faulty program makes is to be seen before it is there
+EFFORT_TIME = 0.1
+FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error where none is set
+
+
+class JointRules:
+    """What demands to joints keep, one number per joint in each array.
+
+    Attributes:
+        limits: positions, velocities (scaled) and efforts per joint, for people and other programs.
+        bounds: the same, as what judges numbers.
+        margin: how far beyond a position limit a joint may be [rad, m].
+        names: of the joints.
+        lower: least positions [rad, m].
+        upper: greatest positions.
+        velocity: greatest speeds [rad/s, m/s].
+        effort: greatest efforts [N m, N].
+        effort_rate: greatest change of efforts [N m/s, N/s].
+        acceleration: of demands [rad/s^2, m/s^2].
+        deceleration: of ramps to rest.
+        step: farthest that a commanded position may be from the demanded one [rad, m].
+        following: farthest that the measured position may be from the demanded one.
+    """
+
+    def __init__(self, device: Sequence[JointLimit], settings: SafetySettings, tool: Tool | None = None) -> None:
+        """Narrow the device's limits.
+
+        Args:
+            device: what the device can do.
+            settings: what the user asks for.
+            tool: the point that the robot carries; None: it is not known.
+
+        Raises:
+            InputError: lists of another length than there are joints, limits wider than the device's, or such that
+                nothing is left.
+        """
+        checked_joints(device)
+        self.tool = ToolRules(tool, settings)
+        self.names = tuple(joint.name for joint in device)
+        self.lower = self._narrowed(settings.position_lower, "position_lower", [j.lower for j in device], is_least=True)
+        self.upper = self._narrowed(settings.position_upper, "position_upper", [j.upper for j in device])
+        velocity = self._narrowed(settings.velocity, "velocity", [j.velocity for j in device])
+        self.velocity = velocity * settings.velocity_scale
+        self.effort = self._narrowed(settings.effort, "effort", [j.effort for j in device])
+        rates = self._narrowed(settings.max_effort_rate, "max_effort_rate", [math.inf] * len(device))
+        self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
+        for name, lower, upper in zip(self.names, self.lower, self.upper, strict=True):
+            if not lower < upper:
+                raise InputError(
+                    f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; "
+                    f"leave it room to move."
+                )
+        count = len(self.names)
+        fastest = self.velocity / RAMP_TIME
+        self.acceleration = np.full(count, settings.max_acceleration) if settings.max_acceleration else fastest
+        self.deceleration = np.full(count, settings.max_deceleration) if settings.max_deceleration else fastest
+        far = self.velocity * settings.command_timeout
+        self.step = np.full(count, settings.max_step) if settings.max_step else far
+        error = settings.max_following_error
+        self.following = np.full(count, error) if error else self.velocity * FOLLOWING_TIME
+        self.limits = tuple(
+            JointLimit(
+                joint.name,
+                float(self.lower[i]),
+                float(self.upper[i]),
+                float(self.velocity[i]),
+                float(self.effort[i]),
+                joint.has_motor,
+            )
+            for i, joint in enumerate(device)
+        )
+        self.bounds, self.margin = JointBounds(self.limits), settings.position_margin
+
+    def _narrowed(self, wanted: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
+        can = np.array(device, dtype=np.float64)
+        if not wanted:
+            return can
+        if len(wanted) != len(device):
+            raise InputError(
+                f"{setting} has {len(wanted)} numbers for the {len(device)} joints {', '.join(self.names)}; give one "
+                f"for each, in this order, or none to keep the default: {_list(device)}."
+            )
+        for name, ask, has in zip(self.names, wanted, device, strict=True):
+            if ask < has if is_least else ask > has:
+                raise InputError(
+                    f"joint {name!r}: {setting} is {ask:g}, wider than the device's own limit, {has:g}; narrow it to "
+                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}."
+                )
+        return np.array(wanted, dtype=np.float64)
+
+
+def _list(numbers: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{number:g}" for number in numbers) + "]"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last state of all joints that a device told, and how fast they move where it does not tell that."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ada_robot.driver import Feedback
+
+SMOOTHED = 0.5  # [s] over which differences of positions count: a step of a coarse sensor is no motion
+
+
+class Measured:
+    """What is known of the joints.
+
+    Attributes:
+        position: all finite once there was one such answer [rad, m].
+        velocity: as told; NaN where the device does not say.
+        speed: likewise, with differences of positions where it does not say.
+        effort: as told; NaN where the device does not say.
+        at: time of that answer, by the cycle's clock [s]; -inf before the first.
+    """
+
+    def __init__(self, joints: int) -> None:
+        """Know nothing yet.
+
+        Args:
+            joints: how many there are.
+        """
+        self.position = self.velocity = self.effort = np.full(joints, math.nan)
+        self.speed = np.zeros(joints)
+        self.at = -math.inf
+
+    def take(self, feedback: Feedback, now: float) -> bool:
+        """Take an answer.
+
+        Returns:
+            Whether it is fresh, and tells where all joints are.
+        """
+        if not feedback.is_fresh or not np.isfinite(feedback.position).all():
+            return False
+        told = np.isfinite(feedback.velocity)
+        if told.all():
+            self.speed = feedback.velocity
+        else:
+            passed = now - self.at
+            estimated = np.zeros(len(told))
+            if 0.0 < passed < math.inf:
+                before = np.where(np.isfinite(self.speed), self.speed, 0.0)
+                share = min(1.0, passed / SMOOTHED)
+                estimated = before + share * ((feedback.position - self.position) / passed - before)
+            self.speed = np.where(told, feedback.velocity, estimated)
+        self.position, self.velocity, self.effort = feedback.position, feedback.velocity, feedback.effort
+        self.at = now
+        return True

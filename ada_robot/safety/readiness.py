@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a robot may be activated, and what its alarms are in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_robot.driver import Alarm, Feedback
+from ada_robot.errors import DeviceAlarm, Refused
+from ada_robot.safety.measured import Measured
+from ada_robot.safety.state_watch import StateWatch
+
+_NAMED = 8  # joints that a text names
+
+
+def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pose_since: float, problem: str) -> None:
+    """Refuse to start a robot about which something is wrong.
+
+    Args:
+        feedback: the newest.
+        measured: what is known of the joints.
+        watch: limits, and what counts as standing still.
+        pose_since: time since which the pose must have been told [s].
+        problem: words on the newest trouble of the wire.
+
+    Raises:
+        DeviceAlarm: there is an alarm, or the device says what keeps it from moving.
+        Refused: the pose is not known, beyond a limit, or changes.
+    """
+    if feedback.alarms:
+        raise DeviceAlarm(f"the robot is not activated: {alarm_words(feedback)}. Reset it first.")
+    if feedback.hindrances:
+        raise DeviceAlarm(f"the robot is not activated: {in_words(feedback.hindrances)}.")
+    if not measured.at >= pose_since:
+        unknown = [watch.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
+        raise Refused(
+            f"the robot is not activated: its pose was not told lately"
+            f"{' (nothing of ' + ', '.join(unknown) + ')' if unknown else ''}; let its cycles run, and look at wire "
+            f"and power. {problem}".rstrip()
+        )
+    trouble = watch.out_of_limits(measured.position)
+    if trouble:
+        raise Refused(f"the robot is not activated: {trouble}. Move it inside by hand, or widen the limits.")
+    trouble = watch.moving(measured.speed)
+    if trouble:
+        raise Refused(f"the robot is not activated: {trouble}. Wait until it rests.")
+
+
+def alarm_words(feedback: Feedback) -> str:
+    """All alarms of a device, for people."""
+    return in_words(feedback.alarms)
+
+
+def in_words(alarms: Sequence[Alarm]) -> str:
+    """Alarms, or what else keeps a robot from moving, for people."""
+    return "; ".join(f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.safety.joint_bounds import Braking
+from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.tool_rules import ToolWatch
+
+# scales of speeds are not exact: of each way that is demanded by velocities this share may be missing for ever, and
+# beside it the way at this share of a joint's velocity limit; what is behind by more is held, however slow it should be
+SLACK, CREEP = 0.25, 0.005
+
+
+class StateWatch:
+    """Says what is wrong with a measured state, in words.
+
+    Joints that the device says nothing about (NaN) are not judged.
+
+    Attributes:
+        names: of the joints.
+    """
+
+    def __init__(self, rules: JointRules, settings: SafetySettings, period: float) -> None:
+        """Prepare.
+
+        Args:
+            rules: limits.
+            settings: margins.
+            period: of the cycle [s].
+        """
+        self._rules, self._settings, self._period = rules, settings, period
+        self.names = rules.names
+        self._tool = ToolWatch(rules.tool)
+        self._lower, self._upper = rules.lower - settings.position_margin, rules.upper + settings.position_margin
+        # a joint that may not move at all still shows the noise of its sensor
+        self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill
+        self._braking = Braking(rules.deceleration, period)
+        self._creep = CREEP * rules.velocity
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was expected: the mode changes, or a motion begins."""
+        self._expected: Array | None = None
+        self._forgiven = self._demanded = self._before = np.zeros(len(self.names))
+        self._since = math.nan
+
+    def expect(self, now: float, demand: Demand) -> None:
+        """Take note of a demand that is given out, whether or not an answer comes."""
+        if demand.mode is not Mode.VELOCITY:
+            return
+        if self._expected is not None:
+            passed = now - self._since
+            self._expected = self._expected + self._demanded * passed
+            self._forgiven = self._forgiven + (SLACK * np.abs(self._demanded) + self._creep) * passed
+        self._demanded, self._since = demand.values, now
+
+    def trouble(self, mode: Mode, demanded: Array, feedback: Feedback) -> str:
+        """What is wrong after an exchange; "" where nothing is.
+
+        Args:
+            mode: of the demand.
+            demanded: what joints were told.
+            feedback: fresh.
+        """
+        return (
+            self._out_of_limits(feedback.position)
+            or self._too_fast(feedback.velocity)
+            or self._tool.broken(feedback.time, feedback.position)
+            or self._not_following(mode, demanded, feedback.position)
+            or (self._cannot_stop(feedback) if mode is Mode.EFFORT else "")
+        )
+
+    def out_of_limits(self, position: Array) -> str:
+        """Which joint is beyond its limits by more than the margin; "" where none is."""
+        return self._out_of_limits(position)
+
+    def moving(self, velocity: Array) -> str:
+        """Which joint moves; "" where none does."""
+        fast = np.abs(velocity) > self._settings.standstill
+        if not fast.any():
+            return ""
+        i = int(np.flatnonzero(fast)[0])
+        return (
+            f"joint {self._rules.names[i]!r} moves at {velocity[i]:.4g}; up to {self._settings.standstill:g} counts as "
+            f"standing still (standstill)"
+        )
+
+    def _out_of_limits(self, position: Array) -> str:
+        rules, margin = self._rules, self._settings.position_margin
+        out = (position < self._lower) | (position > self._upper)
+        if not out.any():
+            return ""
+        i = int(np.flatnonzero(out)[0])
+        return (
+            f"joint {rules.names[i]!r} is at {position[i]:.6g}, outside of "
+            f"[{rules.lower[i]:.6g}, {rules.upper[i]:.6g}] by more than {margin:g} (position_margin)"
+        )
+
+    def _too_fast(self, velocity: Array) -> str:
+        rules = self._rules
+        greatest = self._fastest
+        fast = np.abs(velocity) > greatest
+        if not fast.any():
+            return ""
+        i = int(np.flatnonzero(fast)[0])
+        return (
+            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g}; its limit is {rules.velocity[i]:.4g}, with "
+            f"velocity_margin {greatest[i]:.4g}"
+        )
+
+    def _not_following(self, mode: Mode, demanded: Array, position: Array) -> str:
+        if mode is Mode.EFFORT:
+            return ""
+        if mode is Mode.POSITION:
+            expected = demanded
+        else:
+            expected = self._expected if self._expected is not None else position
+            behind = expected - position
+            behind = np.sign(behind) * np.maximum(np.abs(behind) - self._forgiven, 0.0)
+            expected = np.where(np.isfinite(behind), position + behind, position)
+            self._expected, self._forgiven = expected, np.zeros(len(position))
+        away = np.abs(position - expected) > self._rules.following
+        if not away.any():
+            return ""
+        i = int(np.flatnonzero(away)[0])
+        return (
+            f"joint {self._rules.names[i]!r} does not follow: it is at {position[i]:.6g} and should be at "
+            f"{expected[i]:.6g}; at most {self._rules.following[i]:.4g} are allowed (max_following_error). Something "
+            f"may be in its way"
+        )
+
+    def _cannot_stop(self, feedback: Feedback) -> str:
+        """In EFFORT nothing brakes before a limit: the robot is stopped as long as it still can be."""
+        rules, position = self._rules, feedback.position
+        velocity = np.nan_to_num(feedback.velocity, nan=0.0)
+        gained = np.maximum(np.abs(velocity) - np.abs(self._before), 0.0)
+        self._before = velocity
+        # a ramp begins in the next cycle; were it not needed now, it would begin one later still, faster by `gained`
+        fastest = np.abs(velocity) + gained
+        ahead = np.where(velocity > 0.0, rules.upper - position, position - rules.lower)
+        room = ahead - fastest * (self._settings.drive_lag + 2.0 * self._period) - gained * self._period
+        late = (fastest > self._braking.speed(room)) & (np.abs(velocity) > self._settings.standstill)
+        late &= np.isfinite(position)
+        if not late.any():
+            return ""
+        i = int(np.flatnonzero(late)[0])
+        return (
+            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g} towards its limit, {ahead[i]:.4g} away: it could not "
+            f"be stopped before it any more"
+        )

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Curves of some joints through points in time, with their extremes worked out exactly; no ROS."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.analysis.splines import segment_coefficients
+from ada_dynamics.arrays import Array
+
+LARGEST = 1e200  # a curve's numbers are smaller, so that what is made of them stays finite
+HALVINGS = 28  # of [0, 1] in search of an extreme: 4e-9 beside it a curve has its value to rounding
+
+
+class PathState(NamedTuple):
+    """Where joints are at a time: one number per joint in each list."""
+
+    position: list[float]
+    velocity: list[float]
+    acceleration: list[float]
+    effort: list[float]
+
+
+class Bounds(NamedTuple):
+    """What curves stay within, (segments, joints): lowest and highest position, greatest speed."""
+
+    lowest: Array
+    highest: Array
+    speed: Array
+
+
+@dataclass(frozen=True)
+class Path:
+    """Curves through points at times, at rest behind the last one.
+
+    Attributes:
+        base: time from which the others count [s], apart so that a clock of 10⁹ s costs them no digits.
+        knots: increasing [s].
+        positions: of the joints at the knots, (knots, joints).
+        efforts: likewise, joined by straight lines.
+        coefficients: of powers of each segment's own time from 0 to 1, (segments, powers, joints).
+    """
+
+    base: float
+    knots: tuple[float, ...]
+    positions: Array
+    efforts: Array
+    coefficients: Array
+
+    @classmethod
+    def through(
+        cls,
+        base: float,
+        knots: Array,
+        positions: Array,
+        velocities: Array | None = None,
+        accelerations: Array | None = None,
+        efforts: Array | None = None,
+    ) -> Path:
+        """Straight lines through positions; cubics where velocities are given; else curves of fifth order.
+
+        Args:
+            base: see above.
+            knots: see above.
+            positions: see above.
+            velocities: at the knots, (knots, joints), or None.
+            accelerations: at the knots, only with velocities.
+            efforts: zero by default.
+        """
+        h = np.diff(knots)[:, None]
+        # In a segment's own time: neither very short nor very long segments spoil the coefficients.
+        starts, ends = [positions[:-1]], [positions[1:]]
+        with np.errstate(all="ignore"):  # numbers that are too large are found by `is_finite`
+            for derivatives, factor in ((velocities, h), (accelerations, h * h)):
+                if derivatives is not None:
+                    starts.append(derivatives[:-1] * factor)
+                    ends.append(derivatives[1:] * factor)
+            coefficients = np.stack(segment_coefficients(1.0, starts, ends), axis=1)
+        return cls(
+            base,
+            tuple(knots.tolist()),
+            positions,
+            np.zeros_like(positions) if efforts is None else efforts,
+            coefficients,
+        )
+
+    @classmethod
+    def resting(cls, at: float, positions: Array) -> Path:
+        """Joints that stay where they are.
+
+        Args:
+            at: since when [s].
+            positions: (joints,).
+        """
+        return cls.through(at, np.zeros(1), positions[None, :])
+
+    @property
+    def end(self) -> float:
+        """When the last point is reached [s]."""
+        return self.base + self.knots[-1]
+
+    @property
+    def durations(self) -> Array:
+        """Of the segments [s]."""
+        return np.diff(self.knots)
+
+    def shifted(self, dt: float) -> Path:
+        """The same path at another time."""
+        return replace(self, base=self.base + dt)
+
+    def state(self, t: float) -> PathState:
+        """Where it is; before the first knot as in it, behind the last one at rest."""
+        local = t - self.base
+        if local >= self.knots[-1]:
+            return self._at_rest(-1)
+        i = max(bisect_right(self.knots, local) - 1, 0)
+        h = self.knots[i + 1] - self.knots[i]
+        s = max((local - self.knots[i]) / h, 0.0)
+        position, velocity, acceleration = (_powers(s, h, len(self.coefficients[i])) @ self.coefficients[i]).tolist()
+        effort = ((1.0 - s) * self.efforts[i] + s * self.efforts[i + 1]).tolist()
+        return PathState(position, velocity, acceleration, effort)
+
+    def start(self) -> PathState:
+        """The first point, at rest."""
+        return self._at_rest(0)
+
+    def _at_rest(self, knot: int) -> PathState:
+        rest = [0.0] * self.positions.shape[1]
+        return PathState(self.positions[knot].tolist(), rest, rest, self.efforts[knot].tolist())
+
+    def is_finite(self) -> Array:
+        """Whether no number of a segment's curve and its two derivatives can overflow, (segments, joints)."""
+        order = len(self.coefficients[0]) if len(self.coefficients) else 0
+        sizes = np.abs(self.coefficients)
+        h = self.durations[:, None]
+        with np.errstate(all="ignore"):
+            bound = sum(
+                (sizes[:, k] * (1.0 + k / h + k * (k - 1) / h**2) for k in range(order)), np.zeros(sizes[:, 0].shape)
+            )
+        return np.asarray(bound < LARGEST)
+
+    def bounds(self) -> Bounds:
+        """What the curves stay within: quick to say, and not tight.
+
+        A curve stays among its control points (Bernstein's), and its rate among their differences.
+        """
+        degree = self.coefficients.shape[1] - 1
+        weights = [[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)]
+        points = np.array(weights) @ self.coefficients
+        with np.errstate(over="ignore"):  # infinite is a bound, too
+            rates = degree * np.diff(points, axis=1) / self.durations[:, None, None]
+        return Bounds(points.min(axis=1), points.max(axis=1), np.abs(rates).max(axis=1))
+
+    def reach(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Lowest and highest position of some curves, to rounding.
+
+        Args:
+            segments: of the curves, (n,).
+            joints: likewise.
+        """
+        values = _values_where_extreme(self.coefficients[segments, :, joints].T)
+        return values.min(axis=0), values.max(axis=0)
+
+    def top_speed(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> Array:
+        """Greatest speed of some curves, to rounding; see `reach`."""
+        rates = _values_where_extreme(_derivative(self.coefficients[segments, :, joints].T))
+        return np.asarray(np.abs(rates).max(axis=0) / self.durations[segments])
+
+
+def _powers(s: float, h: float, order: int) -> Array:
+    """What coefficients are multiplied by to give position, velocity and acceleration."""
+    s2, s3 = s * s, s * s * s
+    h2 = h * h
+    rows = [
+        [1.0, s, s2, s3, s2 * s2, s2 * s3],
+        [0.0, 1.0 / h, 2.0 * s / h, 3.0 * s2 / h, 4.0 * s3 / h, 5.0 * s2 * s2 / h],
+        [0.0, 0.0, 2.0 / h2, 6.0 * s / h2, 12.0 * s2 / h2, 20.0 * s3 / h2],
+    ]
+    return np.array([row[:order] for row in rows])
+
+
+def _values_where_extreme(c: Array) -> Array:
+    """Values of polynomials at some points of [0, 1], the lowest and the highest one among them.
+
+    They are at the ends or at zeros of the derivative. Between two zeros of its own derivative a polynomial is
+    monotone, and halving finds the one zero that may be there; where there is none it ends at an end of the interval.
+
+    Args:
+        c: coefficients by power, (powers, polynomials).
+    """
+    derivatives = [c]
+    while len(derivatives[-1]) > 2:
+        derivatives.append(_derivative(derivatives[-1]))
+    zero, one = np.zeros((1, c.shape[1])), np.ones((1, c.shape[1]))
+    zeros = zero[:0]  # of the highest derivative that is left, a straight line's: none
+    for d in reversed(derivatives[1:]):
+        edges = np.concatenate([zero, zeros, one])
+        low, high = edges[:-1], edges[1:]
+        is_below = _value(d, low) <= 0.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            is_before = (_value(d, middle) <= 0.0) == is_below
+            low, high = np.where(is_before, middle, low), np.where(is_before, high, middle)
+        zeros = high
+    return _value(c, np.concatenate([zero, zeros, one]))
+
+
+def _derivative(c: Array) -> Array:
+    return np.asarray(c[1:] * np.arange(1.0, len(c))[:, None])
+
+
+def _value(c: Array, s: Array) -> Array:
+    """Of polynomials at points of each, (points, polynomials)."""
+    value = np.zeros_like(s)
+    for row in c[::-1]:  # Horner's rule
+        value = value * s + row
+    return value

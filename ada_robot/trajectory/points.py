@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The points of a trajectory, checked as a whole before anything follows them; no ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_robot.command.rules import JointLimit, Reason, Refusal, refused_names, refused_number
+from ada_robot.trajectory.path import Path, PathState
+
+Rows = Sequence[Sequence[float]]
+
+MAX_POINTS = 10_000  # of one message; to judge them takes 0.1 s, and 1 s where all come near to their limits
+
+
+class TrajectoryError(InputError):
+    """A trajectory breaks a rule; `refusal` says which."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.refusal = Refusal(reason, text)
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Points in time of some joints, within the limits of these.
+
+    Attributes:
+        names: of the joints.
+        times: since its start, increasing, (points,) [s].
+        positions: (points, joints) [rad, m].
+        velocities: likewise, or None.
+        accelerations: likewise, or None.
+        efforts: likewise, or None.
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    positions: Array
+    velocities: Array | None = None
+    accelerations: Array | None = None
+    efforts: Array | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        joints: Mapping[str, JointLimit],
+        names: Sequence[str],
+        times: Sequence[float],
+        positions: Rows,
+        velocities: Rows = (),
+        accelerations: Rows = (),
+        efforts: Rows = (),
+    ) -> Trajectory:
+        """A trajectory of numbers that keep all rules which the points keep by themselves.
+
+        Args:
+            joints: of the robot, by name.
+            names: of the joints that move.
+            times: of the points since the start [s].
+            positions: for each point, one number per name.
+            velocities: likewise; nothing, or nothing for each point, where there are none.
+            accelerations: likewise, only with velocities.
+            efforts: likewise.
+
+        Raises:
+            TrajectoryError: a rule is broken.
+        """
+        if not len(names):
+            raise TrajectoryError(Reason.EMPTY, "the trajectory names no joint; name those that it moves.")
+        refuse(refused_names(names, joints))
+        t = _checked_times(times)
+        tables = {
+            "position": _table("positions", positions, len(t), names),
+            "velocity": _table("velocities", velocities, len(t), names),
+            "acceleration": _table("accelerations", accelerations, len(t), names),
+            "effort": _table("efforts", efforts, len(t), names),
+        }
+        position = tables["position"]
+        if position is None:
+            raise TrajectoryError(Reason.LENGTH, "the points have no positions; each point needs one per joint.")
+        if tables["velocity"] is None and tables["acceleration"] is not None:
+            raise TrajectoryError(Reason.LENGTH, "the points have accelerations without velocities; give both.")
+        for what, table in tables.items():
+            if table is not None:
+                for joint, column in zip([joints[name] for name in names], table.T, strict=True):
+                    for i in (int(np.argmin(column)), int(np.argmax(column))):  # one that is no number is the least
+                        refuse(refused_number(joint, what, float(column[i]), f" of point {i}"))
+        return cls(tuple(names), t, position, tables["velocity"], tables["acceleration"], tables["effort"])
+
+    def first_after(self, elapsed: float) -> int:
+        """Index of the first point that is not over after some time; the number of points where all are."""
+        return int(np.searchsorted(self.times, elapsed, side="left"))
+
+    def path(self, base: float, elapsed: float, start: PathState) -> Path:
+        """The way from a state through all points that are not over.
+
+        Args:
+            base: time at which it starts or started [s].
+            elapsed: since then; not later than the last point.
+            start: the joints' state at that time. A point that is due there and then takes its place.
+        """
+        first = self.first_after(elapsed)
+        is_bridged = bool(self.times[first] > elapsed)
+
+        def left(table: Array, own: list[float]) -> Array:
+            return np.vstack([own, table[first:]]) if is_bridged else table[first:]
+
+        return Path.through(
+            base,
+            np.concatenate([[elapsed] * is_bridged, self.times[first:]]),
+            left(self.positions, start.position),
+            None if self.velocities is None else left(self.velocities, start.velocity),
+            None if self.accelerations is None else left(self.accelerations, start.acceleration),
+            None if self.efforts is None else left(self.efforts, start.effort),
+        )
+
+
+def refuse(refusal: Refusal | None) -> None:
+    """Raise the refusal, if it is one, as a `TrajectoryError`."""
+    if refusal is not None:
+        raise TrajectoryError(*refusal)
+
+
+def _checked_times(times: Sequence[float]) -> Array:
+    if len(times) > MAX_POINTS:
+        raise TrajectoryError(
+            Reason.LENGTH,
+            f"the trajectory has {len(times)} points; at most {MAX_POINTS} are allowed. Send it in parts.",
+        )
+    t = np.array(times, dtype=np.float64)
+    if not np.isfinite(t).all():
+        i = int(np.flatnonzero(~np.isfinite(t))[0])
+        raise TrajectoryError(Reason.NOT_FINITE, f"the time of point {i} is {t[i]}; it must be finite.")
+    if len(t) and t[0] < 0.0:
+        raise TrajectoryError(Reason.TIMES, f"point 0 is at {t[0]:.9g} s; times count from the start, 0 s or later.")
+    late = np.flatnonzero(np.diff(t) <= 0.0)
+    if len(late):
+        i = int(late[0]) + 1
+        raise TrajectoryError(
+            Reason.TIMES, f"point {i} is at {t[i]:.9g} s, not after point {i - 1} at {t[i - 1]:.9g} s; times increase."
+        )
+    return t
+
+
+def _table(what: str, rows: Rows, count: int, names: Sequence[str]) -> Array | None:
+    """Numbers of all points; None where no point has any."""
+    if len(rows) and len(rows) != count:
+        raise TrajectoryError(Reason.LENGTH, f"{what} are given for {len(rows)} points of {count}; give them for all.")
+    if not any(len(row) for row in rows):
+        return None
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise TrajectoryError(
+                Reason.LENGTH,
+                f"point {i} has {len(row)} {what} for {len(names)} joints; give one per joint in every point, or none "
+                f"in any.",
+            )
+    return np.array([list(row) for row in rows], dtype=np.float64)

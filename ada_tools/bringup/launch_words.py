@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads our launch files without ROS's launch: records in the place of the few of its classes that they use.
+
+The files in launch/ say what is started, and nothing else does. `ros2 launch` reads them with ROS's launch. `ada up`
+must do without it, which is not on PyPI: it executes the same files with these records, and starts the nodes itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ada_tools.bringup.processes import Machine
+
+
+@dataclass
+class Context:
+    """Of one launch: values of arguments by name, and what the machine has."""
+
+    launch_configurations: dict[str, str]
+    machine: Machine
+
+
+@dataclass
+class DeclareLaunchArgument:
+    """An argument."""
+
+    name: str
+    default_value: str
+    description: str
+    choices: Sequence[str] | None = None
+
+
+@dataclass
+class OpaqueFunction:
+    """A function of the context, which may return more entities."""
+
+    function: Callable[[Context], Sequence[Any] | None]
+
+
+@dataclass
+class LogInfo:
+    """Something to be said."""
+
+    msg: str
+
+
+@dataclass
+class IfCondition:
+    """Whether a text is "true"."""
+
+    text: str
+
+
+@dataclass
+class LaunchDescription:
+    """What a launch file says."""
+
+    entities: Sequence[Any]
+
+
+@dataclass
+class Node:
+    """A node; see launch_ros.actions.Node."""
+
+    package: str
+    executable: str
+    name: str
+    parameters: Any
+    namespace: str = ""
+    remappings: Sequence[tuple[str, str]] = ()
+    arguments: Sequence[str] = ()
+    ros_arguments: Sequence[str] = ()
+    output: str = ""
+    on_exit: Any = None
+    respawn: bool = False
+    respawn_delay: float = 0.0
+    condition: IfCondition | None = None
+
+
+@dataclass
+class LaunchFile:
+    """A launch file that was read.
+
+    Attributes:
+        summary: the first line of its docstring.
+        description: what it says.
+    """
+
+    summary: str
+    description: LaunchDescription
+    arguments: list[DeclareLaunchArgument] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find its arguments."""
+        self.arguments = [one for one in self.description.entities if isinstance(one, DeclareLaunchArgument)]
+
+    def performed(self, given: Mapping[str, str], machine: Machine) -> list[Node | LogInfo]:
+        """What it starts and says.
+
+        Args:
+            given: values of some of its arguments.
+            machine: what there is to be started.
+        """
+        context = Context(dict(given), machine)
+        found: list[Node | LogInfo] = []
+        with _standing_in():
+            todo = list(self.description.entities)
+            while todo:
+                entity = todo.pop(0)
+                if isinstance(entity, DeclareLaunchArgument):
+                    context.launch_configurations.setdefault(entity.name, entity.default_value)
+                elif isinstance(entity, OpaqueFunction):
+                    todo = [*(entity.function(context) or ()), *todo]
+                elif getattr(entity, "condition", None) is None or entity.condition.text == "true":
+                    found.append(entity)
+        return found
+
+
+def read(path: Path) -> LaunchFile:
+    """Execute a launch file. Args: where it is."""
+    with _standing_in():
+        found = runpy.run_path(str(path))
+        return LaunchFile(str(found["__doc__"]).splitlines()[0].rstrip("."), found["generate_launch_description"]())
+
+
+_WORDS: Mapping[str, Mapping[str, object]] = {
+    "launch": {"LaunchDescription": LaunchDescription},
+    "launch.actions": {
+        "DeclareLaunchArgument": DeclareLaunchArgument,
+        "LogInfo": LogInfo,
+        "OpaqueFunction": OpaqueFunction,
+    },
+    "launch.conditions": {"IfCondition": IfCondition},
+    "launch_ros": {},
+    "launch_ros.actions": {"Node": Node},
+}
+
+
+@contextlib.contextmanager
+def _standing_in() -> Iterator[None]:
+    """For a while, `import launch` finds these records."""
+    before = {name: sys.modules.get(name) for name in _WORDS}
+    for name, words in _WORDS.items():
+        sys.modules[name] = module = ModuleType(name)
+        vars(module).update(words)
+    try:
+        yield
+    finally:
+        for name, module_before in before.items():
+            if module_before is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module_before

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's file of parameters: what in it is for none of our nodes, which ROS 2 passes over in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from ada_dynamics.errors import InputError
+from ada_robot.ros.parameter_files import BLOCK, blocks
+
+
+def passed_over(path: Path, nodes: Sequence[str]) -> str:
+    """What a file says to nodes that are not ours, in words; "": nothing.
+
+    Args:
+        path: the file.
+        nodes: names of the nodes, with their namespace.
+
+    Raises:
+        InputError: it is no file of parameters.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise InputError(f"params_file {path} cannot be read: {' '.join(str(problem).split())}.") from None
+    found = list(blocks(content))
+    if not found:
+        raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}")
+    for name, inner in found:
+        if inner is not None and not isinstance(inner, dict):
+            raise InputError(f"params_file {path}: {name}: {BLOCK} is {inner!r:.60}; it must be a mapping.")
+    foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]
+    if not foreign:
+        return ""
+    return (
+        f"params_file {path}: no node here has the name {', '.join(foreign)}; passed over. Our nodes are "
+        f"{', '.join(nodes)}: write a node's whole name, or one with wildcards such as /**/dynamics_node"
+    )
+
+
+def _form(nodes: Sequence[str]) -> str:
+    return f"it must look like `{nodes[0]}: {{{BLOCK}: {{name: value}}}}`."
+
+
+def _matches(key: str, node: str) -> bool:
+    """As ROS has it: * is one part of a name, ** any number of parts."""
+    parts = [re.escape(part) for part in key.strip("/").split("/")]
+    pattern = "".join({r"\*\*": r"(/[^/]+)*", r"\*": r"/[^/]+"}.get(part, f"/{part}") for part in parts)
+    return re.fullmatch(pattern, node) is not None

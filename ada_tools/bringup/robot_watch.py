@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches from outside, over DDS, whether a robot or a sensor is published and moves; imports rclpy.
+
+`ada up` says by this when the robot moves, and whether somebody else publishes one of the same name.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import rclpy
+from geometry_msgs.msg import WrenchStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from ada_robot.ros.qos import LATCHED
+
+_MOVED = 0.02  # [rad, m] that is no sagging of a servo any more
+_NAME = "ada_up"
+_GLANCE = 0.02  # [s]
+# A burst must not count as less than it is; best effort keeps nobody waiting.
+_QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+
+
+class RobotWatch:
+    """Counts joint states in a context of its own, only while `look` is called, without any signal handler.
+
+    Attributes:
+        others: robots of that name that were there before, by `look_around`.
+        count: joint states seen, or wrenches of a sensor.
+        first: when the first one came (`time.monotonic`), or None.
+        moved: when a joint had moved, or None.
+        devices: what a node of devices says of itself on ~/state; empty before it does.
+    """
+
+    def __init__(
+        self,
+        namespace: str = "",
+        robot: str = "dynamics_node",
+        joints: str = "joint_states",
+        *,
+        wrench: str = "",
+        tells_devices: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            namespace: of the robot's node.
+            robot: the node's name.
+            joints: topic of its joint states.
+            wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
+            tells_devices: whether the node is one of devices, with ~/state.
+        """
+        self.others = 0
+        self.count = 0
+        self.first: float | None = None
+        self.moved: float | None = None
+        self.devices: dict[str, Any] = {}
+        self._robot = (robot, namespace or "/")
+        self._start: Sequence[float] | None = None
+        self._context = Context()
+        rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        # Its namespace is its own affair: ROS_NAMESPACE must not move it away from the robot.
+        self._node = Node(
+            _NAME,
+            context=self._context,
+            namespace=namespace or "/",
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+        # Bytes: what is only counted need not be made into an object.
+        if wrench:
+            self._node.create_subscription(WrenchStamped, wrench, self._counted, _QOS, raw=True)
+        else:
+            self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
+        if tells_devices:
+            self._node.create_subscription(String, f"{robot}/state", self._told, LATCHED)
+
+    def look(self, seconds: float) -> None:
+        """Take in what arrives within some seconds."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0:
+            self._executor.spin_once(timeout_sec=left)
+
+    def look_around(self, seconds: float) -> None:
+        """Find robots that are there already: to be called before the watched one begins."""
+        end = time.monotonic() + seconds
+        while not self.others and time.monotonic() < end:
+            self.look(_GLANCE)
+            self.others = self.robots
+        self.count, self.first, self.moved, self._start = 0, None, None, None
+
+    @property
+    def robots(self) -> int:
+        """How many nodes of the robot's name there are."""
+        return int(self._node.get_node_names_and_namespaces().count(self._robot))
+
+    def close(self) -> None:
+        """Leave."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+
+    def _told(self, message: String) -> None:
+        self.devices = json.loads(message.data)
+
+    def _counted(self, _: bytes) -> bool:
+        """Count a message, if it can be the watched one's."""
+        if not self.count and self.robots <= self.others:
+            return False  # only another robot's, so far
+        self.count += 1
+        if self.first is None:
+            self.first = time.monotonic()
+        return True
+
+    def _seen(self, message: bytes) -> None:
+        if self.moved is not None:
+            self._counted(message)
+            return
+        state = deserialize_message(message, JointState)
+        if not state.velocity:  # the start pose of a simulation that is still being compiled
+            return
+        if not self._counted(message):
+            return
+        positions = state.position
+        if self._start is None or len(self._start) != len(positions):
+            self._start = positions
+        elif any(abs(now - then) > _MOVED for now, then in zip(positions, self._start, strict=True)):
+            self.moved = time.monotonic()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The setups by name, as their launch files say them, and what each of them starts with values of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ada_dynamics import resources
+from ada_dynamics.errors import unknown_name
+from ada_tools.bringup.arguments import Argument, Values
+from ada_tools.bringup.launch_words import LaunchFile, Node, read
+from ada_tools.bringup.launching import Layers, argument_of
+from ada_tools.bringup.pictures import MECHANISMS
+from ada_tools.bringup.processes import Machine, Plan, Process
+
+Shorthands = Mapping[str, Mapping[str, str]]
+
+_SHORTHANDS: Mapping[str, Shorthands] = {
+    "pa10_sim": {"pa10": {}, "pa10_7c": {"robot": "pa10_7c"}, "pa10_thesis": {"robot": "pa10_thesis"}},
+    "khr1_sim": {"khr1": {}},
+    "hoap2_sim": {"hoap2": {}, "hoap2_10dof": {"robot": "hoap2_10dof"}},
+    "hexa_sim": {"hexa": {}},
+    "closed_chain": {name: {"mechanism": name} for name in MECHANISMS},
+    "display": {},
+    "pa10_control": {},
+    "closed_chain_control": {f"virtual_{name}": {"mechanism": name} for name in ("parallel_four_bar", "slider_crank")},
+    "hoap2_balance": {},
+    "pa10_bringup": {},
+    "khr1_bringup": {},
+    "ft_sensor": {},
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One set of nodes.
+
+    Attributes:
+        name: as in NAME.launch.py and `ada up NAME`.
+        summary: what it is, in a line.
+        arguments: all that it takes.
+        shorthands: other names for it, with the arguments that they stand for.
+    """
+
+    name: str
+    summary: str
+    arguments: tuple[Argument, ...]
+    shorthands: Shorthands
+    file: LaunchFile = field(repr=False, compare=False)
+
+    @property
+    def launch_file(self) -> str:
+        """Its name in launch/."""
+        return f"{self.name}.launch.py"
+
+
+def _setup(name: str) -> Setup:
+    file = read(resources.find("launch", f"{name}.launch.py"))
+    return Setup(name, file.summary, tuple(map(argument_of, file.arguments)), _SHORTHANDS[name], file)
+
+
+SETUPS: Mapping[str, Setup] = {name: _setup(name) for name in _SHORTHANDS}
+
+
+def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: Machine | None = None) -> Plan:
+    """What a setup starts.
+
+    Args:
+        setup: or its name.
+        values: of arguments that differ from their defaults.
+        machine: what is installed; by default what this machine has.
+
+    Raises:
+        InputError: a setup or an argument is unknown, or a value is not allowed; the message says what is.
+    """
+    if isinstance(setup, str):
+        setup, shorthand = find_setup(setup)
+        values = {**shorthand, **(values or {})}
+    checked = Values(setup.arguments, values or {}, setup.name)
+    found = setup.file.performed({name: str(text) for name, text in (values or {}).items()}, machine or Machine.this())
+    processes = tuple(_process(one) for one in found if isinstance(one, Node))
+    notes = tuple(one.msg for one in found if not isinstance(one, Node))
+    return Plan(setup.name, {**checked, "namespace": _absolute(checked["namespace"])}, processes, notes)
+
+
+def find_setup(name: str) -> tuple[Setup, dict[str, str]]:
+    """A setup by its name or by a shorthand, and the arguments that the shorthand stands for.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name in SETUPS:
+        return SETUPS[name], {}
+    for setup in SETUPS.values():
+        if name in setup.shorthands:
+            return setup, dict(setup.shorthands[name])
+    raise unknown_name("setup", name, [*SETUPS, *(short for setup in SETUPS.values() for short in setup.shorthands)])
+
+
+def _process(node: Node) -> Process:
+    layers = node.parameters
+    assert isinstance(layers, Layers)
+    level = node.ros_arguments[list(node.ros_arguments).index("--log-level") + 1]
+    return Process(
+        node.executable,
+        node.name,
+        package=node.package,
+        namespace=_absolute(node.namespace),
+        parameters=layers.own,
+        given=layers.given,
+        params_file=Path(layers.file) if layers.file else None,
+        remappings=tuple(node.remappings),
+        arguments=tuple(node.arguments),
+        optional=node.on_exit is None,
+        respawn=node.respawn,
+        log_level="" if level == "info" else level,
+    )
+
+
+def _absolute(namespace: str) -> str:
+    """With its leading slash: nothing is pushed here that it could be relative to."""
+    return namespace if namespace.startswith("/") or not namespace else f"/{namespace}"

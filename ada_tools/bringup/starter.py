@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a plan without ROS's launch: child processes, their output with their names, and one orderly end for all."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from ada_dynamics.errors import AdaError
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.processes import PACKAGE, Plan, Process
+
+# Signals that end a process, and how long each is given [s].
+STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+TICK = 0.05  # [s] between looks at the processes
+RESPAWN_DELAY = 2.0  # [s], as in the launch files
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ADDRESS = re.compile(r"https?://[^\s)]+")
+_READER = 0.5  # [s] for the last lines; a browser that a process opened keeps its pipe open for longer
+
+Program = Callable[[Process], list[str]]
+
+
+def program_of(process: Process) -> list[str]:
+    """What `child` starts for a process: a module of this package, or a program on the PATH.
+
+    Raises:
+        AdaError: the program is not there.
+    """
+    if process.package == PACKAGE:
+        return [process.module]
+    path = shutil.which(process.executable)
+    if path is None:
+        raise AdaError(f"{process.executable} is not on the PATH: install the ROS 2 package {process.package}.")
+    return [str(Path(path).absolute())]
+
+
+class Child:
+    """A running process, whose lines appear on the console behind its name."""
+
+    def __init__(self, process: Process, command: Sequence[str], console: Console, environment: dict[str, str]) -> None:
+        """Start it.
+
+        Args:
+            process: what it is.
+            command: with all its words.
+            console: for its output.
+            environment: of the child.
+        """
+        self.process = process
+        self.has_begun = False
+        self.address = ""  # that it printed, such as the browser view's
+        self._console = console
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "ada_tools.bringup.child", str(os.getpid()), *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=environment,
+            start_new_session=True,  # a Ctrl-C reaches it once, from here, and not from the terminal as well
+        )
+        self._reader = threading.Thread(target=self._read, name=f"output of {process.name}", daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._popen.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        return self._popen.poll()
+
+    def begin(self) -> None:
+        """Let it begin; until then it only imports what it needs."""
+        stream = self._popen.stdin
+        assert stream is not None
+        self.has_begun = True
+        with suppress(OSError):  # it has ended already
+            stream.write("\n")
+            stream.close()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._popen.send_signal(number)  # does nothing to a process that has ended
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends within some seconds."""
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(max(0.0, seconds))
+        return self._popen.returncode is not None
+
+    def close(self) -> None:
+        """Wait for its last lines."""
+        self._reader.join(_READER)
+
+    def _read(self) -> None:
+        stream = self._popen.stdout
+        assert stream is not None
+        with suppress(ValueError):
+            for line in stream:
+                found = _ADDRESS.search(line)
+                if found and not self.address:
+                    self.address = found.group()
+                self._console.say(f"[{self.process.name}] {line.rstrip()}")
+
+
+class Starter:
+    """The processes of a plan, from their start to their end.
+
+    Example::
+
+        with Starter(plan, Console()) as starter:
+            starter.begin()
+            code = starter.run()
+    """
+
+    def __init__(self, plan: Plan, console: Console, program: Program = program_of) -> None:
+        """Prepare.
+
+        Args:
+            plan: what to start.
+            console: for everything that is said.
+            program: the words with which `child` starts a process.
+        """
+        self.plan = plan
+        self.children: list[Child] = []
+        self._console = console
+        self._program = program
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._handlers: dict[signal.Signals, Any] = {}
+        self._asked = 0  # how often somebody asked for the end
+        self._said: set[int] = set()  # children whose end was told
+        self._again: list[tuple[float, Process]] = []  # when processes are started again
+
+    def __enter__(self) -> Starter:
+        self._listen()
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="ada_dynamics_")
+            for process in self.plan.processes:
+                self.children.append(self._start(process))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def is_asked_to_end(self) -> bool:
+        """Whether a Ctrl-C or a SIGTERM came."""
+        return self._asked > 0
+
+    @property
+    def address(self) -> str:
+        """Where the browser view is, as soon as it has said so."""
+        return next((child.address for child in self.children if child.address), "")
+
+    def begin(self) -> None:
+        """Let the processes begin, which have only imported modules so far."""
+        for child in self.children:
+            child.begin()
+
+    def run(self, tick: Callable[[], bool] | None = None) -> int:
+        """Wait until a Ctrl-C, or until a process ends that the others need.
+
+        Args:
+            tick: called again and again; ends the wait with True. It may take some time, no more than 0.1 s.
+
+        Returns:
+            The exit code: 0, or that of the process which ended.
+        """
+        while not self.is_asked_to_end:
+            for child in self.children:
+                if child.code is not None and self._is_the_end(child):
+                    return _exit_code(child.code) or 1
+            self._respawn(time.monotonic())
+            if tick is None:
+                time.sleep(TICK)
+            elif tick():
+                break
+        return 0
+
+    def close(self) -> None:
+        """End all processes: SIGINT, then SIGTERM, then SIGKILL to those that remain."""
+        try:
+            for number, seconds in STAGES:
+                running = [child for child in self.children if child.code is None]
+                if running:
+                    self._end(running, number, seconds)
+            for child in self.children:
+                child.close()
+            if self._folder is not None:
+                self._folder.cleanup()
+        finally:
+            self._listen_no_more()
+
+    def _end(self, running: Sequence[Child], number: signal.Signals, seconds: float) -> None:
+        if number != signal.SIGINT:
+            names = ", ".join(child.process.name for child in running)
+            self._console.say(f"still running: {names}; sending {number.name}")
+        for child in running:
+            # Before it has begun there is nothing to be put in order, and Python itself may not be ready for a SIGINT.
+            child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
+        asked = self._asked
+        deadline = time.monotonic() + seconds
+        # Another Ctrl-C while they end: no more patience.
+        while any(child.code is None for child in running) and time.monotonic() < deadline and self._asked == asked:
+            time.sleep(TICK / 5)
+
+    def _start(self, process: Process) -> Child:
+        folder = Path(self._folder.name) if self._folder is not None else Path()
+        files = process.write_files(folder)
+        words = [*self._program(process), *process.arguments, "--ros-args", *process.ros_arguments(*files)]
+        return Child(process, words, self._console, _environment())
+
+    def _is_the_end(self, child: Child) -> bool:
+        """Tell, once, that a process has ended; whether that ends the others."""
+        if child.pid not in self._said:
+            self._said.add(child.pid)
+            child.close()  # its own last words come first
+            rest = "going on without it" if child.process.optional else "ending"
+            if child.process.respawn:
+                rest = f"starting it again in {RESPAWN_DELAY:g} s"
+                self._again.append((time.monotonic() + RESPAWN_DELAY, child.process))
+            self._console.say(f"{child.process.name} has ended ({_ending(child.code or 0)}); {rest}")
+        return not child.process.optional
+
+    def _respawn(self, now: float) -> None:
+        """Start those again whose time has come."""
+        due = [process for at, process in self._again if now >= at]
+        self._again = [(at, process) for at, process in self._again if now < at]
+        for process in due:
+            self.children = [child for child in self.children if child.process is not process]
+            child = self._start(process)
+            self.children.append(child)
+            child.begin()
+
+    def _listen(self) -> None:
+        """Count Ctrl-C and SIGTERM, instead of being torn out of what is being done."""
+        if threading.current_thread() is threading.main_thread():
+            self._handlers = {number: signal.signal(number, self._count) for number in _ENDINGS}
+
+    def _listen_no_more(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._handlers = {}
+
+    def _count(self, number: int, frame: FrameType | None) -> None:
+        self._asked += 1
+
+
+def _environment() -> dict[str, str]:
+    from ada_robot.ros.environment import child_environment
+
+    return {**child_environment(), "PYTHONUNBUFFERED": "1"}
+
+
+def _exit_code(code: int) -> int:
+    """As shells have it."""
+    return code if code >= 0 else 128 - code
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

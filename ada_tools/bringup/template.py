@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of parameters to start from: every parameter of the nodes with its default, range and meaning."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+from ada_controllers.control_loop import LoopSettings
+from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.registry import CONTROLLERS, find
+from ada_dynamics.settings import Setting, fields_of
+from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
+from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
+from ada_hardware.registry import DEVICES
+from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
+from ada_robot.safety.settings import SafetySettings
+from ada_tools.nodes.oracle.oracle_settings import OracleSettings
+from ada_tools.nodes.target.target_settings import TargetSettings
+from ada_tools.nodes.view.view_settings import ViewSettings
+
+NAME = "parameters.yaml"
+MADE_BY = "python -m ada_tools.bringup.files"
+
+_HEAD = f"""\
+# Every parameter of the nodes, with its default; made by `{MADE_BY}`.
+# Copy this file, remove the single # in front of what you want to change, and give the copy to a launch file, or to
+# `ada up`:
+#   ros2 launch ada_dynamics pa10_sim.launch.py params_file:=my.yaml
+# What it says wins over the setup's own values, and arguments that are given win over it. The names of the nodes fit in
+# any namespace. JOINT stands for the name of a joint, NAME for that of a device: here each has the name of its kind.
+"""
+# A block must hold something: the parameter named here is not commented out.
+_SHOWN = {
+    "dynamics_node": "publish_rate",
+    "controller_node": "state_rate",
+    "target_node": "scale",
+    "view_node": "host",
+    "oracle_node": "rate",
+    "hardware_node": "rate",
+}
+
+
+Group = tuple[str, type[Any]]  # what stands before the names of settings, with its dot, and their class
+
+
+def settings_of_nodes() -> dict[str, list[Group]]:
+    """The settings of each node."""
+    controllers = [(f"{name}.", find(name).SETTINGS) for name in CONTROLLERS]
+    drivers = [(f"{name}.driver.", kind.driver_class().SETTINGS) for name, kind in DEVICES.items()]
+    return {
+        "dynamics_node": [("", DynamicsSettings), ("servo.JOINT.", ServoGains)],
+        "controller_node": [("", ControllerSettings), ("", LoopSettings), ("shaping.", ShapingSettings), *controllers],
+        "target_node": [("", TargetSettings)],
+        "hardware_node": [
+            ("", HardwareSettings),
+            ("NAME.", DeviceSettings),
+            *drivers,
+            ("NAME.safety.", SafetySettings),
+            ("NAME.sensor.", ForceSensorSettings),
+        ],
+        "view_node": [("", ViewSettings)],
+        "oracle_node": [("", OracleSettings)],
+    }
+
+
+def render() -> str:
+    """The text of the file."""
+    blocks = [_HEAD]
+    for node, groups in settings_of_nodes().items():
+        lines = [f"/**/{node}:", "  ros__parameters:"]
+        for prefix, settings in groups:
+            for one in fields_of(settings):
+                lines += _lines(one, prefix + one.name, is_shown=prefix + one.name == _SHOWN[node])
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _lines(one: Setting, name: str, *, is_shown: bool) -> list[str]:
+    default = list(one.default) if isinstance(one.default, tuple) else one.default
+    fixed = "; fixed after the start" if one.read_only else ""
+    words = f"{one.description} ({one.allowed}{fixed})"
+    comment = textwrap.wrap(words, 112, initial_indent="    ## ", subsequent_indent="    ## ")
+    return [*comment, f"    {'' if is_shown else '# '}{name}: {json.dumps(default)}"]

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controls of real robots and sensors on a page: phases, STOP, a button that is held to move, sliders, a ghost.
+
+STOP is asked for on the server's own thread: it does not wait for the page's, whatever that is at, nor for what else
+the browser has to send; see stop_button.py. Everything that moves a robot needs a button that is held; see
+hardware_hold.py.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from ada_robot.node_state import (
+    ACTIVE,
+    INACTIVE,
+    STOPPED,
+    UNCONFIGURED,
+    DeviceState,
+    HardwareState,
+)
+from ada_tools.browser.hardware_ghost import Ghost
+from ada_tools.browser.hardware_hold import Hold
+from ada_tools.browser.hardware_plant import Hardware
+from ada_tools.browser.hardware_sensors import SensorBars
+from ada_tools.browser.hardware_sliders import HardwareSliders, differs
+from ada_tools.browser.hardware_status import AMBER, GREEN, GREY, status_html
+from ada_tools.browser.page import Page
+from ada_tools.browser.remote_robot import RemoteRobotPage
+from ada_tools.browser.stop_button import StopButton
+from ada_tools.browser.words import Words
+
+STOP = "STOP"
+HOLD, PLAY = "hold to move", "hold to play"
+_ORDER = -3.0  # of motions on the page: above the sliders
+_NONE = -1  # no press
+_INSISTS, _AGAIN = 10.0, 0.5  # [s] for which a stop is asked for, and between times, until the node says that it is
+_ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
+_TRANSITIONS = ("configure", "activate", "deactivate")
+
+
+class HardwarePanel:
+    """What a page has for a hardware node; nothing as long as none is seen.
+
+    Attributes:
+        hardware: the node.
+        state: the newest that it said.
+        sliders: by robot.
+        move: the button that is held; None as long as no node was seen.
+        play: likewise, for motions; None where no robot plays any.
+        stop_button: that brings all robots to rest; None as long as no node was seen.
+    """
+
+    def __init__(self, page: Page, hardware: Hardware) -> None:
+        """Begin without anything on the page.
+
+        Args:
+            page: to draw on.
+            hardware: the node, if there is one.
+        """
+        self._page, self.hardware = page, hardware
+        self.state: HardwareState | None = None
+        self.sliders: dict[str, HardwareSliders] = {}
+        self.move: Hold | None = None
+        self.play: Hold | None = None
+        self.stop_button: StopButton | None = None
+        self._sensors: SensorBars | None = None
+        self._ghost: Ghost | None = None
+        self._ghost_of: RemoteRobotPage | None = None
+        self._shape: tuple[object, ...] | None = None  # of what is on the page
+        # presses: to activate, in vain, with the robots active
+        self._asked_in = self._failed_in = self._active_in = _NONE
+        self._said_in = self._played_in = _NONE  # likewise: in which was said why nothing moves, a motion was begun
+        self._played_by = ""
+        self._refusals = 0  # of browsers that may move nothing, that were said
+        self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
+
+        async def gone(client: Any) -> None:
+            for hold in (self.move, self.play):
+                if hold is not None:
+                    hold.release(client.client_id)
+            if self.stop_button is not None:
+                self.stop_button.forget(client.client_id)
+
+        page.server.on_client_disconnect(gone)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a hardware node was seen, ever: then nothing else shall command its robots."""
+        return self.state is not None
+
+    # --- what is on the page ------------------------------------------------------------------------------------
+    def build(self) -> None:
+        """Put it on the page, anew after the page was cleared; nothing as long as no node was seen."""
+        self.close()
+        self.sliders.clear()
+        self._lose_play()
+        self._sensors = None
+        self._shape = None
+        # presses are counted anew, by another button
+        self._asked_in = self._failed_in = self._active_in = self._said_in = _NONE
+        if not self.is_seen:
+            return
+        gui, page = self._page.gui, self._page
+        self._panel = gui.add_panel()
+        with self._panel.add_tab(self.hardware.name):
+            self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
+            self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
+            self._says = Words(gui, 4)
+            self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "reset")}
+            self._status = gui.add_html("")  # last: it is as long as there are devices and alarms
+        self._panel.dock_left()
+        self._panel.expand()  # on a phone, too, where panels are folded at first
+
+        for name in _TRANSITIONS:
+            page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
+        page.when(self.buttons["reset"], self._reset, moves=True)
+        self._status_text = ""
+
+    def _build_devices(self, state: HardwareState) -> None:
+        """Sliders of robots, motions, bars of sensors: anew when the node has other devices."""
+        shape = tuple((one.name, one.kind, one.motors, one.motions) for one in state.devices.values())
+        if shape == self._shape:
+            return
+        self._shape = shape
+        for sliders in self.sliders.values():
+            sliders.remove()
+        self.sliders.clear()
+        if self._sensors is not None:
+            self._sensors.remove()
+            self._sensors = None
+        if self.play is not None:
+            self._motions.remove()
+            self._lose_play()
+        players = [one for one in state.devices.values() if one.motions]
+        if players:
+            self._add_motions(players[0])
+        sensors = [one.name for one in state.devices.values() if not one.is_robot]
+        if sensors:
+            self._sensors = SensorBars(self._page, self.hardware, sensors)
+        for device in state.devices.values():
+            if device.is_robot and "position" in device.modes:
+                self.sliders[device.name] = HardwareSliders(self._page, self.hardware, device)
+
+    def _add_motions(self, device: DeviceState) -> None:
+        gui = self._page.gui
+        self._motions = gui.add_folder(f"{device.name}: motions", order=_ORDER)
+        self._played_by = device.name
+        with self._motions:
+            self._paths = _by_name(device.motions)
+            self.motion = gui.add_dropdown("motion", tuple(self._paths), initial_value=next(iter(self._paths)))
+            self.play = Hold(self._page, PLAY, hint="let go, and the robot is deactivated: it stays where it is")
+
+    def _lose_play(self) -> None:
+        """The button to play goes away: whoever held it has let go, and what it began is to end."""
+        if self.play is not None and self._played_in == self.play.presses:
+            player = self.state.devices.get(self._played_by) if self.state is not None else None
+            if self.play.is_held or (player is not None and player.plays):
+                self.hardware.change("deactivate", self._answer("deactivate"))
+        self._played_in, self.play = _NONE, None
+
+    def close(self) -> None:
+        """End all commands."""
+        for sliders in self.sliders.values():
+            sliders.end()
+
+    # --- once a frame -------------------------------------------------------------------------------------------
+    def tick(self, robot: RemoteRobotPage | None) -> None:
+        """Look at what the node says, and command what is to be commanded.
+
+        Args:
+            robot: that is shown; None: none.
+        """
+        was_seen = self.is_seen
+        self.state = self.hardware.state()
+        if self.state is None:
+            return
+        if not was_seen or self.move is None:
+            self.build()
+        self._build_devices(self.state)
+        self._insist(self.state)
+        is_held = self._tick_move(self.state)
+        for name, sliders in self.sliders.items():
+            sliders.tick(self.state.devices[name], is_held=is_held)
+        self._tick_play(self.state)
+        self._show(self.state)
+        if self._sensors is not None:
+            scene = robot.scene if robot is not None else None
+            self._sensors.tick(scene.poses if scene else {}, scene.size if scene else 1.0)
+        self._tick_ghost(robot)
+
+    def _tick_move(self, state: HardwareState) -> bool:
+        """Whether commands may flow; a press while the node is inactive activates it, once."""
+        hold = self.move
+        if hold is None or not hold.is_held:
+            refusal = self._refusal()
+            self._tell(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
+            return False
+        problem = self._why_not(state, hold.presses)
+        if problem:
+            self._tell(f"held, but nothing moves: {problem}", AMBER)
+            if self._said_in != hold.presses:
+                self._said_in = hold.presses
+                self._page.say(f"Nothing moves: {problem}")
+            return False
+        if state.phase == ACTIVE:
+            self._active_in = hold.presses
+            self._tell("held: robots go to their sliders", GREEN)
+            return True
+        if self._asked_in != hold.presses:
+            self._asked_in = hold.presses
+            self.hardware.change("activate", partial(self._activated, hold.presses))
+        self._tell("held: waiting for the robots to be active", AMBER)
+        return False
+
+    def _refusal(self) -> str:
+        """Why a browser that holds a button may not; said to all once for each press."""
+        holds = [hold for hold in (self.move, self.play) if hold is not None]
+        why = next((hold.refusal for hold in holds if hold.refusal), "")
+        refusals = sum(hold.refusals for hold in holds)
+        if refusals != self._refusals:
+            self._refusals = refusals
+            if why:
+                self._page.say(why)
+        return why
+
+    def _activated(self, press: int, problem: str | None) -> None:
+        if problem is not None:
+            self._failed_in = press
+            self._answer("activate")(problem)
+
+    def _why_not(self, state: HardwareState, press: int) -> str:
+        """Why nothing may be commanded; "" where it may, or may once the robots are active."""
+        if not self.hardware.is_there:
+            return f"{self.hardware.name} is gone"
+        if state.stopped:
+            return f"stopped: {state.stopped}. Press reset first"
+        fallen = [f"{one.name} is stopped: {one.reason}" for one in state.devices.values() if one.phase == STOPPED]
+        if fallen:
+            return f"{'; '.join(fallen)}. Press reset first"
+        if state.phase not in (ACTIVE, INACTIVE):
+            return f"{self.hardware.name} is {state.phase}: press configure first"
+        if not self.sliders:
+            return "there is no robot that takes positions"
+        if self._failed_in == press:
+            return f"the robots did not become active: {state.problem or 'see above'}"
+        if state.phase == INACTIVE and self._active_in == press:
+            reasons = "; ".join(f"{name} is {one.phase}: {one.reason}" for name, one in state.devices.items())
+            return f"{reasons}. Let go, and press anew"
+        for name in self.sliders:
+            if state.devices[name].plays:
+                return f"{name} plays {state.devices[name].plays}"
+            others = self.hardware.others(name)
+            if others:
+                return f"{', '.join(others)} commands {name}, and only one should: end it, or use its own controls"
+        return ""
+
+    def _tick_play(self, state: HardwareState) -> None:
+        """Play while the button is held; let go of it, or lose the browser, and the robot is brought to rest."""
+        hold = self.play
+        if hold is None:
+            return
+        device = state.devices[self._played_by]
+        if hold.is_held and self._played_in != hold.presses:
+            self._played_in = hold.presses
+            self.hardware.play(self._paths[str(self.motion.value)], self._answer("play"))
+        elif not hold.is_held and device.plays and self._played_in == hold.presses:
+            self._played_in = _NONE
+            self.hardware.change("deactivate", self._answer("deactivate"))
+
+    # --- the ghost ----------------------------------------------------------------------------------------------
+    def _tick_ghost(self, robot: RemoteRobotPage | None) -> None:
+        """Where sliders point, while they point elsewhere; else where the robot is told to be."""
+        if robot is not self._ghost_of:
+            if self._ghost is not None:
+                self._ghost.remove()
+            self._ghost_of = robot
+            self._ghost = Ghost(self._page, robot.scene) if robot is not None else None
+        if self._ghost is None or robot is None:
+            return
+        for name, sliders in self.sliders.items():
+            if not all(motor.name in robot.model.joints for motor in sliders.motors.motors):
+                continue
+            measured, told = self.hardware.measured(name), self.hardware.told(name)
+            present = dict(measured.positions) if measured is not None else {}
+            goal = sliders.goal
+            if differs(goal, present):
+                self._ghost.show(robot.q, {**(told.positions if told else {}), **goal})
+                return
+            if told is not None and self.state is not None and self.state.phase == ACTIVE:
+                self._ghost.show(robot.q, told.positions)
+                return
+        self._ghost.show(robot.q, None)
+
+    # --- what is asked for, and said ----------------------------------------------------------------------------
+    def _stop(self) -> None:
+        """On the server's thread."""
+        now = time.monotonic()
+        if now - self._stopped_at < _ONE_PRESS:
+            return
+        self._stop_until, self._stopped_at = now + _INSISTS, now
+        self.hardware.stop(self._answer(STOP))
+
+    def _insist(self, state: HardwareState) -> None:
+        """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
+        now = time.monotonic()
+        if state.stopped:
+            self._stop_until = -math.inf
+        elif now < self._stop_until and now - self._stopped_at > _AGAIN:
+            self._stopped_at = now
+            self.hardware.stop(lambda problem: None)  # what there is to say was said the first time
+
+    def _reset(self) -> None:
+        self._stop_until = -math.inf
+        self.hardware.reset(self._answer("reset"))
+
+    def _asking(self, transition: str) -> Callable[[], None]:
+        return lambda: self.hardware.change(transition, self._answer(transition))
+
+    def _answer(self, what: str) -> Callable[[str | None], None]:
+        def then(problem: str | None) -> None:
+            if problem is not None:
+                self._page.say(f"{what}: {problem}")
+
+        return then
+
+    def _tell(self, text: str, colour: str) -> None:
+        self._says.show(text, colour)
+
+    def _show(self, state: HardwareState) -> None:
+        is_there = self.hardware.is_there
+        text = status_html(self.hardware.name, state, is_there=is_there)
+        if text != self._status_text:
+            self._status_text = self._status.content = text
+        may = {
+            "configure": state.phase == UNCONFIGURED,
+            "activate": state.phase == INACTIVE and not state.stopped,
+            "deactivate": state.phase == ACTIVE,
+            "reset": state.phase != ACTIVE,
+        }
+        for name, button in self.buttons.items():
+            is_off = not (may[name] and is_there)
+            if button.disabled != is_off:
+                button.disabled = is_off
+
+
+def _by_name(paths: Sequence[str]) -> dict[str, str]:
+    """Paths by the names of their files; by themselves, where two have the same name."""
+    names = [PurePath(path).name for path in paths]
+    return {name if names.count(name) == 1 else path: path for name, path in zip(names, paths, strict=True)}

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a page says of a hardware node and its devices: phases in words and colour, alarms, refusals; as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from ada_robot.node_state import (
+    ACTIVE,
+    INACTIVE,
+    STARTING,
+    STOPPED,
+    STOPPING,
+    DeviceState,
+    HardwareState,
+)
+from ada_tools.browser.hardware_plant import Wrench
+
+GREEN, BLUE, AMBER, RED, GREY = "#1a8f3c", "#1c6fd0", "#c77700", "#cc1122", "#6b7280"
+_COLOURS = {ACTIVE: GREEN, "reading": GREEN, INACTIVE: BLUE, STARTING: AMBER, STOPPING: AMBER, "silent": AMBER}
+_COLOURS |= {STOPPED: RED, "lost": RED}
+_AXES = ("Fx", "Fy", "Fz", "Mx", "My", "Mz")
+_UNITS = ("N", "N", "N", "N m", "N m", "N m")
+
+
+def phase_colour(phase: str) -> str:
+    """Green: at work; blue: ready; amber: on its way; red: stopped, lost; grey: not there."""
+    return _COLOURS.get(phase, GREY)
+
+
+def badge(name: str, phase: str) -> str:
+    """A phase in a word and a colour."""
+    return (
+        f'<span style="background:{phase_colour(phase)};color:#fff;border-radius:4px;padding:1px 8px;'
+        f'font-weight:600">{escape(name)}: {escape(phase)}</span>'
+    )
+
+
+def status_html(name: str, state: HardwareState | None, *, is_there: bool) -> str:
+    """The node and its devices.
+
+    Args:
+        name: of the node.
+        state: the newest that it said.
+        is_there: whether it is there now.
+    """
+    if state is None or not is_there:
+        gone = badge(name, "gone" if state is not None else "not seen")
+        return _box([_line(gone + " its robots come to rest by themselves; a STOP from here cannot reach them.")])
+    lines = [_line(badge(name, state.phase) + (" dry run: no port is open" if state.is_dry else ""))]
+    if state.stopped:
+        lines.append(_line(f"stopped: {escape(state.stopped)}. Reset it before it can move again.", RED))
+    if state.problem:
+        lines.append(_line(escape(state.problem), RED))
+    for device in state.devices.values():
+        lines += _device_lines(device)
+    return _box(lines)
+
+
+def _device_lines(device: DeviceState) -> list[str]:
+    lines = [_line(f"{badge(device.name, device.phase)} {escape(device.reason)}")]
+    lines += [_line(f"alarm: {escape(alarm)}", RED) for alarm in device.alarms]
+    if device.passed_limit:
+        lines.append(_line(f"limit passed: {escape(device.passed_limit)}", RED))
+    if device.last_refusal:
+        lines.append(_line(f"last refused: {escape(device.last_refusal)}", AMBER))
+    return lines
+
+
+def wrench_html(name: str, wrench: Wrench | None, scale: tuple[float, float]) -> str:
+    """Six bars, each from the middle to its side.
+
+    Args:
+        name: of the sensor.
+        wrench: what it measured; None: nothing that is new.
+        scale: force and moment of a whole bar [N, N m].
+    """
+    title = f"{escape(name)}: nothing is measured"
+    if wrench is not None:
+        title = f"{escape(name)} in {escape(wrench.frame)}, bars up to {scale[0]:g} N, {scale[1]:g} N m"
+    rows = []
+    for i, (axis, unit) in enumerate(zip(_AXES, _UNITS, strict=True)):
+        value = 0.0 if wrench is None else float(wrench.values[i])
+        share = float(np.clip(value / scale[i // 3], -1.0, 1.0))
+        left, width = 50.0 + min(0.0, 50.0 * share), 50.0 * abs(share)
+        rows.append(
+            f'<div style="display:flex;align-items:center;gap:6px"><span style="width:1.6em">{axis}</span>'
+            f'<div style="position:relative;flex:1;height:0.7em;background:#e5e7eb">'
+            f'<div style="position:absolute;left:{left:.0f}%;width:{width:.0f}%;height:100%;background:{BLUE}"></div>'
+            f'</div><span style="width:6.5em;text-align:right">{value:.2f} {unit}</span></div>'
+        )
+    # As high without a reading: what is below must not move.
+    bars = f'<div style="visibility:{"hidden" if wrench is None else "visible"}">{"".join(rows)}</div>'
+    title = f'<div style="white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{title}</div>'
+    return _box([_line(title, AMBER if wrench is None else ""), bars])
+
+
+def _line(content: str, colour: str = "") -> str:
+    style = f"margin:2px 0;{f'color:{colour}' if colour else ''}"
+    return f'<div style="{style}">{content}</div>'
+
+
+def _box(lines: list[str]) -> str:
+    return f'<div style="margin:0 0.8em 0.5em 0.8em;font-size:0.85em;overflow-wrap:anywhere">{"".join(lines)}</div>'

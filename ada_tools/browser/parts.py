@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.mesh_files import Mesh
+from ada_dynamics.drawing.meshes import RobotMeshes
+from ada_dynamics.model.builder import WORLD_LINK
+from ada_dynamics.model.elements import Link, Shape
+from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.reach import reach_of
+from ada_tools.browser.solids import SOLIDS, Surface
+
+Colour = tuple[float, ...]
+
+_STICK = (0.35, 0.45, 0.62, 1.0)
+_JOINT = (0.93, 0.55, 0.14, 1.0)
+_MASS = (0.55, 0.58, 0.62, 1.0)
+_THIN = 0.012  # radius of a stick, as a share of the robot's size
+_FREE = (Floating.kind, FloatingEuler.kind, Planar.kind)  # nothing stands between the two links of such a joint
+_TINY = 1e-9  # [m] a stick this short is none
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One solid on a link.
+
+    Attributes:
+        link: that carries it.
+        solid: box, cylinder, sphere, or the address of a mesh.
+        pose: 4x4, in the link's frame.
+        scale: of the unit solid along its own axes.
+        rgba: its colour; a mesh with colours of its own keeps them while it is not to be seen through.
+        mesh: the triangles, where it is a mesh.
+    """
+
+    link: str
+    solid: str
+    pose: Array
+    scale: Array
+    rgba: Colour
+    mesh: Mesh | None = None
+
+    @property
+    def surface(self) -> Surface | Mesh:
+        """Its triangles, before they are scaled."""
+        return self.mesh if self.mesh is not None else SOLIDS[self.solid]()
+
+
+def parts_of(model: Model) -> list[Part]:
+    """The solids of all links; sticks for a body that has no shapes, so that every robot can be seen.
+
+    Where the meshes that a link looks like are not to be had, it is drawn by what it touches others with. A link
+    without shapes that is fixed to one that has some is a frame, and is not drawn.
+    """
+    meshes = RobotMeshes()
+    drawn: dict[str, list[Part]] = {name: [] for name in model.links}
+    for link in model.links.values():
+        for shapes in (link.visuals, link.collisions):
+            if not drawn[link.name]:
+                drawn[link.name] = [part for shape in shapes for part in shape_parts(link.name, shape, meshes)]
+    meshes.report("Links without any other shape are drawn as sticks.")
+    bodies = {name: name for name in model.links}  # by link, the first link of what it is fixed to
+    for joint in model.joints.values():  # parents come first
+        if joint.kind == Fixed.kind and joint.parent in bodies:
+            bodies[joint.child] = bodies[joint.parent]
+    seen = {bodies[name] for name, parts in drawn.items() if parts}
+    radius = _THIN * reach_of(model)
+    for link in model.links.values():
+        if bodies[link.name] not in seen:
+            drawn[link.name] = _sticks(model, link, radius)
+    return [part for parts in drawn.values() for part in parts]
+
+
+def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> list[Part]:
+    """The solids that make up a shape; none for a mesh that is not to be had."""
+    pose = _placed(shape.xyz, shape.rotation)
+    if shape.kind == "mesh":
+        mesh = (meshes or RobotMeshes()).get(shape)
+        return [] if mesh is None else [Part(link, shape.mesh or "", pose, np.array(shape.size), shape.rgba, mesh)]
+    if shape.kind == "capsule":
+        radius, length = shape.size
+        ends = [pose @ _placed(np.array([0.0, 0.0, z])) for z in (-0.5 * length, 0.5 * length)]
+        balls = [Part(link, "sphere", end, np.full(3, radius), shape.rgba) for end in ends]
+        return [Part(link, "cylinder", pose, np.array([radius, radius, length]), shape.rgba), *balls]
+    scales: dict[str, Sequence[int]] = {"sphere": (0, 0, 0), "cylinder": (0, 0, 1)}
+    scale = np.array(shape.size)[list(scales.get(shape.kind, (0, 1, 2)))]
+    return [Part(link, shape.kind, pose, scale, shape.rgba)]
+
+
+def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
+    """From a link's frame to all that is joined to it; a body that ends there reaches past its centre of mass."""
+    ends = [j.xyz for j in model.joints.values() if j.parent == link.name and j.kind not in _FREE]
+    for loop in model.loops.values():
+        ends += [loop.parent_xyz] if loop.parent == link.name else []
+        ends += [loop.child_xyz] if loop.child == link.name else []
+    found = [_marker(model, link.name, radius)]
+    if link.mass > 0.0 and not any(np.linalg.norm(end) > _TINY for end in ends):
+        ends = [2.0 * link.com]
+        found.append(Part(link.name, "sphere", _placed(link.com), np.full(3, 1.8 * radius), _MASS))
+    return [part for part in [*found, *(_stick(link.name, end, radius) for end in ends)] if part is not None]
+
+
+def _marker(model: Model, link: str, radius: float) -> Part | None:
+    """What shows the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
+    joint = next((j for j in model.joints.values() if j.child == link), None)
+    if joint is None or not joint.nv or joint.kind in _FREE or (joint.parent == WORLD_LINK and joint.nv > 3):
+        return None
+    if joint.kind == Prismatic.kind:
+        return Part(link, "box", _along(joint.axis), radius * np.array([3.0, 3.0, 5.0]), _JOINT)
+    if joint.nv == 1:
+        return Part(link, "cylinder", _along(joint.axis), radius * np.array([2.0, 2.0, 4.5]), _JOINT)
+    return Part(link, "sphere", np.eye(4), np.full(3, 2.2 * radius), _JOINT)
+
+
+def _stick(link: str, end: Array, radius: float) -> Part | None:
+    length = float(np.linalg.norm(end))
+    if length < _TINY:
+        return None
+    pose = _along(end / length)
+    pose[:3, 3] = 0.5 * end
+    return Part(link, "cylinder", pose, np.array([radius, radius, length]), _STICK)
+
+
+def _placed(xyz: Array, rotation: Array | None = None) -> Array:
+    pose = np.eye(4)
+    pose[:3, 3] = xyz
+    if rotation is not None:
+        pose[:3, :3] = rotation
+    return pose
+
+
+def _along(direction: Array) -> Array:
+    """A pose at the origin whose z axis has this direction."""
+    z = np.asarray(direction, dtype=np.float64)
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    return _placed(np.zeros(3), np.column_stack([x, np.cross(z, x), z]))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada view ROBOT`: a robot with a slider for each coordinate; where loops stay closed, some follow the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.model import Model
+from ada_tools.browser.page import HOST, PORT, Page
+from ada_tools.browser.pose_sliders import PoseSliders
+from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.scene import Scene
+from ada_tools.browser.words import Words
+
+
+class PosePage:
+    """Sliders beside the robot."""
+
+    def __init__(self, page: Page, model: Model, q: Array | None = None) -> None:
+        """Draw the robot and its sliders.
+
+        Args:
+            page: to draw on.
+            model: the robot.
+            q: where it starts; loops are closed from there.
+        """
+        self.page = page
+        dynamics = Dynamics(model)
+        self.posing = Posing(model, q, dynamics)
+        self.scene = Scene(page.server, model, dynamics)
+        self._start = self.posing.q.copy()
+        gui = page.gui
+        self.status = Words(gui, 4 if model.loops else 0)  # without loops there is nothing to say
+        self._group = PoseSliders(page, self.posing, self.refresh)
+        self.sliders = self._group.sliders
+        home = gui.add_button("back to the start")
+        page.when(home, self.reset)
+        com = gui.add_checkbox("centre of mass", False)
+        page.when(com, partial(self._show_com, com))
+        self.refresh()
+
+    def move(self, knob: Knob) -> None:
+        """Follow a slider; it springs back where the loops do not let the joint go on."""
+        self._group.move(knob)
+
+    def reset(self) -> None:
+        """Back to the first pose."""
+        self.posing.q = self._start.copy()
+        self.refresh()
+
+    def refresh(self, remark: str = "") -> None:
+        """Show the present pose, in the scene and on all sliders."""
+        self.scene.show(self.posing.q)
+        with self.page.server.atomic():
+            self._group.show()
+            loops = f"loops: largest gap **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""
+            self.status.content = "\n\n".join(text for text in (loops, remark) if text)
+
+    def _show_com(self, box: Any) -> None:
+        self.scene.has_com = box.value
+        self.refresh()
+
+
+def pose(
+    model: Model,
+    q: Array | None = None,
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    open_browser: bool = True,
+    duration: float | None = None,
+    on_start: Callable[[PosePage], None] | None = None,
+) -> None:
+    """Show a robot with sliders until Ctrl-C, or for some seconds.
+
+    Args:
+        model: the robot.
+        q: where it starts; loops are closed from there.
+        host: address to listen on.
+        port: to listen on; 0 takes any free one.
+        open_browser: open the page, where there is a screen.
+        duration: [s]; without one it goes on.
+        on_start: called with the page before it runs.
+
+    Raises:
+        InputError: viser is not installed, or host or port are not to be had.
+        ModelError: no pose closes the loops.
+    """
+    with Page(model.name, host, port) as page:
+        shown = PosePage(page, model, q)
+        if on_start:
+            on_start(shown)
+        page.invite(open_browser)
+        page.run(duration=duration)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A slider per coordinate of a robot that is posed by hand; where loops stay closed, some follow the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ada_tools.browser.page import Page, SharedNumber
+from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.slider_range import slider_range
+
+
+class PoseSliders:
+    """Sliders for the coordinates of a `Posing`."""
+
+    def __init__(
+        self,
+        page: Page,
+        posing: Posing,
+        moved: Callable[[str], None],
+        wanted: Callable[[Knob], bool] = lambda knob: True,
+    ) -> None:
+        """Add them to the page.
+
+        Args:
+            page: to draw on.
+            posing: the pose that they change.
+            moved: called after each change, with a remark for the person who made it, or "".
+            wanted: which coordinates have a slider; all of them by default.
+        """
+        self.page, self.posing = page, posing
+        self.sliders: list[tuple[Knob, Any]] = []
+        self._moved = moved
+        self._numbers: dict[Knob, SharedNumber] = {}
+        knobs = [knob for knob in posing.knobs if wanted(knob)]
+        with page.gui.add_folder("joints"):
+            self._add([knob for knob in knobs if knob.leads])
+        followers = [knob for knob in knobs if not knob.leads]
+        if followers:
+            with page.gui.add_folder("joints that follow", expand_by_default=len(followers) <= 6):
+                self._add(followers)
+
+    def _add(self, knobs: list[Knob]) -> None:
+        for knob in knobs:
+            value, unit = _shown(knob, self.posing.value(knob)), "deg" if knob.is_angle else "m"
+            limits = slider_range(_shown(knob, knob.lower), _shown(knob, knob.upper), knob.is_angle)
+            low, high, step = limits = limits.including(value)
+            slider = self.page.gui.add_slider(
+                f"{knob.label} [{unit}]", low, high, step, limits.nearest(value), disabled=not knob.leads
+            )
+            self.sliders.append((knob, slider))
+            self._numbers[knob] = SharedNumber(slider)
+            if knob.leads:
+                self.page.when(slider, partial(self.move, knob))
+
+    def move(self, knob: Knob) -> None:
+        """Follow a slider; it springs back where the loops do not let the joint go on."""
+        number = self._numbers[knob]
+        wanted = number.read()
+        if not number.control.min <= wanted <= number.control.max:
+            return  # the first digits of a number that is typed; the browser keeps it within the range at the end
+        arrived = self.posing.move(knob, math.radians(wanted) if knob.is_angle else wanted)
+        unit = "deg" if knob.is_angle else "m"
+        self._moved(
+            ""
+            if arrived
+            else f"**{knob.label}** cannot reach {wanted:.4g} {unit} with the loops closed; "
+            f"it stops at {_shown(knob, self.posing.value(knob)):.4g} {unit}."
+        )
+
+    def show(self) -> None:
+        """Move all sliders to the present pose."""
+        for knob, number in self._numbers.items():
+            number.show(_shown(knob, self.posing.value(knob)))
+
+
+def _shown(knob: Knob, value: float) -> float:
+    return math.degrees(value) if knob.is_angle else value

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot that is posed by hand, one coordinate at a time: loops stay closed, passive joints follow.
+
+The chosen coordinate moves in small steps; after each the loops are closed anew while it and the other independent
+coordinates stay put. So the mechanism keeps its branch, and stops where it can go no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.assembly import CLOSED, close
+from ada_dynamics.model.joints import (
+    Continuous,
+    Cylindrical,
+    Floating,
+    FloatingEuler,
+    Planar,
+    Prismatic,
+    Revolute,
+    Spherical,
+    SphericalEuler,
+    Universal,
+)
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.writers.numbers import to_quaternion, to_rpy
+from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+
+_TURNS = (("roll", True), ("pitch", True), ("yaw", True))
+_PLACES = (("x", False), ("y", False), ("z", False))
+# By kind of joint, its coordinates: name, and whether it is an angle.
+_COORDINATES: dict[str, tuple[tuple[str, bool], ...]] = {
+    Revolute.kind: (("", True),),
+    Continuous.kind: (("", True),),
+    Prismatic.kind: (("", False),),
+    Universal.kind: (("first", True), ("second", True)),
+    Cylindrical.kind: (("distance", False), ("angle", True)),
+    Planar.kind: (("x", False), ("y", False), ("angle", True)),
+    SphericalEuler.kind: (("z", True), ("y'", True), ("z''", True)),
+    FloatingEuler.kind: (*_PLACES, ("z", True), ("y'", True), ("z''", True)),
+    Spherical.kind: _TURNS,
+    Floating.kind: (*_PLACES, *_TURNS),
+}
+_FIRST_TURN = {Spherical.kind: 0, Floating.kind: 3}  # where the quaternion begins in q
+_RATES = (Revolute.kind, Continuous.kind, Prismatic.kind, Universal.kind, Cylindrical.kind)  # v is the rate of q
+_STEP = 0.1  # [rad], or in lengths of the mechanism
+_HALVINGS = 8  # of the last step, to find where the mechanism stops
+_TRIES = 10  # Newton's method needs 3 or 4 after a small step, and some more beside a dead centre
+_JUMP = 8.0  # a joint that moves this much farther than the chosen one has left the branch
+_RANK = 1e-6
+_NO_LIMIT = 1.0  # [m] either way, for a slide without limits
+
+
+class Knob(NamedTuple):
+    """One coordinate of one joint."""
+
+    joint: str
+    place: int  # among the joint's coordinates
+    label: str
+    is_angle: bool
+    lower: float  # [rad] or [m]
+    upper: float
+    leads: bool  # moved by hand; the others follow
+
+
+class Posing:
+    """A pose, and the coordinates by which it is changed."""
+
+    def __init__(self, model: Model, q: Array | None = None, dynamics: Dynamics | None = None) -> None:
+        """Close the loops.
+
+        Args:
+            model: the robot.
+            q: where it starts; near the neutral pose by default.
+            dynamics: of the model; made here by default.
+
+        Raises:
+            ModelError: no pose closes the loops.
+        """
+        self.model = model
+        self.q = np.array(assemble(model, q))
+        self._numbers = CompiledLoopNumbers((dynamics or Dynamics(model)).kernels) if model.loops else None
+        self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
+        self._leading = self._independent()
+        self.knobs = [knob for name in model.joint_names for knob in self._knobs_of(name)]
+
+    @property
+    def gap(self) -> float:
+        """Largest gap of the loops [m, rad]."""
+        return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.gap(self.q)), initial=0.0))
+
+    def value(self, knob: Knob) -> float:
+        """Where a coordinate is [rad, m]."""
+        return _values(self.model.joints[knob.joint].kind, self.q[self.model.q_index(knob.joint)])[knob.place]
+
+    def move(self, knob: Knob, value: float) -> bool:
+        """Bring a coordinate to a value, or as near to it as the loops let it go.
+
+        Returns:
+            Whether it got there.
+        """
+        start = self.value(knob)
+        if self._numbers is None:
+            self.q = self._with(self.q, knob, value)
+            return True
+        steps = max(1, int(np.ceil(abs(value - start) / self._step_of(knob))))
+        reached = start
+        for target in np.linspace(start, value, steps + 1)[1:].tolist():
+            if not self._try(knob, target):
+                self._approach(knob, reached, target)
+                return False
+            reached = target
+        return True
+
+    def _approach(self, knob: Knob, reached: float, out_of_reach: float) -> None:
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (reached + out_of_reach)
+            if self._try(knob, middle):
+                reached = middle
+            else:
+                out_of_reach = middle
+
+    def _try(self, knob: Knob, value: float) -> bool:
+        """One small step; the pose stays as it is where the loops do not close after it."""
+        assert self._numbers is not None
+        held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
+        free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
+        found = close(self._numbers, self._with(self.q, knob, value), free, _TRIES, polish=0)
+        jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
+        if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_flipped(found.q):
+            return False
+        self.q = found.q
+        return True
+
+    def _step_of(self, knob: Knob) -> float:
+        return _STEP if knob.is_angle or self._numbers is None else _STEP * self._numbers.length
+
+    def _velocity(self, knob: Knob) -> int:
+        return int(self.model.v_index(knob.joint).start) + knob.place
+
+    def _with(self, q: Array, knob: Knob, value: float) -> Array:
+        """A pose with one coordinate changed."""
+        own, kind = self.model.q_index(knob.joint), self.model.joints[knob.joint].kind
+        values = _values(kind, q[own])
+        values[knob.place] = value
+        changed = q.copy()
+        changed[own] = _positions(kind, values)
+        return changed
+
+    def _knobs_of(self, joint: str) -> list[Knob]:
+        own, first = self.model.q_index(joint), self.model.v_index(joint).start
+        kind = self.model.joints[joint].kind
+        names = _COORDINATES[kind]
+        has_limits = kind not in _FIRST_TURN
+        knobs = []
+        for i, (name, is_angle) in enumerate(names):
+            bound = np.pi if is_angle else _NO_LIMIT
+            lower = float(self.model.lower[own][i]) if has_limits else -np.inf
+            upper = float(self.model.upper[own][i]) if has_limits else np.inf
+            if kind in _FIRST_TURN and name == "pitch":
+                bound = 0.5 * np.pi
+            leads = self._numbers is None or first + i in self._leading
+            low, high = (lower if np.isfinite(lower) else -bound), (upper if np.isfinite(upper) else bound)
+            knobs.append(Knob(joint, i, f"{joint} {name}".strip(), is_angle, low, max(low, high), leads))
+        return knobs
+
+    def _independent(self) -> set[int]:
+        """Velocities that determine all others here: motors first, as many as there are motions."""
+        if self._numbers is None:
+            return set(range(self.model.nv))
+        _, s, Vt = np.linalg.svd(self._numbers.jacobian(self.q) / self._numbers.weights[:, None])
+        rank = int(np.sum(s > _RANK * np.max(s, initial=0.0)))
+        motions = Vt[rank:].T  # one row per velocity
+        chosen: list[int] = []
+        for block in self._candidates():
+            trial = motions[[*chosen, *block]]
+            if len(trial) <= motions.shape[1] and _has_full_rank(trial):
+                chosen += block
+        return set(chosen)
+
+    def _candidates(self) -> list[Sequence[int]]:
+        """Velocities to be held alone, or only with the rest of their joint; in the order of preference.
+
+        The platform of a parallel robot hangs on a floating joint, too: it follows its motors.
+        """
+        roots = [n for n in self.model.joint_names if self.model.joints[n].kind in (Floating.kind, FloatingEuler.kind)]
+        motors = [n for n in self.model.actuated if n not in roots]
+        rest = [n for n in self.model.joint_names if n not in roots and n not in motors]
+        found: list[Sequence[int]] = []
+        for name in (*motors, *roots, *rest):
+            own = range(self.model.nv)[self.model.v_index(name)]
+            is_simple = self.model.joints[name].kind in _RATES
+            found += [[k] for k in own] if is_simple else [list(own)]
+        return found
+
+
+def _has_full_rank(rows: Array) -> bool:
+    return bool(np.linalg.svd(rows, compute_uv=False)[-1] > _RANK)
+
+
+def _values(kind: str, q: Array) -> list[float]:
+    """A joint's positions as the coordinates of `_COORDINATES`: quaternions as roll, pitch and yaw."""
+    if kind not in _FIRST_TURN:
+        return [float(x) for x in q]
+    first = _FIRST_TURN[kind]
+    R = np.array(from_quaternion(*q[first:].tolist()), dtype=np.float64)
+    return [*(float(x) for x in q[:first]), *to_rpy(R)]
+
+
+def _positions(kind: str, values: Sequence[float]) -> Array:
+    """The way back."""
+    if kind not in _FIRST_TURN:
+        return np.array(values, dtype=np.float64)
+    first = _FIRST_TURN[kind]
+    w, x, y, z = to_quaternion(np.array(from_rpy(*values[first:]), dtype=np.float64))
+    return np.array([*values[:first], x, y, z, w])

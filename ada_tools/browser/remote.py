@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page for a robot that moves elsewhere: it waits for it, learns what it is, says when it is gone, and goes on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.errors import AdaError, ModelError
+from ada_dynamics.model.builder import BASES, ROOT_JOINT
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_tools.browser.follower import Follower
+from ada_tools.browser.hardware_panel import HardwarePanel
+from ada_tools.browser.hardware_robot import HardwareRobotPage
+from ada_tools.browser.motion_page import FirstPush
+from ada_tools.browser.page import Page
+from ada_tools.browser.plant import Plant
+from ada_tools.browser.remote_robot import RemoteRobotPage
+from ada_tools.browser.seen import Seen, SeenJoints, SeenState
+
+AUTO = "auto"
+_WAITED = 1.0  # [s] for messages that belong together
+_FINISHED = 10.0  # [s] for a model that is being made when the page ends
+
+
+class Wanted(NamedTuple):
+    """What a model is made of."""
+
+    text: str
+    base: str  # as it was asked for: one of BASES, or "auto"
+    sizes: tuple[int, int] | None  # of positions and velocities, where the whole state is seen
+    moving: frozenset[str]  # links that are seen to move in others, where the whole state is not
+    gravity: tuple[float, ...] | None  # None: as the description has it
+    is_driven: bool = False  # whether a hardware node drives it
+
+
+class RemotePage:
+    """A page that shows whatever robot a plant has at the time."""
+
+    def __init__(
+        self,
+        page: Page,
+        plant: Plant,
+        *,
+        base: str = AUTO,
+        pose_sliders: bool = False,
+        follower: Follower | None = None,
+        push: FirstPush | None = None,
+        hardware: HardwarePanel | None = None,
+    ) -> None:
+        """Say what is waited for.
+
+        Args:
+            page: to draw on.
+            plant: that moves the robot.
+            base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
+            pose_sliders: sliders that put the robot into a pose, rather than command its motors.
+            follower: the controller that moves the robot, if there may be one.
+            push: what its controls say at first; None: as for any robot.
+            hardware: controls of the hardware node that drives the robot, if there may be one.
+        """
+        self.page, self.plant, self._follower = page, plant, follower
+        self._push, self.hardware = push, hardware
+        self.robot: RemoteRobotPage | None = None
+        self.problem = ""  # why the present description cannot be shown
+        self._base, self._pose_sliders = base, pose_sliders
+        self._asked: Wanted | None = None  # is being made, or was made, or cannot be made
+        self._maker: threading.Thread | None = None
+        self._text, self._since = "", 0.0  # the description, and since when
+        self._shown_text = ""
+        self._differs_since: float | None = None
+        self._was_lost = False
+        self._said = ""
+        self._waiting = page.gui.add_markdown("")
+        self._say_what_is_missing()
+
+    def tick(self) -> None:
+        """Once a frame: look at what arrived, and show it."""
+        seen, text = self.plant.newest(), self.plant.description()
+        if text is not None:
+            self._make_if_needed(text, seen)
+        if self.hardware is not None:
+            self.hardware.tick(self.robot)
+        if self.robot is None:
+            self._say_what_is_missing()
+            return
+        fits = not isinstance(seen, SeenState) or _sizes(seen) == _sizes_of(self.robot.model)
+        self.robot.tick(seen if fits else None)
+        self._watch()
+
+    def close(self) -> None:
+        """End commands, and let a model that is being made be finished, so that no kernel is left half written."""
+        if self.hardware is not None:
+            self.hardware.close()
+        if self._maker is not None:
+            self._maker.join(_FINISHED)
+
+    # --- presence -----------------------------------------------------------------------------------------------
+    def _watch(self) -> None:
+        """Tell when the plant goes and when it is back; the status line has it all the time."""
+        assert self.robot is not None
+        is_lost = self.robot.is_lost and self.robot.seen is not None
+        if is_lost != self._was_lost:
+            self._was_lost = is_lost
+            name = self.plant.name
+            self.page.say(f"{name} is gone; waiting for it to come back." if is_lost else f"{name} is back.")
+
+    def _say_what_is_missing(self) -> None:
+        text = f"**{self.problem}**" if self.problem else self.plant.waits_for
+        if self._maker is not None:
+            text = "The robot is being made ready."
+        if text != self._said:
+            self._said = self._waiting.content = text
+
+    # --- the robot ----------------------------------------------------------------------------------------------
+    def _make_if_needed(self, text: str, seen: Seen | None) -> None:
+        """Begin to make the model that the messages speak of, unless it is there."""
+        now = time.monotonic()
+        if text != self._text:
+            self._text, self._since = text, now
+        if self._maker is not None:
+            return
+        if seen is not None and seen.arrived < self._since:
+            seen = None  # of the robot before
+        sizes = _sizes(seen) if isinstance(seen, SeenState) else None
+        moving = frozenset(seen.frames) if isinstance(seen, SeenJoints) else frozenset()
+        wanted = Wanted(text, self._base, sizes, moving, self._gravity(), self._is_driven)
+        if wanted == self._asked or self._is_shown(wanted):
+            self._differs_since = None
+            return
+        self._differs_since = self._differs_since or now
+        is_settled = seen is not None and (self._asked is None or text != self._asked.text)
+        if not is_settled and now - self._differs_since < _WAITED:
+            return  # a state before its description, or a description before its first state
+        self._asked, self._differs_since = wanted, None
+        self._maker = threading.Thread(target=self._make, args=(wanted,), name="robot", daemon=True)
+        self._maker.start()
+
+    def _is_shown(self, wanted: Wanted) -> bool:
+        """Whether the robot that is shown is the wanted one."""
+        if self.robot is None or self._shown_text != wanted.text:
+            return False
+        if self._is_driven and not isinstance(self.robot, HardwareRobotPage):
+            return False
+        model = self.robot.model
+        return (
+            (wanted.sizes is None or wanted.sizes == _sizes_of(model))
+            and (model.root not in wanted.moving or wanted.base != AUTO or ROOT_JOINT in model.joints)
+            and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
+        )
+
+    @property
+    def _is_driven(self) -> bool:
+        """Whether a hardware node was seen: from then on nothing but its own controls commands robots."""
+        return self.hardware is not None and self.hardware.is_seen
+
+    def _gravity(self) -> tuple[float, ...] | None:
+        gravity = self.plant.parameters().get("gravity")
+        if isinstance(gravity, Sequence) and not isinstance(gravity, str) and len(gravity) == 3:
+            return tuple(float(x) for x in gravity)
+        return None
+
+    def _make(self, wanted: Wanted) -> None:
+        """Load and compile, on a thread of its own: the page stays alive meanwhile."""
+        try:
+            dynamics = dynamics_of(wanted)
+        except AdaError as problem:
+            text = str(problem)
+            self.page.note("made", lambda: self._refuse(text))
+        except BaseException as failure:
+            self.page.note("made", partial(_raise, failure))
+        else:
+            self.page.note("made", lambda: self._show(wanted, dynamics))
+
+    def _show(self, wanted: Wanted, dynamics: Dynamics) -> None:
+        self._maker, self.problem = None, ""
+        self._clear()
+        seen = self.plant.newest()
+        if isinstance(seen, SeenState) and _sizes(seen) != _sizes_of(dynamics.model):
+            seen = None
+        try:
+            kind = HardwareRobotPage if wanted.is_driven else RemoteRobotPage
+            sliders = self._pose_sliders and not wanted.is_driven
+            self.robot = kind(self.page, self.plant, dynamics, seen, sliders, self._follower)
+        except AdaError as problem:  # such as a mesh or a kernel that is not to be had
+            self._refuse(str(problem))
+            return
+        if self._push is not None:
+            self.robot.begin_push(self._push)
+        self._shown_text = wanted.text
+        self.page.look()
+
+    def _refuse(self, problem: str) -> None:
+        self._maker = None
+        self.problem = f"The robot of {self.plant.name} cannot be shown: {problem}"
+        self._clear()
+        self._waiting, self._said = self.page.gui.add_markdown(""), ""
+        self._say_what_is_missing()
+
+    def _clear(self) -> None:
+        if self.robot is not None:
+            self.robot.close()
+            self.robot = None
+        self.page.clear()
+        if self.hardware is not None:
+            self.hardware.build()
+
+
+def dynamics_of(wanted: Wanted) -> Dynamics:
+    """The model that is wanted, with the kernels that a page needs.
+
+    Raises:
+        AdaError: the description is unusable, or does not fit the state that is seen.
+    """
+    bases = tuple(BASES) if wanted.base == AUTO else (wanted.base,)
+    models: list[Model] = []
+    for base in bases:
+        model = load(wanted.text, base, wanted.gravity)
+        models.append(model)
+        has_free_root = wanted.base == AUTO and model.root in wanted.moving and base == "fixed"
+        if (wanted.sizes is None and not has_free_root) or wanted.sizes == _sizes_of(model):
+            return _compiled(model)
+    sizes = ", ".join(f"{base}: {_sizes_of(m)}" for base, m in zip(bases, models, strict=True))
+    raise ModelError(
+        f"its state has {wanted.sizes} positions and velocities, and its description another number ({sizes}). "
+        "Both must be of the same robot: look for two nodes that publish, and at parameter `base` of this one."
+    )
+
+
+def _compiled(model: Model) -> Dynamics:
+    """Poses, energies and gaps of loops are computed once, so that a page does not wait for them later."""
+    dynamics = Dynamics(model)
+    q = model.neutral()
+    dynamics.poses(q)
+    dynamics.energy(q, np.zeros(model.nv))
+    dynamics.com(q)
+    if model.loops:
+        CompiledLoopNumbers(dynamics.kernels).gap(q)
+    return dynamics
+
+
+def _sizes(seen: SeenState) -> tuple[int, int]:
+    return len(seen.q), len(seen.v)
+
+
+def _sizes_of(model: Model) -> tuple[int, int]:
+    return model.nq, model.nv
+
+
+def _raise(failure: BaseException) -> None:
+    raise failure

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in the browser's 3D scene: its links, its loops and how well they close, ground, forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.colours import gap_colour
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.reach import reach_of
+from ada_tools.browser.batch import Batch, Batches
+from ada_tools.browser.grabs import Grabs, Pull
+from ada_tools.browser.parts import Part, parts_of
+
+_FORCE, _MASS, _POLYGON = (220, 60, 30), (20, 20, 20), (120, 60, 180)
+_VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
+_AWAY = 1.9  # its distance, in radii of the robot
+_LONGEST_ARROW = 0.5  # in sizes of the robot
+
+
+class Arrow(NamedTuple):
+    """A force at a point, in the world."""
+
+    at: Array  # [m]
+    force: Array  # [N]
+
+
+class Scene:
+    """What the browser shows of one robot; `show` moves it."""
+
+    def __init__(
+        self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
+    ) -> None:
+        """Draw a robot.
+
+        Args:
+            server: viser's.
+            model: the robot.
+            dynamics: of the model; made here by default.
+            ground: height of the grid [m]; by default the lowest point at the first pose shown.
+        """
+        self.model = model
+        self.dynamics = dynamics or Dynamics(model)
+        self.size = reach_of(model)
+        self.poses: dict[str, Array] = {}
+        self._server = server
+        self._ground = ground
+        self._weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
+        rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
+        self.parts = parts_of(model)
+        self._batches = Batches(server.scene, self.parts, rows)
+        self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
+        self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
+        self._arrows: Any = None
+        self._polygon: Any = None
+        self._grid: Any = None
+        self._is_set_up = False
+
+    def show(
+        self,
+        q: ArrayLike,
+        arrows: Sequence[Arrow] = (),
+        polygon: ArrayLike | None = None,
+    ) -> None:
+        """Move the robot; the browser gets all that changes in one go.
+
+        Args:
+            q: positions.
+            arrows: forces to draw.
+            polygon: corners of the support polygon (n, 3), in order.
+        """
+        at = np.asarray(q, dtype=np.float64)
+        self.poses = self.dynamics.poses(at)
+        stacked = np.array(list(self.poses.values()))
+        if not self._is_set_up:
+            self.frame([at])
+        with self._server.atomic():
+            self._batches.move(stacked)
+            if self._loops:
+                self._loops.move(at, stacked)
+            if self._com.visible:
+                self._com.position = self.dynamics.com(at)
+            self._show_arrows(arrows)
+            self._show_polygon(polygon)
+
+    def remove(self) -> None:
+        """Take everything away that this scene drew."""
+        nodes = [batch.node for batch in self._batches.each] + (self._loops.nodes if self._loops else [])
+        for node in (*nodes, self._com, self._arrows, self._polygon, self._grid):
+            if node is not None:
+                node.remove()
+
+    @property
+    def gap(self) -> float:
+        """Largest gap of the loops in the pose shown [m, rad]."""
+        return max(self.gaps.values(), default=0.0)
+
+    @property
+    def gaps(self) -> Mapping[str, float]:
+        """Largest gap of each loop in the pose shown [m, rad]."""
+        return self._loops.gaps if self._loops else {}
+
+    @property
+    def has_com(self) -> bool:
+        """Whether the centre of mass is marked."""
+        return bool(self._com.visible)
+
+    @has_com.setter
+    def has_com(self, value: bool) -> None:
+        self._com.visible = bool(value)
+
+    def part_positions(self) -> Array:
+        """Where all parts of the robot are drawn, (n, 3)."""
+        return self._batches.positions
+
+    def on_pull(self, action: Callable[[Pull], None]) -> None:
+        """Call a function while a link is dragged with the left mouse button."""
+        grabs = Grabs(self._batches)
+        for batch in self._batches.each:
+
+            async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+                index = event.instance_index
+                pull = grabs.pull(event, None if index is None else links[index], self.poses)
+                if pull is not None:
+                    action(pull)
+
+            batch.node.on_drag("left")(pulled)
+
+    def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
+        """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
+        grabs = Grabs(self._batches)
+        for batch in self._batches.each:
+
+            async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
+                origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
+                index = event.instance_index
+                link = grabs.link_on(origin, direction) if index is None else links[index]
+                if link is not None:
+                    action(link, origin, direction)
+
+            batch.node.on_click(clicked)
+
+    def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
+        """A force at a point of the world as a wrench on a link: [f, n] at its origin, in the world's axes.
+
+        Args:
+            link: name of the link.
+            force: [N], world's axes.
+            point: [m], in the world, of the pose shown.
+        """
+        f = np.asarray(force, dtype=np.float64)
+        arm = np.asarray(point, dtype=np.float64) - self.poses[link][:3, 3]
+        return np.concatenate([f, np.cross(arm, f)])
+
+    def centre_of(self, link: str) -> Array:
+        """Centre of mass of a link in the world, in the pose shown."""
+        pose = self.poses[link]
+        return np.asarray(pose[:3, 3] + pose[:3, :3] @ self.model.links[link].com)
+
+    def frame(self, several: Sequence[ArrayLike], margin: float = 0.0) -> None:
+        """Lay the ground, and point the camera so that some poses are seen; by default the first one shown.
+
+        Args:
+            several: positions, one row per pose.
+            margin: room around them [m].
+        """
+        self._is_set_up = True
+        seen = []
+        for q in several:
+            poses = np.array(list(self.dynamics.poses(np.asarray(q, dtype=np.float64)).values()))
+            self._batches.move(poses)
+            seen += [poses[:, :3, 3], self.part_positions()]
+        drawn = np.concatenate(seen)
+        low, high = drawn.min(axis=0), drawn.max(axis=0)
+        centre = 0.5 * (low + high)
+        radius = max(0.5 * float(np.linalg.norm(high - low)) + margin, 0.25 * self.size)
+        height = self._ground if self._ground is not None else min(float(low[2]), 0.0)
+        cell = 10.0 ** np.round(np.log10(max(radius, 1e-6))) / 5.0
+        width = 40.0 * cell
+        self._grid = self._server.scene.add_grid(
+            "/ground",
+            width,
+            width,
+            cell_size=cell,
+            section_size=5.0 * cell,
+            position=(float(centre[0]), float(centre[1]), height),
+            fade_distance=3.0 * width,
+        )
+        # Not every viewer has the same aspect: a little more than the sphere around the robot fits in all.
+        self._server.initial_camera.look_at = centre
+        self._server.initial_camera.position = centre + _AWAY * radius * _VIEW / np.linalg.norm(_VIEW)
+
+    def _show_arrows(self, arrows: Sequence[Arrow]) -> None:
+        points = np.zeros((max(len(arrows), 1), 2, 3), dtype=np.float32)
+        scale = self.size / (2.0 * self._weight)
+        for i, arrow in enumerate(arrows):
+            reach = scale * np.asarray(arrow.force)
+            reach *= min(1.0, _LONGEST_ARROW * self.size / max(float(np.linalg.norm(reach)), 1e-12))
+            points[i] = arrow.at, arrow.at + reach
+        if self._arrows is None:
+            if arrows:
+                width = 0.008 * self.size
+                self._arrows = self._server.scene.add_arrows(
+                    "/forces", points, _FORCE, shaft_radius=width, head_radius=2.5 * width, head_length=5.0 * width
+                )
+            return
+        self._arrows.visible = bool(arrows)
+        if arrows:
+            self._arrows.points = points
+
+    def _show_polygon(self, corners: ArrayLike | None) -> None:
+        ring = np.zeros((0, 3)) if corners is None else np.asarray(corners, dtype=np.float64).reshape(-1, 3)
+        if self._polygon is None and not len(ring):
+            return
+        segments = np.stack([ring, np.roll(ring, -1, axis=0)], axis=1).astype(np.float32)
+        if self._polygon is None:
+            self._polygon = self._server.scene.add_line_segments(
+                "/support", segments, _POLYGON, thickness=3.0, thickness_units="screen"
+            )
+        self._polygon.visible = bool(len(ring))
+        if len(ring):
+            self._polygon.points = segments
+
+
+class _LoopMarks:
+    """A ball at each loop joint, and a line across its gap, in the colour of the gap."""
+
+    def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
+        loops = list(owner.model.loops.values())
+        self._numbers = CompiledLoopNumbers(owner.dynamics.kernels)
+        names = [name for name, _, _ in self._numbers.conditions]
+        self._firsts = [names.index(loop.name) for loop in loops]  # of each loop's conditions, which are in a row
+        self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)
+        world = len(rows)  # the row after those of all links
+        sides = [(loop.parent, loop.parent_xyz, loop.child, loop.child_xyz) for loop in loops]
+        self._rows = np.array([[rows.get(a, world), rows.get(b, world)] for a, _, b, _ in sides])
+        self._points = np.array([[[*p, 1.0], [*r, 1.0]] for _, p, _, r in sides])[..., np.newaxis]
+        self._colours: NDArray[np.uint8] | None = None
+        root, radius = owner.model.root, 0.018 * owner.size
+        marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in loops]
+        self._balls = Batch(scene, "/loops/joints", marks).node
+        self._lines = scene.add_line_segments(
+            "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius
+        )
+
+    @property
+    def nodes(self) -> list[Any]:
+        """What was added to the browser's scene."""
+        return [self._balls, self._lines]
+
+    def move(self, q: Array, poses: Array) -> None:
+        """Args: positions; poses of all links."""
+        sizes = np.maximum.reduceat(np.abs(self._numbers.gap(q)), self._firsts)
+        self.gaps = dict(zip(self.gaps, sizes.tolist(), strict=True))
+        whole = np.concatenate([poses, np.eye(4)[np.newaxis]])
+        ends = (whole[self._rows] @ self._points)[..., :3, 0].astype(np.float32)
+        self._balls.batched_positions = ends[:, 1]
+        self._lines.points = ends
+        colours = gap_colour(sizes)
+        if self._colours is None or (colours != self._colours).any():
+            self._colours = colours
+            self._balls.batched_colors = colours
+            self._lines.colors = np.repeat(colours[:, np.newaxis], 2, axis=1)

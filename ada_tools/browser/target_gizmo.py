@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target of a controller in the browser's scene: handles to drag it by, and how far the robot is from it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.spatial.rotation import from_quaternion
+from ada_tools.browser.follower import Follower, TargetPose
+from ada_tools.browser.page import Page
+from ada_tools.browser.words import Words
+
+NODE = "/target"  # name in viser's scene
+_SIZE = 0.22  # of the handles, in sizes of the robot
+_SETTLED = 0.5  # [s] that a controller has to take what was dragged
+_SAME = 1e-6  # less of a change is not worth a message
+
+
+class TargetGizmo:
+    """Handles at the target while there is one; a person may take them, else they are where the controller's target is.
+
+    Attributes:
+        handles: viser's; None before there was a target.
+    """
+
+    def __init__(self, page: Page, follower: Follower, size: float) -> None:
+        """Begin without handles.
+
+        Args:
+            page: to draw on.
+            follower: whose target it is.
+            size: of the robot [m].
+        """
+        self.handles: Any = None
+        self._page, self._follower, self._size = page, follower, size
+        self._shown: Array | None = None  # in the world
+        self._target: TargetPose | None = None
+        self._base = np.eye(4)  # pose of the target's frame in the world
+        self._is_held = False
+        self._kept_until = -math.inf
+        self._folder = page.gui.add_folder("target", visible=False)
+        with self._folder:
+            self.words = Words(page.gui, 3)
+            self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
+            self.stay = page.gui.add_button("stay here", hint="the target goes where the robot is now")
+        page.when(self.box, lambda: None)
+        page.when(self.stay, self._stay, moves=True)
+        self._present: Array | None = None  # pose of the link in the world
+
+    def tick(self, poses: Mapping[str, Array]) -> None:
+        """Once a frame.
+
+        Args:
+            poses: of all links, in the world.
+        """
+        self._target = target = self._follower.target_pose()
+        self._present = poses.get(self._follower.link)
+        is_there = target is not None
+        if self._folder.visible != is_there:
+            self._folder.visible = is_there
+            self._is_held = False
+        if target is None:
+            self._hide()
+            return
+        self._base = poses.get(target.frame, np.eye(4))
+        place = self._base @ target.pose
+        if self.handles is None:
+            self._add(place)
+        is_wanted = bool(self.box.value)
+        with self._page.server.atomic():
+            if self.handles.visible != is_wanted:
+                self.handles.visible = is_wanted
+            if not self._is_held and time.monotonic() > self._kept_until:
+                self._move(place)
+            self._say(place)
+
+    def remove(self) -> None:
+        """Take the handles away."""
+        if self.handles is not None:
+            self.handles.remove()
+            self.handles = None
+
+    # --- handles ----------------------------------------------------------------------------------------------------
+    def _add(self, place: Array) -> None:
+        self.handles = self._page.scene.add_transform_controls(
+            NODE, scale=_SIZE * self._size, depth_test=False, wxyz=to_quaternion(place[:3, :3]), position=place[:3, 3]
+        )
+        self._shown = place
+
+        async def dragged(event: Any) -> None:  # awaited in the order of arrival, unlike functions
+            pose = np.eye(4)
+            w, x, y, z = event.target.wxyz
+            pose[:3, :3] = from_quaternion(float(x), float(y), float(z), float(w))
+            pose[:3, 3] = event.target.position
+            is_end = event.phase == "end"
+            if self._page.guard(event.client_id):
+                if is_end:  # said once for each drag
+                    self._page.refuses(event)
+                self._page.note("target", self._take_back)
+                return
+            self._page.note("target", lambda: self._drag(pose, is_end))
+
+        self.handles.on_update(dragged)
+
+    def _hide(self) -> None:
+        if self.handles is not None and self.handles.visible:
+            self.handles.visible = False
+
+    def _move(self, place: Array) -> None:
+        if self._shown is None or np.abs(place - self._shown).max() > _SAME:
+            self._shown = place
+            self.handles.wxyz = to_quaternion(place[:3, :3])
+            self.handles.position = place[:3, 3]
+
+    def _say(self, place: Array) -> None:
+        words = f"of {self._follower.name}"
+        if self._present is not None:
+            way = float(np.linalg.norm(place[:3, 3] - self._present[:3, 3]))
+            cosine = 0.5 * (float(np.trace(place[:3, :3].T @ self._present[:3, :3])) - 1.0)
+            turn = math.degrees(math.acos(min(1.0, max(-1.0, cosine))))
+            words = f"{self._follower.link} is **{1e3 * way:.1f} mm** and **{turn:.1f} deg** from the target {words}"
+        if self.words.content != words:
+            self.words.content = words
+
+    # --- a person ---------------------------------------------------------------------------------------------------
+    def _drag(self, pose: Array, is_end: bool) -> None:
+        self._is_held = not is_end
+        self._kept_until = time.monotonic() + _SETTLED
+        self._shown = pose
+        self._send(pose)
+
+    def _take_back(self) -> None:
+        """The browser may move nothing: the handles go to where the controller's target is."""
+        self._is_held, self._shown = False, None
+
+    def _stay(self) -> None:
+        if self._present is None:
+            raise InputError(
+                "which link the target is for is not known: give parameter target_link of the view's node."
+            )
+        self._send(self._present)
+
+    def _send(self, pose: Array) -> None:
+        if self._target is None:
+            raise InputError(f"{self._follower.name} follows no pose now.")
+        self._follower.follow_pose(TargetPose(self._target.frame, np.linalg.inv(self._base) @ pose))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sub-commands of `ada`, one module each.
+
+A module has NAME, SUMMARY (one line), DETAILS (for --help, with examples), `add_arguments(parser)` and
+`run(options) -> exit code`. It raises AdaError for what the user can mend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import TYPE_CHECKING, Any, Protocol
+
+
+class Command(Protocol):
+    """What a module of this package offers."""
+
+    NAME: str
+    SUMMARY: str
+    DETAILS: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do the work and return the exit code."""
+
+
+# Names of the commands with their modules, in the order of the help. Importing all of them takes a second.
+MODULES = {
+    "info": "ada_tools.commands.info",
+    "check": "ada_tools.commands.check",
+    "convert": "ada_tools.commands.convert",
+    "sim": "ada_tools.commands.sim",
+    "up": "ada_tools.commands.up",
+    "hw": "ada_tools.commands.hw",
+    "view": "ada_tools.commands.view",
+    "record": "ada_tools.commands.record",
+    "reproduce": "ada_experiments.command",
+    "sweep": "ada_tools.commands.sweep",
+    "bench": "ada_tools.commands.bench",
+    "export": "ada_tools.commands.export",
+    "list": "ada_tools.commands.list_robots",
+}
+
+if TYPE_CHECKING:
+    COMMANDS: tuple[Command, ...]
+
+
+def command(name: str) -> Command:
+    """The module of a command.
+
+    Args:
+        name: one of `MODULES`.
+    """
+    module: Any = importlib.import_module(MODULES[name])
+    found: Command = module
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    """COMMANDS: all of them, imported when asked for."""
+    if name == "COMMANDS":
+        return tuple(command(one) for one in MODULES)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sub-commands share: arguments that name a robot, tables, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.readers.xml import MAX_BYTES
+
+DEGREES = ("deg", "°")
+_ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits
+
+
+def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare --base and --arg."""
+    parser.add_argument(
+        "--base", choices=list(BASES), help="how the root link is held (default: fixed, or as the catalogue has it)"
+    )
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value for a <xacro:arg> of a xacro file; may be repeated",
+    )
+
+
+def add_loops_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare --loops."""
+    parser.add_argument("--loops", metavar="FILE", help="YAML or JSON file with joints that close loops")
+
+
+def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
+    """Declare --start; without it there is a default, which the help names."""
+    parser.add_argument(
+        "--start",
+        nargs="+",
+        metavar="Q",
+        help="positions [rad, m] to start from, with the word deg behind them if angles are in degrees; "
+        f"loops are closed from there (default: {default})",
+    )
+
+
+def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64] | None:
+    """The pose given by --start, or the one in which the catalogue has a robot; else None."""
+    if options.start is None:
+        return start_of(options.robot, model)
+    words = list(options.start)
+    is_in_degrees = words[-1] in DEGREES
+    if words[-1] in (*DEGREES, "rad"):
+        words.pop()
+    if len(words) != model.nq:
+        raise InputError(f"--start has {len(words)} numbers; {model.name!r} needs {model.nq}.")
+    from ada_dynamics.drawing.joint_panels import angle_columns  # takes a while, and few commands need it
+
+    q = np.array([_number(word) for word in words])
+    angles = np.isin(np.arange(model.nq), angle_columns(model))
+    if is_in_degrees:
+        q[angles] = np.radians(q[angles])
+    for line in _odd_starts(model, q, angles, is_in_degrees):
+        print(f"ada: warning: --start: {line}", file=sys.stderr)
+    return q
+
+
+def _number(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"--start {word!r}: it must be a finite number; deg may stand once, behind all of them.")
+    return value
+
+
+def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool) -> list[str]:
+    """What is odd about a start: joints beyond their limits, and angles that look like degrees."""
+    found = []
+    looks_like_degrees = False
+    for name in model.joint_names:
+        rows = model.q_index(name)
+        for i in range(rows.start, rows.stop):
+            unit = "rad" if angles[i] else "m"
+            if not model.lower[i] - _ROUNDING <= q[i] <= model.upper[i] + _ROUNDING:
+                odd = f"is outside of its limits {model.lower[i]:.6g} to {model.upper[i]:.6g} {unit}"
+            elif angles[i] and abs(q[i]) > 2.0 * np.pi + _ROUNDING:
+                odd = "is more than a whole turn"
+            else:
+                continue
+            found.append(f"joint {name!r} at {q[i]:.6g} {unit} {odd}.")
+            looks_like_degrees |= bool(angles[i]) and abs(q[i]) > np.pi
+    if looks_like_degrees and not is_in_degrees:
+        found[-1] += " Are these degrees? Then end the list with the word deg: --start " + " ".join(
+            [*(f"{x:g}" for x in q[:3]), *(["..."] if len(q) > 3 else []), "deg"]
+        )
+    return found
+
+
+def mappings(options: argparse.Namespace) -> dict[str, object] | None:
+    """The values given by --arg."""
+    found: dict[str, object] = {}
+    for text in options.arg:
+        name, sign, value = text.partition(":=" if ":=" in text else "=")
+        if not name or not sign:
+            raise InputError(f"--arg {text!r}: write it as NAME=VALUE, such as --arg lengths=7c.")
+        found[name] = value
+    return found or None
+
+
+def source_of(argument: str) -> str:
+    """A robot as named on the command line; "-" stands for URDF text on the standard input."""
+    if argument != "-":
+        return argument
+    text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8", "replace")
+    if not text.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise InputError("the standard input holds no URDF: it must start with '<'.")
+    return text
+
+
+def print_json(value: object) -> None:
+    """Print as JSON; what is infinite becomes null."""
+    print(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def axis_text(axis: Sequence[float] | NDArray[np.float64]) -> str:
+    """A direction: "-z" where it is along a coordinate axis, else its numbers."""
+    for k, letter in enumerate("xyz"):
+        if abs(axis[k]) == 1.0:
+            return letter if axis[k] > 0.0 else f"-{letter}"
+    return "(" + " ".join(f"{a:.4g}" for a in axis) + ")"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Lines of a table; numbers to the right, the rest to the left."""
+    texts = [[_cell(x) for x in row] for row in rows]
+    widths = [max([len(h), *(len(row[i]) for row in texts)]) for i, h in enumerate(head)]
+    numeric = [i > 0 and all(_is_number(row[i]) for row in texts) for i in range(len(head))]
+    lines = []
+    for row in [list(head), *texts]:
+        cells = [c.rjust(w) if right else c.ljust(w) for c, w, right in zip(row, widths, numeric, strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.5g}" if math.isfinite(value) else "-"
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text == "-"
+    return True

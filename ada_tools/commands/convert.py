@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada convert`: from one spelling of closed loops to another."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.load import find_robot, to_model
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.writers import SPELLINGS, Inexpressible, Rendered, save, texts_for
+from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
+
+NAME = "convert"
+SUMMARY = "write a robot with closed loops in another format"
+INEXPRESSIBLE = 1
+
+_STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml", "sdf": "robot.sdf"}
+_SPELLINGS = "\n".join(f"  {one.name:<12}{one.summary}" for one in SPELLINGS.values())
+
+DETAILS = f"""\
+Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops inside it in any spelling, or in a file beside it) and
+writes it in another one. Nothing is dropped on the way: what a spelling cannot say is refused by name.
+
+spellings:
+{_SPELLINGS}
+
+examples:
+  ada convert four_bar.urdf four_bar.xml --to mjcf              for MuJoCo
+  ada convert robot.urdf new.urdf --to loop_joint --loops robot.loops.yaml
+  ada convert scene.xml robot.urdf --to sidecar                 robot.urdf and robot.loops.yaml
+  ada convert robot.urdf robot.loops.yaml --to sidecar          the loops only
+  ada convert robot.urdf --to constraint | less                 without OUT: to the standard output
+
+exit code:
+  0  written        1  the spelling cannot say all of the robot (nothing is written)        2  wrong usage or input
+
+A xacro file is a program that runs with your rights: only convert those you trust.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("robot", metavar="IN", help="file of the robot, name from `ada list`, or - for stdin")
+    parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
+    parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see above")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    add_loops_argument(parser)
+    add_robot_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, and write or say why not."""
+    _check_names(options)
+    source = source_of(options.robot)
+    document, robot = find_robot(source, options.base, mappings=mappings(options), loops=options.loops)
+    model = to_model(document, robot, options.base)
+    target = options.out or Path(_STDOUT_NAMES.get(options.to, "robot.urdf"))
+    try:
+        rendered = texts_for(model, target, options.to)
+    except Inexpressible as problem:
+        if options.json:
+            print_json({"spelling": options.to, "refused": problem.refused})
+        else:
+            print(f"ada: {options.to} cannot say all of {model.name!r}:", file=sys.stderr)
+            print("\n".join(f"  {reason}" for reason in problem.refused), file=sys.stderr)
+        return INEXPRESSIBLE
+    files = [] if options.out is None else [str(file) for file in save(rendered, target.parent)]
+    notes = [*robot.notes, *rendered.notes]
+    if options.json:
+        print_json(_report(model, options, rendered, files, notes))
+        return 0
+    for note in notes:
+        print(f"ada: note: {note}", file=sys.stderr)
+    print("\n".join(files) if files else _only_text(rendered, options.to), end="\n" if files else "")
+    return 0
+
+
+def _check_names(options: argparse.Namespace) -> None:
+    if options.out is None:
+        return
+    for name in (options.robot, options.loops):
+        if name and name != "-" and Path(name).exists() and options.out.exists() and options.out.samefile(name):
+            raise InputError(f"OUT is {options.out}, which is read from: give another name.")
+
+
+def _only_text(rendered: Rendered, spelling: str) -> str:
+    if len(rendered.texts) > 1:
+        raise InputError(f"{spelling} makes {len(rendered.texts)} files ({', '.join(rendered.texts)}): give OUT.")
+    return next(iter(rendered.texts.values()))
+
+
+def _report(
+    model: Model, options: argparse.Namespace, rendered: Rendered, files: list[str], notes: list[str]
+) -> dict[str, Any]:
+    return {
+        "robot": model.name,
+        "spelling": options.to,
+        "files": files,
+        "texts": {} if files else rendered.texts,
+        "loops": [
+            {"name": loop.name, "type": loop.kind, "parent": loop.parent, "child": loop.child}
+            for loop in model.loops.values()
+        ],
+        "actuated": list(model.actuated),
+        "notes": notes,
+    }

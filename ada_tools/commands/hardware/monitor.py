@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada hw monitor`: what a device tells, live in the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ada_dynamics.quiet import quiet
+from ada_hardware.cycle.beside import DrivenElsewhere
+from ada_hardware.cycle.place import made_driver
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.robot import Robot
+from ada_hardware.self_test.device import Plugged, plugged
+from ada_hardware.transport.wires import packets_holder
+from ada_robot.timing.deadlines import calm_interpreter
+from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
+from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
+
+NAME = "monitor"
+SUMMARY = "watch a device live: pose or wrench, alarms, the wire"
+DETAILS = """\
+A robot's pose, alarms, period and counts of its wire; a sensor's wrench as bars, rate and losses. Nothing moves: a
+robot stays inactive, with its brakes on. A device has one host. Where another program of this machine drives a robot
+over UDP or ARCNET, its pose, phase and alarm are read from that program's flight recorder, and nothing is sent; in all
+other cases (serial lines, sensors, other users' programs) a device in use is refused, with the program's name.
+Ctrl-C ends it.
+
+examples:
+  ada hw monitor pa10 --emulator
+  ada hw monitor khr1 --url /dev/ttyUSB0
+  ada hw monitor netft --url udp://192.168.1.1:49152 --json --every 0.01 > wrench.jsonl
+  ada hw monitor dynpick --emulator --fault fz=-20 --duration 5
+"""
+_EVERY = {True: 0.2, False: 1.0}  # [s] by whether it is shown on a terminal
+_LONGEST_START = 90.0  # [s]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_device_arguments(parser)
+    parser.add_argument("--duration", type=seconds, default=math.inf, metavar="S", help="end after so many seconds")
+    parser.add_argument(
+        "--every", type=seconds, metavar="S", help="between two looks (default: 0.2, or 1 where no terminal shows it)"
+    )
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each look")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Watch until the end, or Ctrl-C."""
+    what = chosen_target(options)
+    if what.is_robot:
+        what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
+    calm_interpreter()  # threads that read sensors wake in time
+    try:
+        with quiet("ada_hardware"), plugged(what) as plug:  # the picture has what the log would say
+            (_watch_robot if what.is_robot else _watch_sensor)(plug, options)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    return 0
+
+
+def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
+    elsewhere = _driven_elsewhere(plug)
+    if elsewhere is not None:
+        where = f"{plug.where} (driven by another program: nothing is sent)"
+        _look(options, lambda: robot_words(elsewhere), lambda: robot_lines(elsewhere, where))
+        return
+    robot = Robot(plug.target.kind.name, plug.settings, plug.target.safety())
+    try:
+        robot.open(_LONGEST_START)
+        _look(options, lambda: robot_words(robot), lambda: robot_lines(robot, plug.where))
+    finally:
+        robot.close()
+
+
+def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
+    """The robot as another program of this machine drives it; None where none has its wire."""
+    kind = plug.target.kind
+    holder = packets_holder(str(plug.settings.url))
+    return None if holder is None else DrivenElsewhere(made_driver(kind.name, plug.settings), holder)
+
+
+def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:
+    sensor = ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing())
+    most = [1e-3, 1e-4]  # of forces and moments so far: what full bars are
+    try:
+        sensor.open()
+        _look(options, lambda: sensor_words(sensor), lambda: sensor_lines(sensor, plug.where, most))
+    finally:
+        sensor.close()
+
+
+def _look(options: argparse.Namespace, words: Callable[[], dict[str, Any]], lines: Callable[[], list[str]]) -> None:
+    """Show the device again and again."""
+    is_terminal = sys.stdout.isatty() and not options.json
+    every = options.every or _EVERY[is_terminal]
+    end, height = time.monotonic() + options.duration, 0
+    due = time.monotonic()
+    while True:
+        due += every
+        time.sleep(max(min(due, end) - time.monotonic(), 0.0))
+        if options.json:
+            print(json.dumps(words(), ensure_ascii=False, allow_nan=False), flush=True)
+        else:
+            height = _show(lines(), height if is_terminal else 0)
+        if time.monotonic() >= end:
+            return
+
+
+def _show(lines: list[str], height: int) -> int:
+    """Print over the last picture of a terminal; the lines that it has."""
+    if height:
+        sys.stdout.write(f"\x1b[{height}A\x1b[J")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+    return len(lines)

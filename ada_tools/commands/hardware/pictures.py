@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices in lines of text, and in words for programs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.robot_status import RobotStatus
+from ada_robot.command.rules import JointLimit
+from ada_robot.driver import Feedback, LinkCounts
+from ada_tools.commands.common import table
+
+AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
+_BAR = 20  # characters to each side of a bar's middle
+_TRACK = 21  # characters of a joint's way
+
+
+class Shown(Protocol):
+    """A robot that is shown: one of this program, or one that another program drives."""
+
+    @property
+    def device(self) -> str: ...  # noqa: D102
+    @property
+    def joints(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def limits(self) -> Sequence[JointLimit]: ...  # noqa: D102
+    @property
+    def period(self) -> float: ...  # noqa: D102
+    @property
+    def feedback(self) -> Feedback: ...  # noqa: D102
+    def status(self) -> RobotStatus: ...  # noqa: D102
+
+
+def robot_words(robot: Shown) -> dict[str, Any]:
+    """A robot, for a line of JSON."""
+    feedback, status = robot.feedback, robot.status()
+    periods = status.periods
+    return {
+        "time": time.time(),
+        "phase": status.phase.value,
+        "reason": status.reason,
+        "is_fresh": feedback.is_fresh,
+        "joints": list(robot.joints),
+        "position": _numbers(feedback.position.tolist()),
+        "velocity": _numbers(feedback.velocity.tolist()),
+        "effort": _numbers(feedback.effort.tolist()),
+        "alarms": [{"code": one.code, "text": one.text, "joint": one.joint} for one in status.alarms],
+        "values": {name: _number(value) for name, value in status.values.items()},
+        "counts": asdict(status.counts),
+        "missed_cycles": status.missed_cycles,
+        "period_median_s": None if periods is None else periods.period_p50,
+        "period_p99_s": None if periods is None else periods.period_p99,
+    }
+
+
+def robot_lines(robot: Shown, where: str) -> list[str]:
+    """A robot as a picture."""
+    feedback, status = robot.feedback, robot.status()
+    lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]
+    rows = [
+        (limit.name, f"{q:.4f}", f"{math.degrees(q):.2f}", f"{v:.4f}", f"{e:.3f}", _track(q, limit.lower, limit.upper))
+        for limit, q, v, e in zip(
+            robot.limits, feedback.position.tolist(), feedback.velocity.tolist(), feedback.effort.tolist(), strict=True
+        )
+    ]
+    head = ("joint", "rad", "deg", "rad/s", "N m", "between its limits")
+    lines += table(head, [[cell.replace("nan", "-") for cell in row] for row in rows])
+    is_old = "" if feedback.is_fresh else f"nothing new for {status.feedback_age:.1f} s; "
+    if status.counts.sent or is_old:  # what another program counts is not seen from here
+        lines.append(f"wire: {is_old}{_counts(status.counts)}")
+    if status.periods is not None:
+        p = status.periods
+        lines.append(
+            f"period: {1e3 * robot.period:.3g} ms set, median {1e3 * p.period_p50:.3g}, 99 % {1e3 * p.period_p99:.3g}, "
+            f"longest {1e3 * p.period_max:.3g} ms; {status.missed_cycles} cycles without an answer"
+        )
+    if status.values:
+        lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
+    for alarm in status.alarms:
+        lines.append(f"ALARM {alarm.code:03X} {alarm.joint + ': ' if alarm.joint else ''}{alarm.text}")
+    return lines
+
+
+def _track(q: float, lower: float, upper: float) -> str:
+    """Where a joint is between its limits."""
+    if not (math.isfinite(q) and math.isfinite(lower) and math.isfinite(upper)):
+        return ""
+    place = round((q - lower) / (upper - lower) * (_TRACK - 1))
+    if not 0 <= place < _TRACK:
+        return "OUTSIDE"
+    return "[" + "".join("#" if i == place else "-" for i in range(_TRACK)) + "]"
+
+
+def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
+    """A sensor, for a line of JSON."""
+    status, newest = sensor.status(), sensor.newest
+    return {
+        "time": time.time(),
+        "state": status.state.value,
+        "level": status.level.value,
+        "problems": list(status.problems),
+        "wrench": None if newest is None else _numbers(newest.wrench.tolist()),
+        "raw": None if newest is None else _numbers(newest.raw.tolist()),
+        "is_valid": newest is not None and newest.is_valid,
+        "is_saturated": newest is not None and newest.is_saturated,
+        "age_s": _number(status.age),
+        "rate_hz": _number(status.rate) or None,  # not known yet, or nothing comes
+        "readings": status.readings,
+        "counts": asdict(status.counts),
+        "sequence": asdict(status.sequence),
+        "values": {name: _number(value) for name, value in status.values.items()},
+    }
+
+
+def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str]:
+    """A sensor as a picture.
+
+    Args:
+        sensor: open.
+        where: its address.
+        most: greatest force and moment so far, which full bars are; kept up to date here [N, N m].
+    """
+    status, newest = sensor.status(), sensor.newest
+    words = "; ".join(status.problems) or "all well"
+    lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.value}: {words}"]
+    if newest is not None:
+        wrench = newest.wrench.tolist()
+        for half in (0, 1):
+            most[half] = max([most[half], *(abs(x) for x in wrench[3 * half : 3 * half + 3] if math.isfinite(x))])
+        for k, (axis, value) in enumerate(zip(AXES, wrench, strict=True)):
+            unit = "N" if k < 3 else "N m"
+            lines.append(f"{axis} {value:10.3f} {unit:3} {_bar(value, most[k // 3])}".rstrip())
+        lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
+    sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
+    lines.append(
+        f"{rate} samples per second, {status.readings} in all; {sequence.lost} lost, {sequence.reordered} "
+        f"late, {sequence.duplicated} doubled, {status.saturated} saturated, {status.errors} wrong by its own word"
+    )
+    lines.append(f"wire: {_counts(status.counts)}")
+    if status.values:
+        lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
+    return lines
+
+
+def _bar(value: float, most: float) -> str:
+    if not math.isfinite(value):
+        return "?"
+    length = min(round(abs(value) / most * _BAR), _BAR)
+    left, right = ("#" * length).rjust(_BAR), " " * _BAR
+    return f"{left}|{right}" if value < 0.0 else f"{right}|{('#' * length).ljust(_BAR)}"
+
+
+def _counts(counts: LinkCounts) -> str:
+    text = f"{counts.sent} sent, {counts.received} answered, {counts.missed} silent, {counts.refused} damaged or late"
+    return f"{text}; newest trouble: {counts.last_problem}" if counts.last_problem else text
+
+
+def _numbers(values: Sequence[float]) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada info`: what a robot is made of."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import AdaError
+from ada_dynamics.loops.check import check
+from ada_dynamics.model.elements import Joint
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_tools.commands.common import (
+    add_loops_argument,
+    add_robot_arguments,
+    add_start_argument,
+    axis_text,
+    mappings,
+    print_json,
+    source_of,
+    start_pose,
+    table,
+)
+from ada_tools.commands.cost import cost_section
+from ada_tools.commands.loops_section import loops_section
+
+NAME = "info"
+SUMMARY = "show a robot: its tree, loops, masses, limits and size"
+DETAILS = """\
+Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and how the description fares.
+Of closed loops: their joints, the mobility that they leave, conditions and motors that are redundant, and which joint
+forces follow from the motion alone.
+
+examples:
+  ada info pa10
+  ada info robot.urdf --base floating
+  ada info robot.urdf --mimic free --json
+  ada info stewart
+  ada info robot.urdf --loops robot.loops.yaml
+"""
+
+# More sections, each from a model to plain data (for --json) and lines of text; without lines it is not shown.
+Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
+SECTIONS: dict[str, Section] = {}
+
+_DEEPEST = 60  # characters of indentation
+_MOST_ROWS = 400  # of a table or tree in text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, name from `ada list`, or - for stdin")
+    parser.add_argument(
+        "--mimic", choices=("keep", "free", "refuse"), default="keep", help="what <mimic> means (default: keep)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_start_argument(parser, "all at zero; mechanisms of the catalogue have their own")
+    add_loops_argument(parser)
+    add_robot_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Load the robot and describe it."""
+    source, arguments = source_of(options.robot), mappings(options)
+    model = load(source, options.base, mimic=options.mimic, mappings=arguments, loops=options.loops)
+    report = check(source, options.base, arguments, options.loops)
+    guess = start_pose(options, model)
+    sections = {"loops": _filled(partial(loops_section, guess=guess), model)}
+    if "problem" not in sections["loops"][0]:  # loops that stay open have no dynamics
+        sections["operations per call"] = _filled(partial(cost_section, guess=guess), model)
+    sections.update({name: _filled(section, model) for name, section in SECTIONS.items()})
+    if options.json:
+        counts = report.to_dict()["counts"]
+        print_json({**describe(model), "check": counts, **{name: data for name, (data, _) in sections.items()}})
+        return 0
+    lines = [*_summary(model), "", *_shortened(tree_lines(model)), "", *_shortened(_limit_table(model))]
+    for name, (_, text) in sections.items():
+        lines += ["", name, *_shortened(text)] if text else []
+    lines += ["", str(report).splitlines()[0] + ("" if not report.findings else f"; see: ada check {options.robot}")]
+    print("\n".join(lines))
+    return 0
+
+
+def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
+    """A section, or why there is none for this model: the others are shown all the same."""
+    try:
+        return section(model)
+    except (AdaError, ArithmeticError) as problem:
+        reason = f"not available: {problem}"
+        return {"problem": reason}, [reason]
+
+
+# --- plain data -------------------------------------------------------------------------------------------------
+def describe(model: Model) -> dict[str, Any]:
+    """The model as plain data."""
+    low, high = extents(model)
+    return {
+        "name": model.name,
+        "root": model.root,
+        "nq": model.nq,
+        "nv": model.nv,
+        "total_mass": model.total_mass,
+        "gravity": list(model.gravity),
+        "extents": {"low": low.tolist(), "high": high.tolist()},
+        "links": [
+            {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "inertia": link.inertia.tolist()}
+            for link in model.links.values()
+        ],
+        "joints": [_joint_data(model, joint) for joint in model.joints.values()],
+    }
+
+
+def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
+    has_own = joint.name in model.joint_names
+    return {
+        "name": joint.name,
+        "type": joint.kind,
+        "parent": joint.parent,
+        "child": joint.child,
+        "axis": joint.axis.tolist(),
+        "q": [model.q_index(joint.name).start, model.q_index(joint.name).stop] if has_own else None,
+        "v": [model.v_index(joint.name).start, model.v_index(joint.name).stop] if has_own else None,
+        "lower": joint.limits.lower,
+        "upper": joint.limits.upper,
+        "velocity": joint.limits.velocity,
+        "effort": joint.limits.effort,
+        "damping": joint.damping,
+        "friction": joint.friction,
+        "armature": joint.armature,
+        "stiffness": joint.stiffness,
+        "rest": joint.rest,
+        "mimic": None if joint.mimic is None else vars(joint.mimic),
+    }
+
+
+def extents(model: Model) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest corner of the box around all link frames at the zero pose [m]."""
+    poses = {model.root: (np.eye(3), np.zeros(3))}
+    for joint in model.joints.values():
+        if joint.child not in poses:
+            R, p = poses[joint.parent]
+            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
+    points = np.array([p for _, p in poses.values()])
+    return points.min(axis=0), points.max(axis=0)
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+def _summary(model: Model) -> list[str]:
+    low, high = extents(model)
+    moving = sum(1 for joint in model.joints.values() if joint.kind != "fixed")
+    mimics = sum(1 for joint in model.joints.values() if joint.mimic is not None)
+    tied = f", {mimics} of them mimic others" if mimics else ""
+    closed = f", {len(model.loops)} loop{'s' if len(model.loops) > 1 else ''}" if model.loops else ""
+    return [
+        f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied}){closed}",
+        f"nq = {model.nq}, nv = {model.nv}, total mass {model.total_mass:.6g} kg",
+        "link frames at the zero pose within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
+    ]
+
+
+def tree_lines(model: Model) -> list[str]:
+    """The links as a tree: chains run straight down, branches are indented."""
+    children: dict[str, list[Joint]] = {}
+    for joint in model.joints.values():
+        children.setdefault(joint.parent, []).append(joint)
+    lines = [_link_text(model, model.root)]
+    pending = _branches(children.get(model.root, []), "")
+    while pending:
+        joint, lead, below = pending.pop()
+        lines.append(f"{lead}{_joint_text(joint)} -> {_link_text(model, joint.child)}")
+        pending.extend(_branches(children.get(joint.child, []), below))
+    return lines
+
+
+def _branches(joints: list[Joint], indent: str) -> list[tuple[Joint, str, str]]:
+    """Joints of a link (last first) with what stands before each and before what it carries."""
+    joints = [j for j in joints if j.parent != j.child]
+    if len(joints) == 1:
+        return [(joints[0], indent + "| ", indent)] if not indent else [(joints[0], indent, indent)]
+    indent = indent[:_DEEPEST]
+    marked = [(j, indent + "|- ", indent + "|  ") for j in joints[:-1]]
+    marked += [(j, indent + "`- ", indent + "   ") for j in joints[-1:]]
+    return marked[::-1]
+
+
+def _joint_text(joint: Joint) -> str:
+    if joint.kind == "fixed":
+        return f"{joint.name} (fixed)"
+    about = (
+        ""
+        if joint.kind in {"spherical", "floating", "floating_euler", "spherical_euler"}
+        else f" {axis_text(joint.axis)}"
+    )
+    mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
+    return f"{joint.name} ({joint.kind}{about}{mimic})"
+
+
+def _link_text(model: Model, name: str) -> str:
+    link = model.links.get(name)
+    return name if link is None or not link.mass else f"{name} [{link.mass:.4g} kg]"
+
+
+def _limit_table(model: Model) -> list[str]:
+    has_springs = bool(model.stiffness.any())
+    rows = [
+        (
+            joint.name,
+            joint.kind,
+            joint.limits.lower,
+            joint.limits.upper,
+            joint.limits.velocity,
+            joint.limits.effort,
+            joint.damping,
+            joint.friction,
+            joint.armature,
+            *((joint.stiffness, joint.rest) if has_springs else ()),
+        )
+        for joint in model.joints.values()
+        if joint.kind != "fixed"
+    ]
+    head = ["joint", "type", "lower", "upper", "velocity", "effort", "damping", "friction", "armature"]
+    head += ["stiffness", "rest"] if has_springs else []
+    units = "SI units, angles in rad; - : unlimited"
+    return [*table(head, rows), units] if rows else ["no joint moves"]
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= _MOST_ROWS:
+        return lines
+    return [*lines[:_MOST_ROWS], f"... {len(lines) - _MOST_ROWS} more lines; --json has all of them"]

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada list`: the robots that come with the library."""
+
+from __future__ import annotations
+
+import argparse
+
+from ada_dynamics.model.catalogue import CATALOGUE
+from ada_tools.commands.common import print_json, table
+
+NAME = "list"
+SUMMARY = "list the robots that come with the library"
+DETAILS = """\
+Lists the catalogue: these names work wherever a robot's file does.
+
+examples:
+  ada list
+  ada info pa10
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the catalogue."""
+    if options.json:
+        print_json([{"name": e.name, "summary": e.summary, "path": str(e.path)} for e in CATALOGUE.values()])
+    else:
+        print("\n".join(table(("name", "robot"), [(e.name, e.summary) for e in CATALOGUE.values()])))
+    return 0

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What there is to say about the loops of a robot, for `ada info`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ada_dynamics.algorithms.closure import row_kinds
+from ada_dynamics.errors import ModelError
+from ada_dynamics.loops.overview import Overview, overview
+from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.model import Model
+from ada_tools.commands.common import axis_text, table
+
+COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
+
+_WITHOUT_AXIS = ("spherical", "fixed")
+_SHOWN = 12  # names in a line
+
+
+def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
+    """Loops, mobility, redundancy, motors, and which joint forces are unique; nothing for a model without loops.
+
+    Args:
+        model: the robot.
+        guess: rough pose to close its loops from; the neutral one by default.
+    """
+    if not model.loops:
+        return {}, []
+    listed = {"loops": [_loop_data(model, loop) for loop in model.loops.values()]}
+    lines = [_loop_text(model, loop) for loop in model.loops.values()]
+    try:
+        seen = overview(model, guess)
+    except ModelError as problem:
+        return {**listed, "problem": str(problem)}, [*lines, str(problem)]
+    return {**listed, **_data(seen)}, [*lines, *_text(seen)]
+
+
+# --- plain data -------------------------------------------------------------------------------------------------
+def _loop_data(model: Model, loop: LoopJoint) -> dict[str, Any]:
+    return {
+        "name": loop.name,
+        "type": loop.kind,
+        "parent": loop.parent,
+        "child": loop.child,
+        "axis": None if loop.kind in _WITHOUT_AXIS else loop.axis.tolist(),
+        "parent_xyz": loop.parent_xyz.tolist(),
+        "child_xyz": loop.child_xyz.tolist(),
+        "conditions": _conditions(model, loop),
+    }
+
+
+def _conditions(model: Model, loop: LoopJoint) -> list[str]:
+    inside = next(one for one in model.tree.loops if one.name == loop.name)
+    return [str(kind) for kind in row_kinds(inside)]
+
+
+def _data(seen: Overview) -> dict[str, Any]:
+    study, motors = seen.study, seen.motors
+    return {
+        "velocities": study.numbers.model.nv,
+        "independent_conditions": study.rank,
+        "mobility": study.mobility,
+        "mobility_in_pose": seen.state.mobility,
+        "held_joints": list(seen.held),
+        "redundant": study.redundant_names(),
+        "start": {"closes": seen.start_is_closed, "gap": seen.start_gaps, "q": seen.start.tolist()},
+        "pose": {
+            "q": seen.pose.tolist(),
+            "gap": seen.state.worst_gap,
+            "moved": seen.moved,
+            "sigma": seen.state.sigma,
+            "is_singular": seen.state.is_singular,
+        },
+        "motors": {
+            "joints": list(motors.joints),
+            "are_named": motors.are_named,
+            "velocities": motors.velocities,
+            "driven_motions": motors.driven,
+            "over_actuated_by": motors.surplus,
+            "under_actuated_by": motors.missing,
+        },
+        "unique_components": {
+            joint: dict(zip(COMPONENTS, map(bool, flags), strict=True)) for joint, flags in seen.unique.items()
+        },
+    }
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+def _loop_text(model: Model, loop: LoopJoint) -> str:
+    about = "" if loop.kind in _WITHOUT_AXIS else f" {axis_text(loop.axis)}"
+    count = len(_conditions(model, loop))
+    return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} conditions"
+
+
+def _text(seen: Overview) -> list[str]:
+    study = seen.study
+    singular = f", {seen.state.mobility} in this pose, which is singular" if seen.state.is_singular else ""
+    return [
+        f"mobility {study.mobility}{singular}: {study.numbers.model.nv} velocities of the tree, "
+        f"{study.rank} independent conditions",
+        *([f"held still by the loops: {_names(seen.held)}"] if seen.held else []),
+        *(f"redundant: {text}" for text in study.redundant_names()),
+        _pose_text(seen),
+        _motor_text(seen),
+        *_unique_text(seen),
+    ]
+
+
+def _pose_text(seen: Overview) -> str:
+    named = "the zero pose" if np.array_equal(seen.start, seen.study.numbers.model.neutral()) else "the start pose"
+    if seen.start_is_closed:
+        return f"{named} closes all loops: largest gap {max(seen.start_gaps.values()):.1e}"
+    loop, gap = max(seen.start_gaps.items(), key=lambda item: item[1])
+    return (
+        f"{named} leaves loop {loop} open by {gap:.3g}; the closed pose that was found is {seen.moved:.3g} from it, "
+        f"largest gap {seen.state.worst_gap:.1e} [m, rad]"
+    )
+
+
+def _motor_text(seen: Overview) -> str:
+    motors = seen.motors
+    which = _names(motors.joints) if motors.are_named else "all joints, as none is named"
+    verdict = "as many as motions"
+    if motors.surplus and motors.missing:
+        verdict = f"they drive {motors.driven} motions: over-actuated by {motors.surplus} there, "
+        verdict += f"under-actuated by {motors.missing} elsewhere"
+    elif motors.surplus:
+        verdict = f"over-actuated by {motors.surplus}"
+    elif motors.missing:
+        verdict = f"under-actuated by {motors.missing}"
+    return f"{motors.velocities} motors ({which}) for a mobility of {motors.mobility}: {verdict}"
+
+
+def _unique_text(seen: Overview) -> list[str]:
+    if all(flags.all() for flags in seen.unique.values()):
+        return ["all forces and moments of all joints follow from the motion alone"]
+    rows = [(joint, *("+" if flag else "." for flag in flags)) for joint, flags in seen.unique.items()]
+    head = (
+        "forces and moments of the joints: + follows from the motion alone, . also from how stiff and exact parts are"
+    )
+    return [head, *table(("joint", *COMPONENTS), rows)]
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "") or "none"

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada record`: look at a recording, and bring it into another format."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import InputError, RecordingCutShortWarning
+from ada_dynamics.simulation.log import Log
+from ada_tools.commands.common import print_json
+
+NAME = "record"
+SUMMARY = "look at a recorded motion, or convert it"
+DETAILS = """\
+Recordings are .mcap files that a simulation wrote while it ran, and .npz files of finished ones. An .mcap file opens in
+Foxglove, PlotJuggler and rerun, too. One that was cut short (killed run, full disk) is read as far as it goes.
+
+examples:
+  ada record info run.mcap                 robot, duration, energy, events
+  ada record convert run.mcap run.csv      a table with names and units
+  ada record convert run.mcap run.npz      for numpy.load
+  ada record convert run.npz run.mcap      for the viewers
+  ada record convert cut.mcap whole.mcap   a recording that was cut short gets its end
+
+exit code:
+  0  done        1  done, but the recording was cut short        2  wrong usage or input
+"""
+CUT_SHORT = 1
+_ENDINGS = (".csv", ".npz", ".mcap")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    info = actions.add_parser("info", help="what is in a recording")
+    info.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
+    info.add_argument("--json", action="store_true", help="print it as JSON")
+    convert = actions.add_parser("convert", help="write a recording in another format")
+    convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
+    convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_ENDINGS)}")
+    convert.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Look or convert."""
+    if options.action == "convert":
+        _check_out(options)
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always", RecordingCutShortWarning)
+        log = Log.load(options.recording)
+    problem = next((str(w.message) for w in met if issubclass(w.category, RecordingCutShortWarning)), None)
+    if options.action == "convert":
+        log.save(options.out)
+        done = {"recording": str(options.recording), "out": str(options.out), "rows": len(log), "problem": problem}
+        if options.json:
+            print_json(done)
+        else:
+            print(f"{options.out}: {len(log)} rows of {log.model.name}")
+    elif options.json:
+        print_json({**figures(log), "problem": problem})
+    else:
+        _print(figures(log))
+    if problem and not options.json:
+        print(f"note: {problem}")
+    return CUT_SHORT if problem else 0
+
+
+def _check_out(options: argparse.Namespace) -> None:
+    if options.out.suffix.lower() not in _ENDINGS:
+        raise InputError(f"OUT is {options.out}; its ending must be one of {', '.join(_ENDINGS)}.")
+    if options.out.exists() and options.recording.exists() and options.out.samefile(options.recording):
+        raise InputError(f"OUT is {options.out}, which is read from: give another name.")
+
+
+def figures(log: Log) -> dict[str, Any]:
+    """What is in a log."""
+    model, steps = log.model, np.diff(log.t)
+    is_finite = bool(np.isfinite(log.q).all() and np.isfinite(log.v).all())
+    usable = len(log) > 0 and is_finite
+    return {
+        "robot": model.name,
+        "rows": len(log),
+        "from": float(log.t[0]) if len(log) else math.nan,
+        "to": float(log.t[-1]) if len(log) else math.nan,
+        "mean_step": float(np.mean(steps)) if len(steps) else math.nan,
+        "joints": model.joint_names,
+        "loops": model.loop_names,
+        "external": list(log.external),
+        "contacts": list(log.contact_wrenches),
+        "all_finite": is_finite,
+        **_energy(log, usable),
+        "largest_gap": float(np.max(log.loop_gap)) if usable else math.nan,
+        "events": [{"t": event.t, "name": event.name} for event in log.events],
+        "singular_at": log.singular,
+        "info": log.info,
+    }
+
+
+def _energy(log: Log, usable: bool) -> dict[str, Any]:
+    """Drift and where the energy went, or why nobody can tell."""
+    try:
+        if usable:
+            found = log.balance
+            return {"energy_drift": found.worst, "energy": found.account, "energy_words": found.in_words()}
+        reason = "no rows, or rows that are not finite"
+    except InputError as problem:
+        reason = str(problem)
+    return {"energy_drift": math.nan, "energy": None, "energy_words": f"energy: unknown ({reason})"}
+
+
+def _print(found: dict[str, Any]) -> None:
+    span = f"t = {found['from']:g} ... {found['to']:g} s, mean step {found['mean_step']:g} s"
+    print(f"{found['robot']}: {found['rows']} rows, {span}")
+    print(f"joints: {', '.join(found['joints'])}")
+    for key, what in (("loops", "loops"), ("external", "wrenches on"), ("contacts", "contacts")):
+        if found[key]:
+            print(f"{what}: {', '.join(found[key])}")
+    if not found["all_finite"]:
+        print("states: not all are finite")
+    print(found["energy_words"])
+    if found["loops"]:
+        print(f"loops: largest gap {found['largest_gap']:.1e} [m, rad]")
+    for event in found["events"]:
+        print(f"event at {event['t']:.6g} s: {event['name']}")
+    if found["singular_at"]:
+        print(f"singular poses at t = {', '.join(f'{t:.3g}' for t in found['singular_at'])} s")
+    made = {key: value for key, value in found["info"].items() if key != "complete"}
+    if made:
+        print("made by: " + ", ".join(f"{key} {value}" for key, value in made.items()))

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada sim`: let a robot move under its own weight, and look at it."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.drawing.mesh_vertices import mesh_vertices
+from ada_dynamics.drawing.skeleton import skeleton
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.load import load
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import defaults
+from ada_dynamics.simulation.checks import AUTO
+from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.progress import Progress
+from ada_dynamics.simulation.simulation import Simulation
+from ada_dynamics.simulation.stops import beyond_limits
+from ada_tools.commands.common import (
+    add_loops_argument,
+    add_robot_arguments,
+    add_start_argument,
+    mappings,
+    print_json,
+    source_of,
+    start_pose,
+)
+from ada_tools.commands.outputs import check_files
+from ada_tools.commands.terminal_view import draw
+from ada_tools.commands.view import add_page_arguments
+
+NAME = "sim"
+SUMMARY = "let a robot move under its own weight"
+DETAILS = """\
+Let a robot move under its own weight, without motors, and show it as a stick figure in the terminal or in the browser.
+Robots with closed loops start in a pose that closes them; the loops are kept closed, and their energy constant.
+Robots that stand on boxes or spheres, such as khr1, stand on the ground.
+
+examples:
+  ada sim pa10                              watch it fall
+  ada sim pa10 --view                       in the browser: pause, push it, plots
+  ada sim pa10 --headless --duration 10     figures only, ends by itself
+  ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
+  ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
+  ada sim khr1 --animate khr1.gif           a film
+  ada sim robot.urdf --base floating
+  ada sim four_bar --json                   a linkage; see `ada list`
+  ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
+  ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
+"""
+FRAMES_PER_SECOND = 25
+LINES = 10  # of the table without a terminal
+STEP = 1e-3  # [s]
+_NEAR = 1e-6  # [rad, m] by which a start pose may be off without a word
+_START = "as the robot's document has it; else loops closed near zero, upright arms with 45 deg in the second joint"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, or a name from `ada list`")
+    add_robot_arguments(parser)
+    add_loops_argument(parser)
+    add_start_argument(parser, _START)
+    parser.add_argument("--duration", type=float, metavar="S", help="seconds to simulate (default 5; --view: no end)")
+    parser.add_argument(
+        "--step", type=float, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"
+    )
+    parser.add_argument(
+        "--integrator",
+        choices=list(METHODS),
+        help="default: rkf45; semi_implicit on the ground, or where damping and the like react within a step",
+    )
+    parser.add_argument(
+        "--ground",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="a plane at height 0 that the robot's shapes touch (default auto: under floating robots with weight)",
+    )
+    parser.add_argument("--no-stops", action="store_true", help="let joints turn on beyond their position limits")
+    parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
+    parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
+    parser.add_argument("--view", action="store_true", help="in the browser, in real time; writes no files")
+    add_page_arguments(parser)
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
+    parser.add_argument(
+        "--joints", nargs="+", metavar="NAME", help="of --plot, at most 8 (default: those that move most)"
+    )
+    parser.add_argument("--snapshots", type=Path, metavar="FILE", help="write poses over time as a picture")
+    parser.add_argument("--animate", type=Path, metavar="FILE", help="write a film (gif, mp4)")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file while it runs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate, then show."""
+    model = load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops)
+    for name in ("duration", "step"):
+        value = getattr(options, name)
+        if value is not None and not 0.0 < value < np.inf:
+            raise InputError(f"--{name} is {value}; it must be a positive number of seconds.")
+    _check_outputs(options, model)
+    scene = defaults.scene_for(
+        model,
+        start_pose(options, model),
+        step=options.step,
+        ground=options.ground,
+        stops=not options.no_stops,
+        integrator=options.integrator or AUTO,
+        is_given=options.start is not None,
+        vertices=mesh_vertices(),
+    )
+    sim = Simulation(
+        model,
+        scene.q,
+        integrator=scene.integrator,
+        step=options.step,
+        contact=scene.contact,
+        stops=scene.stops,
+        pushable=options.view,
+    )
+    words = "\n".join([*scene.notes, _set_up(sim, scene.why)])
+    if options.view:
+        return _live(sim, options, words)
+    if not options.json:
+        print(words)
+    started = time.perf_counter()
+    log = sim.run(5.0 if options.duration is None else options.duration, options.record, "auto")
+    elapsed = time.perf_counter() - started
+    _write_pictures(log, options)
+    if options.json:
+        print_json({**_figures(log), "seconds_of_computing": elapsed})
+        return 0
+    if not options.headless and sys.stdout.isatty():
+        _play(log)
+    else:
+        _print_table(log)
+    _print_summary(log, elapsed)
+    if scene.moved > _NEAR and options.start is not None:
+        print(f"start: the loops were closed by moving the given pose by up to {scene.moved:.3g} [rad, m]")
+    if model.loops:
+        print(f"loops: largest gap {_largest_gap(log):.1e} [m, rad]{_passed(log)}")
+    return 0
+
+
+def _set_up(sim: Simulation, why: str) -> str:
+    """What was chosen, in one line."""
+    chosen = [f"integrator: {sim.method.name} ({why})"]
+    if sim.contact is not None:
+        chosen.append(f"ground: {len(sim.contact.names)} points and spheres can touch it")
+    if sim.stops is not None:
+        chosen.append(f"limits: {len(sim.stops.resolve(sim.model))} joints have stops")
+    return "; ".join(chosen)
+
+
+def _check_outputs(options: argparse.Namespace, model: Model) -> None:
+    """Refuse what cannot be shown or written, before anything is computed."""
+    files = {f"--{name}": getattr(options, name) for name in ("plot", "snapshots", "animate", "record")}
+    others = [f"--{name}" for name in ("headless", "json") if getattr(options, name)]
+    others += [option for option, path in files.items() if path is not None]
+    if options.view and others:
+        raise InputError(f"--view with {', '.join(others)}: a view in the browser runs until it is closed; give one.")
+    if options.joints is not None and options.plot is None:
+        raise InputError("--joints chooses the curves of a plot: give --plot FILE, too.")
+    if options.plot or options.snapshots:
+        from ada_dynamics.drawing import choice, plots
+
+        choice.check_joints(model, options.joints)
+        for path in filter(None, (options.plot, options.snapshots)):
+            plots.check_ending(path)
+    if options.animate:
+        from ada_dynamics.drawing.animate import check_tools
+
+        check_tools(options.animate)
+    if options.record and options.record.suffix.lower() != ".mcap":
+        raise InputError(
+            f"--record {options.record}: its ending must be .mcap; `ada record convert` makes others of it."
+        )
+    check_files(files)
+
+
+def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
+    from ada_tools.browser.live import live
+
+    ground = None if sim.contact is None else 0.0
+    live(
+        sim,
+        host=options.host,
+        port=options.port,
+        open_browser=not options.no_open,
+        duration=options.duration,
+        ground=ground,
+        on_start=lambda _: print(words),  # not where the page cannot be had
+    )
+    return 0
+
+
+def _write_pictures(log: Log, options: argparse.Namespace) -> None:
+    if options.plot:
+        from ada_dynamics.drawing.plots import figure_of, panels_for
+
+        panels = panels_for(log, joints=options.joints)
+        figure_of(panels, options.plot)
+        for note in dict.fromkeys(panel.note for panel in panels if panel.note and options.joints is None):
+            print(f"ada: note: {options.plot} shows {note}; --joints chooses others", file=sys.stderr)
+    if options.snapshots:
+        from ada_dynamics.drawing.snapshots import plot_snapshots
+
+        plot_snapshots(log, options.snapshots)
+    if options.animate:
+        from ada_dynamics.drawing.animate import animate
+
+        with Progress(1.0, options.animate.name) as progress:
+            animate(log, options.animate, progress=progress)
+
+
+def _figures(log: Log) -> dict[str, Any]:
+    """The rows of the table, and what holds for the whole motion."""
+    kinetic, potential = log.energy
+    return {
+        "robot": log.model.name,
+        "duration": log.t[-1],
+        "steps": log.info["steps"],
+        "integrator": log.info["integrator"],
+        "energy_drift": log.energy_drift,
+        "energy": log.balance.account,
+        "largest_beyond_limits": max(beyond_limits(log.model, log.q).values(), default=0.0),
+        "largest_gap": _largest_gap(log),
+        "singular_at": log.singular,
+        "states": [
+            {
+                "t": log.t[i],
+                "q": log.q[i].tolist(),
+                "v": log.v[i].tolist(),
+                "kinetic_energy": kinetic[i],
+                "potential_energy": potential[i],
+            }
+            for i in _rows(log)
+        ],
+    }
+
+
+def _largest_gap(log: Log) -> float:
+    return float(np.max(log.loop_gap)) if log.model.loops else 0.0
+
+
+def _passed(log: Log) -> str:
+    times = log.singular
+    if not times:
+        return ""
+    shown = ", ".join(f"{t:.3g}" for t in times[:6]) + (", ..." if len(times) > 6 else "")
+    return f"; passed singular poses at t = {shown} s"
+
+
+def _rows(log: Log) -> list[int]:
+    """The states that the table shows."""
+    return [int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)]
+
+
+def _play(log: Log) -> None:
+    """Frames in place, at the pace of the motion."""
+    width, height = shutil.get_terminal_size()
+    skip = max(1, round(1.0 / (FRAMES_PER_SECOND * (log.t[1] - log.t[0]))))
+    ends = np.array([end for line in skeleton(log.dynamics, log.q[0]) for end in line])
+    reach = 1.1 * float(np.max(np.linalg.norm(ends, axis=1), initial=0.1))
+    begin = time.monotonic()
+    sys.stdout.write("\x1b[2J\x1b[?25l")
+    try:
+        for i in range(0, len(log.t), skip):
+            picture = draw(skeleton(log.dynamics, log.q[i]), reach, width, height - 3)
+            sys.stdout.write(f"\x1b[H{picture}\nt = {log.t[i]:6.2f} s   (Ctrl-C ends)\x1b[K\n")
+            sys.stdout.flush()
+            time.sleep(max(0.0, begin + log.t[i] - time.monotonic()))
+    finally:
+        sys.stdout.write("\x1b[?25h")
+
+
+def _print_table(log: Log) -> None:
+    model = log.model
+    names = [name for name in model.joint_names if model.joints[name].nq == 1][:7]
+    shown = [model.q_index(name).start for name in names]
+    energy = log.total_energy
+    print("    t [s]  " + "".join(f"{name[:10]:>11}" for name in names) + "   energy [J]")
+    for i in _rows(log):
+        values = "".join(f"{log.q[i, j]:11.4f}" for j in shown)
+        print(f"  {log.t[i]:7.3f}  {values}  {energy[i]:11.6f}")
+
+
+def _print_summary(log: Log, elapsed: float) -> None:
+    steps, span = log.info["steps"], log.t[-1] - log.t[0]
+    print(
+        f"{log.model.name}: {span:g} s in {steps} steps ({log.info['integrator']}), {elapsed:.2f} s of computing "
+        f"({span / elapsed:.1f} x real time); {log.balance.in_words()}."
+    )
+    if log.info.get("stops") is None:
+        over = sorted(beyond_limits(log.model, log.q).items(), key=lambda one: -one[1])
+        if over:
+            print(f"limits: left by {len(over)} joints, farthest by {over[0][0]!r}: {over[0][1]:.3g} [rad, m] beyond")

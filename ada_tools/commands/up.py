@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ada up`: start the nodes of a setup, as its launch file does, without needing ROS's launch."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shlex
+import shutil
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_hardware.registry import DEVICES, SENSOR
+from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
+from ada_tools.bringup.arguments import assignments
+from ada_tools.bringup.console import Console
+from ada_tools.bringup.processes import params_text
+from ada_tools.bringup.starter import Starter
+
+if TYPE_CHECKING:
+    from ada_tools.bringup.robot_watch import RobotWatch
+
+NAME = "up"
+SUMMARY = "start a robot as ROS 2 nodes: simulated, emulated or real"
+DETAILS = """\
+Start the nodes of a setup: the robot, its controller where the setup has one, a browser view of its topics and, where
+it is installed, RViz. It is what `ros2 launch ada_dynamics NAME.launch.py` starts, with the same arguments, and needs
+no installed ROS 2. Where ROS 2 nodes cannot run at all, a simulated robot is simulated without topics and controller.
+Ctrl-C ends all of it; a real robot is brought to rest first. A real robot moves only after somebody has activated it.
+
+examples:
+  ada up --list                             the setups
+  ada up pa10                               the arm PA-10; pa10 is short for pa10_sim
+  ada up pa10 --show-args                   what can be chosen
+  ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
+  ada up slider_crank record:=crank.mcap
+  ada up display robot:=my_robot.urdf       sliders for any robot
+  ada up hoap2_balance                      a humanoid that keeps its balance when you push it
+  ada up pa10_control --backend emulator    the arm under a controller, through the bytes of its protocol
+  ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1: it stands still before it is activated
+  ada up pa10 --headless --duration 10      a check without pictures: exit code 0 if the robot was published
+"""
+_TICK = 0.05  # [s]
+_AROUND = 0.3  # [s] for other robots to be found; the nodes take longer to import what they need
+_BETWEEN_CHECKS = 0.5  # [s]
+_STILL = 1.0  # [s] after which a robot that was published is said to stand still
+_SETTLING = 20.0  # [s] that a device gets at most, after it was published, to become what it shall be by itself
+_SLOW = 5.0  # [s] of waiting, after which a line says so where there is no terminal
+_PATIENCE = 60.0  # [s] that the robot gets at least to appear: a first start compiles, and a machine may be busy
+_FAILED = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a setup; see --list")
+    parser.add_argument("assignments", nargs="*", metavar="ARG:=VALUE", help="its arguments; see --show-args")
+    parser.add_argument("--list", action="store_true", help="list the setups")
+    parser.add_argument("--show-args", action="store_true", help="list the arguments of a setup")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be started")
+    parser.add_argument(
+        "--backend", metavar="X", help="what moves, as backend:=X: sim, emulator or real, where the setup has it"
+    )
+    parser.add_argument("--headless", action="store_true", help="no pictures: view:=false rviz:=false")
+    parser.add_argument(
+        "--duration",
+        type=float,
+        metavar="S",
+        help=f"end after so many seconds; fails if no joint states came by then, nor within {_PATIENCE:g} s",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start, and wait for the end."""
+    if options.list or options.name is None:
+        from ada_tools.commands.common import table
+
+        print("\n".join(table(("setup", "short", "what"), [_row(setup) for setup in SETUPS.values()])))
+        return 0 if options.list else _say_usage()
+    if options.duration is not None and not 0.0 < options.duration < float("inf"):
+        raise InputError(f"--duration is {options.duration}; it must be a positive number of seconds.")
+    setup, shorthand = find_setup(options.name)
+    if options.show_args:
+        print("\n".join(_argument_lines(setup)))
+        return 0
+    values = {**shorthand, **assignments(options.assignments)}
+    if options.backend is not None:
+        _refuse_backend(setup, values, options.backend)
+        values["backend"] = options.backend
+    if options.headless:
+        values = {**values, **_headless(values)}
+    what = plan(setup, values)
+    if options.dry_run:
+        print("\n".join(_dry_lines(what)))
+        return 0
+    from ada_robot.ros.environment import ros_problem
+
+    problem = ros_problem()
+    if problem is not None:
+        from ada_tools.commands.up_without_ros import run_without_ros
+
+        return run_without_ros(what, problem, headless=options.headless, duration=options.duration)
+    return _bring_up(what, options.duration)
+
+
+def _say_usage() -> int:
+    print("\nada up NAME [ARG:=VALUE ...]; see ada up --help", file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _row(setup: Setup) -> tuple[str, str, str]:
+    return setup.name, ", ".join(setup.shorthands) if len(setup.shorthands) < 4 else "its mechanisms", setup.summary
+
+
+def _argument_lines(setup: Setup) -> list[str]:
+    lines = [f"{setup.name}: {setup.summary}", ""]
+    for argument in setup.arguments:
+        choices = f" one of {', '.join(argument.choices)};" if argument.choices else ""
+        lines += [f"  {argument.name}:={argument.default}", f"     {choices} {argument.description}".replace("  ", " ")]
+    return lines
+
+
+def _refuse_backend(setup: Setup, values: dict[str, str], backend: str) -> None:
+    """Refuse a backend where the setup has none, or the arguments name another one."""
+    able = [one.name for one in SETUPS.values() if any(argument.name == "backend" for argument in one.arguments)]
+    if setup.name not in able:
+        raise InputError(f"--backend {backend}: {setup.name} is always simulated; {', '.join(able)} have backends.")
+    if values.get("backend", backend) != backend:
+        raise InputError(f"--backend {backend} and backend:={values['backend']}: give one of them.")
+
+
+def _headless(values: dict[str, str]) -> dict[str, str]:
+    wished = [f"{name}:={values[name]}" for name in ("view", "rviz") if values.get(name, "false") != "false"]
+    if wished:
+        raise InputError(f"--headless is without pictures, but {' and '.join(wished)} asks for one: leave that out.")
+    return {"view": "false", "rviz": "false"}
+
+
+def _dry_lines(what: Plan) -> list[str]:
+    lines = [f"{what.setup}:", *(f"  note: {note}" for note in what.notes)]
+    for process in what.processes:
+        words = [process.package, process.executable, *process.arguments, "--ros-args", *process.ros_arguments()]
+        lines += ["", f"ros2 run {shlex.join(words)}"]
+        parameters = {**process.parameters, **process.given}
+        lines += [f"  {line}" for line in params_text(parameters, process.full_name).splitlines() if parameters]
+    return lines
+
+
+def _bring_up(what: Plan, duration: float | None) -> int:
+    console = Console()
+    names = ", ".join(process.name for process in what.processes)
+    console.say(f"{what.setup}: starting {names} in ROS domain {os.environ.get('ROS_DOMAIN_ID') or 0}; Ctrl-C ends")
+    for note in what.notes:
+        console.say(note)
+    begin = time.monotonic()
+    with Starter(what, console) as starter:
+        from ada_tools.bringup.robot_watch import RobotWatch  # takes a while, in which the nodes start
+
+        watch = RobotWatch(
+            what.values["namespace"],
+            what.plant,
+            wrench="wrench" if _is_sensor(what) else "",
+            tells_devices=bool(what.devices),
+        )
+        try:
+            watch.look_around(_AROUND)
+            starter.begin()
+            watching = _Watching(what, console, starter, watch, begin, duration)
+            code = starter.run(watching.tick)
+            console.progress("")
+        finally:
+            watch.close()
+        return code if code or duration is None or starter.is_asked_to_end else watching.verdict()
+
+
+def _is_sensor(what: Plan) -> bool:
+    """Whether there are sensors alone, which tell no joint states."""
+    kinds = [kind for name, kind in what.devices.items() if name.endswith(".kind")]
+    return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
+
+
+class _Watching:
+    """What is said while the nodes run: waiting, published, moving, and what to try next."""
+
+    def __init__(
+        self, what: Plan, console: Console, starter: Starter, watch: RobotWatch, begin: float, duration: float | None
+    ) -> None:
+        self.what = what
+        self.console = console
+        self.starter = starter
+        self.watch = watch
+        self.begin = begin
+        self.duration = duration
+        self._has_told = False
+        self._has_warned = False
+        self._next_line = _SLOW
+        self._next_check = 0.0
+
+    def tick(self) -> bool:
+        """Look, tell what is new, and say whether it is time to end."""
+        if self._has_told and self.duration is None:
+            time.sleep(_TICK)  # everything is said: the messages need not come here any longer
+        else:
+            self.watch.look(_TICK)
+        passed = time.monotonic() - self.begin
+        if not self._has_told:
+            self._wait(passed)
+        if not self._has_warned and passed > self._next_check:
+            self._next_check = passed + _BETWEEN_CHECKS
+            self._warn_of_others()
+        if self.duration is None:
+            return False
+        if self.watch.first is None:
+            return passed >= self._patience
+        # No sooner than it is known whether the robot moves, however busy the machine is.
+        return passed >= self.duration and self._has_told
+
+    def _warn_of_others(self) -> None:
+        """Nodes find each other within a second or two: another robot may be seen long after the own one."""
+        if max(self.watch.others, self.watch.robots - 1) > 0:
+            self._has_warned = True
+            self.console.say(
+                f"warning: another {self.what.plant} publishes in this domain, so that topics carry two robots. End "
+                "it, or give this one a namespace (namespace:=second) or a domain (ROS_DOMAIN_ID) of its own."
+            )
+
+    def verdict(self) -> int:
+        """Exit code at the end of the given duration."""
+        if self.watch.first is None:
+            self.console.say(
+                f"failed: no message on {self._topic} within {self._patience:g} s. The lines above say what the "
+                "nodes were doing; on a slow machine give a longer --duration."
+            )
+            return _FAILED
+        seen = max(time.monotonic() - self.watch.first, _TICK)
+        self.console.say(f"{self.watch.count} {self._what} in {seen:.1f} s, {self.watch.count / seen:.0f} per second")
+        return 0
+
+    @property
+    def _patience(self) -> float:
+        return max(self.duration or 0.0, _PATIENCE)
+
+    @property
+    def _topic(self) -> str:
+        return f"{self.what.values['namespace']}/{'wrench' if _is_sensor(self.what) else 'joint_states'}"
+
+    @property
+    def _what(self) -> str:
+        return "wrenches" if _is_sensor(self.what) else "joint states"
+
+    def _wait(self, passed: float) -> None:
+        first, moved = self.watch.first, self.watch.moved
+        if first is None:
+            self.console.progress(f"waiting for the robot, {passed:.0f} s")
+            if passed > self._next_line:
+                self._next_line *= 2.0
+                if not sys.stdout.isatty():
+                    self.console.say(f"waiting for the robot, {passed:.0f} s")
+        elif moved is not None:
+            self._tell(f"moving after {moved - self.begin:.1f} s")
+        elif time.monotonic() - first > (_STILL if self._has_settled() else _SETTLING):
+            still = "" if _is_sensor(self.what) else f", standing still: {self._why_still()}"
+            self._tell(f"published after {first - self.begin:.1f} s{still}")
+
+    def _why_still(self) -> str:
+        if self.what.devices and self._phase() != "active":
+            return self._why_inactive()
+        if self.what.robot.get("start_paused"):
+            return "the simulation is paused"
+        if self.what.controller:
+            return f"its controller {self.what.controller} lets it stay where it is"
+        if self.what.devices:
+            return "active, nobody commands it"
+        if self.what.robot.get("idle") == "hold":
+            return "its servos hold it (idle:=release lets it swing)"
+        return "nothing moves it"
+
+    def _has_settled(self) -> bool:
+        """Whether a device has become what it shall be by itself, or will not."""
+        if not self.what.devices:
+            return True
+        told, wanted = self.watch.devices, self.what.devices.get("autostart")
+        return self._phase() in (wanted, "active") or bool(told.get("problem") or told.get("stopped"))
+
+    def _phase(self) -> str:
+        """Of the node of devices, which tells of them only once it is connected: news may come late."""
+        told = str(self.watch.devices.get("phase", ""))
+        return "inactive" if told in ("", "unconfigured") else told
+
+    def _why_inactive(self) -> str:
+        """Why a device does not move, and what makes it."""
+        told, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
+        phase = self._phase()
+        if told.get("stopped"):
+            return f"stopped: {told['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
+        because = f" ({told['problem']})" if told.get("problem") else ""
+        if self.what.devices["autostart"] == "commanded" and not because:
+            return f"{phase}: it follows the first command that comes"
+        where = "on the page" if self.starter.address else "in the browser view (view:=true)"
+        return f"{phase}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
+
+    def _tell(self, line: str) -> None:
+        self._has_told = True
+        self.console.progress("")
+        for text in (line, *self._invitation()):
+            self.console.say(text)
+
+    def _invitation(self) -> list[str]:
+        """Where to look, and what to try next."""
+        lines = [f"browser view: {self.starter.address}"] if self.starter.address else []
+        if self.duration is not None:
+            return lines
+        space = self.what.values["namespace"]
+        if self.what.devices:
+            return [*lines, *self._device_invitation(space)]
+        if self.what.controller and self.starter.address:
+            lines.append("push the robot there; where its controller follows a target, drag that, too")
+        if shutil.which("ros2"):
+            controlled = f"  ros2 topic echo {space}/controller_node/state" if self.what.controller else ""
+            return [
+                *lines,
+                "try in another terminal:",
+                *([controlled] if controlled else []),
+                f"  ros2 topic hz {space}/joint_states",
+                f"  ros2 topic echo {'' if self.what.values['frame_prefix'] else space}/tf --once",
+                f"  ros2 service call {space}/dynamics_node/reset std_srvs/srv/Trigger",
+            ]
+        tries = [f"  ada up {self.what.setup} --show-args", "  ada up --list"]
+        if importlib.util.find_spec("mcap"):
+            tries.append(f"  ada up {self.what.setup} record:=motion.mcap    and then: ada view motion.mcap")
+        return [*lines, "try next:", *tries]
+
+    def _device_invitation(self, space: str) -> list[str]:
+        """Likewise, beside a device."""
+        node = f"{space}/{self.what.plant}"
+        if not shutil.which("ros2"):
+            return ["try next:", f"  ada up {self.what.setup} --show-args", "  ada hw --help"]
+        lines = ["try in another terminal:", f"  ros2 topic echo {node}/state --once", f"  ros2 topic hz {self._topic}"]
+        if _is_sensor(self.what):
+            return [*lines, f"  ros2 service call {node}/bias std_srvs/srv/Trigger"]
+        return [
+            *lines,
+            f"  ros2 lifecycle set {node} activate",
+            f"  ros2 service call {node}/stop std_srvs/srv/Trigger",
+        ]

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m ada_tools.nodes NAME WORDS...`: a node where no `ros2 run` finds it, as after pip install."""
+
+from __future__ import annotations
+
+import sys
+
+from ada_dynamics.exit_codes import USAGE_ERROR
+from ada_tools.nodes import executables
+
+NAMES = tuple(executables.MODULES)
+
+
+def main() -> int:
+    """Become the node."""
+    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+        print(f"write: python -m ada_tools.nodes NAME --ros-args ...; NAME: {', '.join(NAMES)}", file=sys.stderr)
+        return USAGE_ERROR
+    name, *words = sys.argv[1:]
+    sys.argv = [name, *words]
+    return int(getattr(executables, name)())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

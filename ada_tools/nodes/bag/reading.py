@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads messages, as they were recorded, from MCAP files of any program of ROS 2; no rclpy in here.
+
+A file is read once from end to end to find what is in it: so a file without an index, because its recorder was killed,
+is like any other, and damage shows before anything is played. Then parts of it are read as they are needed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from ada_dynamics.errors import InputError, RecordingError
+from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.mcap_records import (
+    CHANNEL,
+    CHUNK,
+    DATA_END,
+    MESSAGE,
+    MESSAGE_HEADER,
+    RECORD_HEADER,
+    SCHEMA,
+    CutShortError,
+    Whole,
+    chunk_data,
+    parsed,
+    records_in,
+)
+from ada_dynamics.simulation.record.reading import MCAP_MAGIC
+from ada_tools.nodes.bag.definitions import full_name
+
+_STRETCH = 2**20  # [byte] of records without chunks that are read at once
+
+
+class Channel(NamedTuple):
+    """Messages of one topic and type.
+
+    Attributes:
+        id: in the file.
+        topic: such as /joint_states.
+        kind: such as sensor_msgs/msg/JointState; as the file has it, where that is no type of messages.
+        encoding: of the messages; ROS 2 has "cdr".
+        definition: text of the type; empty where the file has none.
+        definition_encoding: of that text.
+        offered_qos: see `offered_qos.of_text`; empty where the file has none.
+    """
+
+    id: int
+    topic: str
+    kind: str
+    encoding: str
+    definition: str
+    definition_encoding: str
+    offered_qos: str
+
+
+class Recorded(NamedTuple):
+    """A message; `at` is when it was recorded [ns]."""
+
+    channel: int
+    at: int
+    raw: bytes
+
+
+class _Piece(NamedTuple):
+    """Messages that lie together in the file: a chunk, or records outside of chunks."""
+
+    offset: int
+    size: int
+    is_chunk: bool
+    first: int  # [ns]
+
+
+class TopicFile:
+    """What is in a file.
+
+    Attributes:
+        path: of the file.
+        channels: by id.
+        counts: messages of each channel.
+        starts: time of each channel's first message [ns].
+        first: time of the first message [ns].
+        last: time of the last message [ns].
+        problem: why the file ends early; empty where it has its end.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Find what is in a file.
+
+        Raises:
+            InputError: the package mcap is missing.
+            RecordingError: it cannot be read, is no MCAP file, or has no messages.
+        """
+        mcap_module("mcap")
+        self.path = Path(path)
+        self.channels: dict[int, Channel] = {}
+        self.counts: dict[int, int] = {}
+        self.starts: dict[int, int] = {}
+        self.first, self.last = 0, 0
+        self._pieces: list[_Piece] = []
+        self._schemas: dict[int, Any] = {}
+        try:
+            with self.path.open("rb") as file:
+                self.problem = self._scan(file)
+        except OSError as failure:
+            raise RecordingError(f"{self.path} cannot be read: {failure.strerror or failure}.") from None
+        if not self._pieces:
+            why = f": {self.problem}" if self.problem else ""
+            raise RecordingError(f"{self.path} has no messages{why}; record it again.")
+        self.first = min(self.starts.values())
+        self._schemas.clear()
+
+    def __len__(self) -> int:
+        """How many messages there are."""
+        return sum(self.counts.values())
+
+    def messages(self, channels: Collection[int], since: int = 0, until: int | None = None) -> Iterator[Recorded]:
+        """Messages in the order of their times, those of equal times in the order of the file.
+
+        Args:
+            channels: those that are wanted.
+            since: time of the first one that may be wanted [ns].
+            until: time of the last one [ns].
+
+        Raises:
+            RecordingError: the file has changed since it was looked through.
+        """
+        wanted = frozenset(channels)
+        end = self.last if until is None else until
+        waiting: list[tuple[int, int, int, Recorded]] = []
+        try:
+            with self.path.open("rb") as file:
+                for piece in sorted(self._pieces, key=lambda piece: (piece.first, piece.offset)):
+                    if piece.first > end:
+                        break
+                    while waiting and waiting[0][0] < piece.first:
+                        yield heapq.heappop(waiting)[-1]
+                    for i, message in enumerate(_messages_in(_data(file, piece))):
+                        if message.channel in wanted and since <= message.at <= end:
+                            heapq.heappush(waiting, (message.at, piece.offset, i, message))
+        except (OSError, CutShortError, ValueError) as problem:
+            raise RecordingError(f"{self.path} cannot be read any more: {problem}.") from None
+        while waiting:
+            yield heapq.heappop(waiting)[-1]
+
+    # --- looking through the file -------------------------------------------------------------------------------
+    def _scan(self, file: BinaryIO) -> str:
+        """Find the pieces, as far as the file is whole; why it ends early, or nothing."""
+        beginning = file.read(len(MCAP_MAGIC))
+        if beginning != MCAP_MAGIC:
+            what = "is no MCAP file" if beginning else "is empty"
+            raise RecordingError(f"{self.path} {what}; a replay needs an .mcap file, such as record_node writes.")
+        whole = Whole(file)
+        try:
+            while True:
+                offset = file.tell()
+                opcode, length = RECORD_HEADER.unpack(whole.read(RECORD_HEADER.size))
+                if opcode == DATA_END:
+                    return ""  # what follows is an index
+                self._take(opcode, offset, whole.read(length))
+        except CutShortError:
+            return "it has no end: its recorder was killed, or the disk was full"
+        except OSError:
+            raise
+        except Exception as damage:  # of any kind: decompression, check sums, lengths
+            return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
+
+    def _take(self, opcode: int, offset: int, data: bytes) -> None:
+        size = RECORD_HEADER.size + len(data)
+        if opcode == CHUNK:
+            inside = chunk_data(parsed("Chunk", data))
+            first = self._look_through(inside)
+            if first is not None:
+                self._pieces.append(_Piece(offset, size, True, first))
+        elif opcode in (SCHEMA, CHANNEL, MESSAGE):
+            first = self._look_through(RECORD_HEADER.pack(opcode, len(data)) + data)
+            if first is not None:
+                self._append(_Piece(offset, size, False, first))
+
+    def _append(self, piece: _Piece) -> None:
+        last = self._pieces[-1] if self._pieces else piece
+        touches = last.offset + last.size == piece.offset
+        if touches and not last.is_chunk and last.size < _STRETCH:
+            self._pieces[-1] = _Piece(last.offset, last.size + piece.size, False, min(last.first, piece.first))
+        else:
+            self._pieces.append(piece)
+
+    def _look_through(self, data: bytes) -> int | None:
+        """Register what is in some records, all or none of their messages; the time of the first one."""
+        counts: dict[int, int] = {}
+        spans: dict[int, tuple[int, int]] = {}
+        for opcode, begin, end in records_in(data):
+            if opcode == MESSAGE:
+                channel, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
+                if channel not in self.channels:
+                    raise ValueError(f"a message of channel {channel}, which the file does not have")
+                first, last = spans.get(channel, (at, at))
+                spans[channel] = min(first, at), max(last, at)
+                counts[channel] = counts.get(channel, 0) + 1
+            elif opcode == SCHEMA:
+                schema = parsed("Schema", data[begin:end])
+                self._schemas[schema.id] = schema
+            elif opcode == CHANNEL:
+                self._add_channel(parsed("Channel", data[begin:end]))
+        for channel, (first, last) in spans.items():
+            self.counts[channel] = self.counts.get(channel, 0) + counts[channel]
+            self.starts[channel] = min(self.starts.get(channel, first), first)
+            self.last = max(self.last, last)
+        return min((first for first, _ in spans.values()), default=None)
+
+    def _add_channel(self, channel: Any) -> None:
+        schema = self._schemas.get(channel.schema_id)
+        self.channels[channel.id] = Channel(
+            channel.id,
+            channel.topic,
+            _kind(schema.name) if schema else "",
+            channel.message_encoding,
+            schema.data.decode(errors="replace") if schema else "",
+            schema.encoding if schema else "",
+            channel.metadata.get("offered_qos_profiles", ""),
+        )
+
+
+def _kind(name: str) -> str:
+    try:
+        return full_name(name)
+    except InputError:
+        return name
+
+
+def _data(file: BinaryIO, piece: _Piece) -> bytes:
+    file.seek(piece.offset)
+    data = Whole(file).read(piece.size)
+    return chunk_data(parsed("Chunk", data[RECORD_HEADER.size :])) if piece.is_chunk else data
+
+
+def _messages_in(data: bytes) -> Iterator[Recorded]:
+    for opcode, begin, end in records_in(data):
+        if opcode == MESSAGE:
+            channel, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
+            yield Recorded(channel, at, data[begin + MESSAGE_HEADER.size : end])

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The oracle node: compares our dynamics with pinocchio's on the states of a running robot; imports rclpy.
+
+It only listens, so it can come and go at any time, beside a simulation or a real robot.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, String
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_robot.messages.state_message import StateNumbers, read_state
+from ada_robot.ros import qos
+from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.ros.run_node import run_node
+from ada_robot.timing.deadlines import DeadlineLoop
+from ada_tools.nodes.oracle.oracle import Verdict
+from ada_tools.nodes.oracle.oracle_settings import OracleSettings
+from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch, Readers
+
+NAME = "oracle_node"
+DESCRIPTION, JOINTS = "robot_description", "joint_states"
+ROWS = tuple(
+    f"{what} {whose}" for what in ("accelerations", "efforts") for whose in ("ours", "pinocchio", "difference")
+)
+_NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class OracleNode(Node):
+    """Publishes ~/differences and tells /diagnostics whether both engines agree.
+
+    Attributes:
+        failure: what ended the node, for `run_node`; None while all is well.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        """Begin to listen.
+
+        Args:
+            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+
+        Raises:
+            InputError: a parameter is unusable.
+        """
+        super().__init__(NAME, **arguments)
+        self.failure: Exception | None = None
+        self._settings = Parameters(self, OracleSettings, on_change=self._change)
+        refuse_unknown_overrides(self)
+        settings = self._settings.value
+        self._watch = OracleWatch(lambda: self._settings.value, Readers(_read_joints, _read_state))
+        self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
+        self.create_subscription(String, DESCRIPTION, self._described, qos.LATCHED)
+        # Bytes: only what is compared is worth being read.
+        self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
+        self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
+        self._health = Diagnostics(self, "oracle")
+        self._health.add("comparison with pinocchio", self._watch.status)
+        self._topic = self.resolve_topic_name(DESCRIPTION)
+        self.get_logger().info(f"waiting for a robot's description on {self._topic}")
+        if settings.description_timeout:
+            steady = Clock(clock_type=ClockType.STEADY_TIME)
+            self._deadline = self.create_timer(settings.description_timeout, self._give_up, clock=steady)
+        self._is_over = False
+        self._said: str | None = None  # the problem that was logged
+        self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
+        self._loop.start()
+
+    # --- what arrives -------------------------------------------------------------------------------------------
+    def _described(self, message: String) -> None:
+        self._stop_waiting()
+        if message.data != self._watch.description:
+            self.get_logger().info(f"got a robot's description of {len(message.data)} characters")
+            self._watch.description = message.data
+
+    def _joints(self, raw: bytes) -> None:
+        if self._watch.model is None:
+            self._watch.has_states = self.count_publishers(self._states.topic_name) > 0
+        self._watch.joints = Arrived(time.monotonic(), raw)
+
+    def _state(self, raw: bytes) -> None:
+        self._watch.state = Arrived(time.monotonic(), raw)
+
+    def _stop_waiting(self) -> None:
+        if hasattr(self, "_deadline"):
+            self._deadline.cancel()
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        timeout = self._settings.value.description_timeout
+        self.failure = InputError(
+            f"no robot's description came on {self._topic} within {timeout:g} s. Start dynamics_node or a "
+            "robot_state_publisher in the same namespace, or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
+        )
+
+    # --- in the thread that compares ----------------------------------------------------------------------------
+    def _compare(self, _due: int) -> None:
+        verdict = self._watch.compare()
+        if self._watch.problem != self._said:
+            self._said = self._watch.problem
+            if self._said is not None:
+                self.get_logger().error(f"nothing is compared: {self._said}")
+        if verdict is None:
+            return
+        self._differences.publish(_table(verdict, self._watch.labels))
+        over = self._watch.over_tolerance(verdict)
+        if over and not self._is_over:
+            self.get_logger().warning(over)
+        self._is_over = bool(over)
+
+    def _ended(self, problem: BaseException) -> None:
+        self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
+
+    # --- life ---------------------------------------------------------------------------------------------------
+    def _change(self, _old: OracleSettings, new: OracleSettings) -> None:
+        self._loop.period = 1.0 / new.rate
+
+    def close(self) -> None:
+        """End the thread that compares."""
+        self._loop.stop()
+
+
+def _read_joints(raw: bytes) -> JointNumbers:
+    message = deserialize_message(raw, JointState)
+    return JointNumbers(message.name, message.position, message.velocity, message.effort)
+
+
+def _read_state(raw: bytes) -> StateNumbers:
+    message = deserialize_message(raw, Float64MultiArray)
+    dims = message.layout.dim
+    return read_state([dim.label for dim in dims], [dim.size for dim in dims], message.data)
+
+
+def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
+    """All numbers of a comparison, a row each; NaN where there is none."""
+    none = np.full(len(labels), np.nan)
+    rows: list[Array] = []
+    for one in (verdict.accelerations, verdict.efforts):
+        rows += 3 * [none] if one is None else [one.ours, one.theirs, one.difference]
+    message = Float64MultiArray(data=np.concatenate(rows).tolist())
+    for names, stride in ((ROWS, len(message.data)), (labels, len(labels))):
+        message.layout.dim.append(MultiArrayDimension(label=",".join(names), size=len(names), stride=stride))
+    return message
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(OracleNode, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The target node: where a controlled robot shall go, first from parameters, then dragged in RViz; imports rclpy.
+
+    python -m ada_tools.nodes.target_node --ros-args -p joints:="[joint_1]" -p positions:="[0.0]"
+
+The handle is where the controller's own target is, as long as nobody drags it: what the controller does not take, the
+handle does not keep.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from geometry_msgs.msg import Pose, PoseStamped
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import InteractiveMarkerFeedback
+
+from ada_dynamics.errors import InputError
+from ada_robot.messages.controller_topics import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET
+from ada_robot.messages.poses import differ, matrix_from_rpy, read_pose, write_pose
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.ros.qos import COMMANDS, streams
+from ada_robot.ros.run_node import run_node
+from ada_tools.nodes.target.handle import handle
+from ada_tools.nodes.target.interactive_markers import InteractiveMarkers
+from ada_tools.nodes.target.target_settings import TargetSettings
+
+HANDLE = "target"
+_ROUND = 0.05  # [s] between looks at the controller's target
+_GONE = 1.0  # [s] without a target, after which there is none
+_SETTLED = 0.5  # [s] that a controller has to take what was dragged
+_SAME = 1e-4  # [m, rad] less is not worth a message
+_STREAM = streams(50)
+
+
+class TargetNode(Node):
+    """Sends a first target, shows the present one, and sends where it is dragged to.
+
+    Attributes:
+        refused: words of RViz that could not be used.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Begin to look for the controller's target.
+
+        Args:
+            options: of `rclpy.node.Node`, such as context.
+
+        Raises:
+            InputError: a parameter is unusable.
+        """
+        super().__init__("target_node", **options)
+        self._settings = settings = Parameters(self, TargetSettings).value
+        refuse_unknown_overrides(self)
+        controller = settings.controller
+        self.refused = 0
+        self._is_sent = not (settings.joints or settings.pose)
+        self._seen: float | None = None  # when there was a target, on the steady clock
+        self._target: PoseStamped | None = None
+        self._kept_until = 0.0  # the handle is where a person wants it
+        self._handles = InteractiveMarkers(self, self._feedback)
+        self._poses = Inbox(self, PoseStamped, f"{controller}/{TARGET}", _STREAM)
+        self._joints = Inbox(self, JointState, f"{controller}/{JOINT_TARGET}", _STREAM)
+        self._pose_references = self.create_publisher(PoseStamped, f"{controller}/{POSE_REFERENCE}", COMMANDS)
+        self._joint_references = self.create_publisher(JointState, f"{controller}/{JOINT_REFERENCE}", COMMANDS)
+        self.create_timer(_ROUND, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    # --- what the controller follows --------------------------------------------------------------------------------
+    def _look(self) -> None:
+        now = time.monotonic()
+        poses, joints = self._poses.fetch(), self._joints.fetch()
+        if not self._is_sent and (poses or joints):
+            self._send_first(poses[-1].header.frame_id if poses else "")
+        if poses:
+            self._seen, self._target = now, poses[-1]
+            self._show(now, poses[-1])
+        elif self._seen is not None and now - self._seen > _GONE:
+            self._seen = self._target = None
+            self._handles.erase(HANDLE)
+
+    def _show(self, now: float, target: PoseStamped) -> None:
+        """Put the handle where the target is, unless a person has it."""
+        shown = self._handles.get(HANDLE)
+        if shown is None or shown.header.frame_id != target.header.frame_id:
+            description = f"target of {self._settings.controller}"
+            frame = target.header.frame_id
+            self._handles.put(handle(HANDLE, description, frame, target.pose, self._settings.scale))
+        elif now > self._kept_until and differ(shown.pose, target.pose) > _SAME:
+            self._handles.move(HANDLE, target.pose)
+
+    # --- what it shall follow ---------------------------------------------------------------------------------------
+    def _send_first(self, frame: str) -> None:
+        """The first target, as soon as the controller is at work and can hear it."""
+        settings = self._settings
+        publisher = self._joint_references if settings.joints else self._pose_references
+        if not publisher.get_subscription_count():
+            return
+        self._is_sent = True
+        if settings.joints:
+            publisher.publish(JointState(name=list(settings.joints), position=list(settings.positions)))
+        if settings.pose:
+            pose = Pose()
+            write_pose(matrix_from_rpy(settings.pose[:3], settings.pose[3:]), pose.position, pose.orientation)
+            self._send(frame, pose)
+
+    def _send(self, frame: str, pose: Pose) -> None:
+        message = PoseStamped(pose=pose)
+        message.header.frame_id = frame  # and no stamp: it counts from its arrival
+        self._pose_references.publish(message)
+
+    def _feedback(self, feedback: InteractiveMarkerFeedback) -> None:
+        """A person drags the handle."""
+        self._kept_until = time.monotonic() + _SETTLED
+        if feedback.event_type != InteractiveMarkerFeedback.POSE_UPDATE or self._target is None:
+            return
+        frame, pose = self._target.header.frame_id, feedback.pose
+        try:
+            read_pose(pose.position, pose.orientation)
+            if feedback.header.frame_id not in ("", frame):
+                raise InputError(f"it is in the frame {feedback.header.frame_id!r}; the target is in {frame!r}.")
+        except InputError as problem:
+            self.refused += 1
+            self.get_logger().warning(f"a pose of the handle is left out: {problem}", throttle_duration_sec=5.0)
+            return
+        self._handles.move(HANDLE, pose)
+        self._send(frame, pose)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end."""
+    return run_node(TargetNode, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

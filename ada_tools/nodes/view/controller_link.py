@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A controller behind ROS 2 topics, as a page in the browser needs it; imports rclpy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from ada_dynamics.errors import InputError
+from ada_robot.messages.controller_topics import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET
+from ada_robot.messages.poses import read_pose, write_pose
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.qos import COMMANDS, streams
+from ada_tools.browser.follower import TargetPose
+
+T = TypeVar("T")
+
+_FRESH = 1.0  # [s] that a target counts
+_LOOKED = 0.5  # [s] between looks at the graph
+_STREAM = streams(100)
+
+
+class ControllerLink:
+    """Topics that join a page to a controller; it is a `Follower`.
+
+    Attributes:
+        name: of the controller's node.
+        link: whose pose it moves; "" where nobody said it.
+    """
+
+    def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
+        """Subscribe.
+
+        Args:
+            node: that the view is.
+            controller: name of the controller's node.
+            link: whose pose it moves.
+            prefix: that stands before the names of the robot's frames.
+        """
+        self.name, self.link, self._prefix = controller, link, prefix
+        self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAM)
+        self._joints = Inbox(node, JointState, f"{controller}/{JOINT_TARGET}", _STREAM)
+        self._pose: tuple[float, TargetPose] | None = None
+        self._positions: tuple[float, dict[str, float]] | None = None
+        self._pose_references = node.create_publisher(PoseStamped, f"{controller}/{POSE_REFERENCE}", COMMANDS)
+        self._joint_references = node.create_publisher(JointState, f"{controller}/{JOINT_REFERENCE}", COMMANDS)
+        self._is_there, self._looked = False, -math.inf
+
+    # --- on the page's thread ---------------------------------------------------------------------------------------
+    @property
+    def is_there(self) -> bool:
+        """Whether somebody takes references."""
+        now = time.monotonic()
+        if now - self._looked > _LOOKED:
+            self._looked = now
+            publishers = self._pose_references, self._joint_references
+            self._is_there = any(one.get_subscription_count() for one in publishers)
+        return self._is_there
+
+    def target_pose(self) -> TargetPose | None:
+        """The pose that the controller follows now."""
+        if messages := self._poses.fetch():
+            newest = messages[-1]
+            try:
+                pose = read_pose(newest.pose.position, newest.pose.orientation)
+            except InputError:
+                self._pose = None
+            else:
+                self._pose = time.monotonic(), TargetPose(newest.header.frame_id.removeprefix(self._prefix), pose)
+        return _fresh(self._pose)
+
+    def target_joints(self) -> Mapping[str, float] | None:
+        """The positions that the controller follows now."""
+        if messages := self._joints.fetch():
+            newest = messages[-1]
+            values = zip(newest.name, newest.position, strict=False)
+            self._positions = time.monotonic(), {name: value for name, value in values if math.isfinite(value)}
+        return _fresh(self._positions)
+
+    def follow_pose(self, target: TargetPose) -> None:
+        """Send a pose."""
+        message = PoseStamped()
+        message.header.frame_id = self._prefix + target.frame
+        write_pose(target.pose, message.pose.position, message.pose.orientation)
+        self._send(self._pose_references, message)
+
+    def follow_joints(self, positions: Mapping[str, float]) -> None:
+        """Send positions."""
+        message = JointState(name=list(positions), position=[float(x) for x in positions.values()])
+        self._send(self._joint_references, message)
+
+    def _send(self, publisher: Any, message: Any) -> None:
+        if not publisher.get_subscription_count():
+            raise InputError(f"nobody listens to {publisher.topic_name}. Is {self.name} running?")
+        publisher.publish(message)  # without a stamp: it counts from its arrival, whichever clock the controller has
+
+
+def _fresh(newest: tuple[float, T] | None) -> T | None:
+    """What has arrived with its time, while it is new."""
+    return newest[1] if newest is not None and time.monotonic() - newest[0] < _FRESH else None

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The view node: a page in the browser that shows a robot from its topics, and asks for things by them; imports rclpy.
+
+    python -m ada_tools.nodes.view_node --ros-args -p port:=8081
+
+rclpy spins in one thread, the page runs in another; only the latter touches robot and page.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from rclpy.node import Node
+
+from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
+from ada_robot.ros.run_node import run_node
+from ada_tools.browser.hardware_panel import HardwarePanel
+from ada_tools.browser.page import Page, nearest_free
+from ada_tools.browser.remote import RemotePage
+from ada_tools.nodes.view.controller_link import ControllerLink
+from ada_tools.nodes.view.hardware_link import HardwareLink
+from ada_tools.nodes.view.view_link import ViewLink
+from ada_tools.nodes.view.view_settings import ViewSettings
+
+_PATIENCE = 5.0  # [s] for the page's last frame
+
+
+class ViewNode(Node):
+    """Serves the page; its robot and everything that it shows come from topics.
+
+    Attributes:
+        page: that is served.
+        shown: what is on it; for the page's thread alone.
+        failure: what ended the page's thread, if it was a mistake.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Start to serve.
+
+        Args:
+            options: of `rclpy.node.Node`, such as context.
+
+        Raises:
+            InputError: a parameter, viser or the port is not to be had.
+        """
+        super().__init__("view_node", **options)
+        self.failure: Exception | None = None
+        settings = Parameters(self, ViewSettings).value
+        refuse_unknown_overrides(self)
+        prefix = settings.frame_prefix
+        port = nearest_free(settings.host, settings.port)
+        if port != settings.port:
+            self.get_logger().warning(f"port {settings.port} of {settings.host} is taken; port {port} is used instead")
+        self.page = Page(settings.plant, settings.host, port)
+        # A daemon: whatever happens to the main thread, this one does not keep the process alive.
+        self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
+        try:
+            self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note, prefix)
+            self.controller = ControllerLink(self, settings.controller, settings.target_link, prefix)
+            self.hardware = HardwarePanel(self.page, HardwareLink(self, settings.hardware, self.page.note, prefix))
+            self.shown = RemotePage(
+                self.page,
+                self.link,
+                base=settings.base,
+                pose_sliders=settings.pose_sliders,
+                follower=self.controller,
+                push=settings.push,
+                hardware=self.hardware,
+            )
+            if not self.link.has_transforms:
+                self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")
+            self.page.invite(settings.open_browser)
+            self._thread.start()
+        except BaseException:  # a signal, too, may come before the node is made
+            self.page.close()
+            raise
+
+    def _run_page(self) -> None:
+        try:
+            self.page.run(self.shown.tick)
+        except Exception as problem:
+            self.failure = problem
+
+    def close(self) -> None:
+        """End the page, and free its port."""
+        self.page.end()
+        self._thread.join(_PATIENCE)
+        self.page.close()
+        self.shown.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the node until Ctrl-C or SIGTERM; returns the exit code."""
+    return run_node(ViewNode, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of a scenario, and what it follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
+from ada_dynamics.model.load import load as load_robot
+from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.rotation import from_rpy
+from ada_tools.scenario import units
+from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from ada_controllers.controller import Controller
+    from ada_controllers.in_simulation import InSimulation
+    from ada_controllers.state import Reference
+
+
+def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
+    """What calls the controller of a scenario.
+
+    Args:
+        scenario: with a controller.
+        model: the simulated robot.
+        q: its positions at the start; joints that the reference does not name stay there.
+
+    Raises:
+        ScenarioError: there is no such controller, it is not for this robot, or cannot follow the reference.
+    """
+    from ada_controllers import make
+    from ada_controllers.in_simulation import InSimulation, by_joint_names
+
+    part = scenario.control
+    assert part is not None
+    try:
+        robot = model if part.robot is None else load_robot(part.robot)
+        controller = make(part.name, robot, part.settings, part.shaping)
+        state = None if part.robot is None else by_joint_names(robot, model)
+        start = q if state is None else state(q, np.zeros(model.nv)).q
+        reference = _reference(part.reference, controller, start)
+        if reference is not None:
+            controller.check(reference)
+    except ScenarioError:
+        raise
+    except AdaError as problem:
+        raise ScenarioError(f"{scenario.file}: controller: {problem}") from None
+    return InSimulation(controller, reference, period=part.period, state=state)
+
+
+def _reference(part: Part, controller: Controller[object], start: Array) -> Reference | None:
+    from ada_controllers.state import JointReference, PoseReference
+
+    if part.has("pose"):
+        pose = part.part("pose", None)
+        wanted = np.eye(4)
+        wanted[:3, 3] = pose.vector("position", (units.LENGTH,) * 3)
+        if pose.has("rpy"):
+            wanted[:3, :3] = np.array(from_rpy(*pose.vector("rpy", (units.ANGLE,) * 3)))
+        return PoseReference(wanted)
+    if not part.keys():
+        return None
+    position, velocity = start[controller.q_index], np.zeros(len(controller.joints))
+    for key, into, unit in (("joints", position, units.ANGLE), ("velocity", velocity, units.ANGULAR_SPEED)):
+        given = part.part(key, None)
+        for joint in given.keys():  # noqa: SIM118
+            if joint not in controller.joints:
+                known = ", ".join(controller.joints)
+                raise given.problem(joint, f"the controller commands no joint of that name. Known: {known}.")
+            turns = controller.model.joints[joint].kind != "prismatic"
+            metres = units.LENGTH if key == "joints" else units.SPEED
+            into[controller.joints.index(joint)] = given.quantity(joint, unit if turns else metres)
+    return JointReference(position, velocity)

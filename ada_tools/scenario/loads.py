@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pushes the robot of a scenario: wrenches over time, and contact with the ground."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_tools.scenario import units
+from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.scenario import Disturbance, Scenario
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation.contact import Contact
+    from ada_dynamics.simulation.profiles import WrenchProfile
+
+_MATERIAL = ("stiffness", "dissipation", "friction", "slip_speed")
+_PLACE = (units.LENGTH,) * 3
+
+
+def profiles_of(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
+    """The disturbances of a scenario."""
+    found = []
+    for i, one in enumerate(scenario.disturbances):
+        try:
+            if one.link not in model.links:
+                raise unknown_name("link", one.link, model.links)
+            found.append(_profile(one))
+        except AdaError as problem:
+            raise ScenarioError(f"{scenario.file}: disturbances.{i}: {problem}") from None
+    return tuple(found)
+
+
+def _profile(one: Disturbance) -> WrenchProfile:
+    from ada_dynamics.simulation import profiles
+
+    more: dict[str, Any] = {"frame": one.frame}
+    if one.at is not None:
+        more["at"] = one.at
+    if one.kind == "constant":
+        return profiles.constant(one.link, one.wrench, **more)
+    make = profiles.half_sine if one.kind == "half_sine" else profiles.rectangle
+    return make(one.link, one.wrench, one.start, one.duration, **more)
+
+
+def contact_of(part: Part, model: Model) -> Contact:
+    """The contact that a scenario describes."""
+    from ada_dynamics.simulation.contact import Contact, ContactPoint, ContactSphere, Ground
+
+    more: dict[str, Any] = {}
+    if part.has("material"):
+        more["material"] = _material(part.part("material", _MATERIAL))
+    if part.has("ground"):
+        ground = part.part("ground", ("height", "normal"))
+        normal = ground.vector("normal", (units.NUMBER,) * 3) if ground.has("normal") else (0.0, 0.0, 1.0)
+        more["ground"] = Ground(height=ground.quantity("height", units.LENGTH, 0.0), normal=normal)
+    if part.has("soles"):
+        if part.has("points") or part.has("spheres"):
+            raise part.problem("soles", "it stands beside points or spheres; give either soles or those.")
+        return Contact.of_soles(model, list(part.texts("soles")), **more)
+    points = [
+        ContactPoint(p.text("name"), p.text("link"), p.vector("xyz", _PLACE))
+        for p in part.parts("points", ("name", "link", "xyz"))
+    ]
+    spheres = [
+        ContactSphere(s.text("name"), s.text("link"), s.vector("xyz", _PLACE), s.positive("radius", units.LENGTH))
+        for s in part.parts("spheres", ("name", "link", "xyz", "radius"))
+    ]
+    return Contact(points=points, spheres=spheres, **more)
+
+
+def _material(part: Part) -> Any:
+    from ada_dynamics.simulation.contact import Material
+
+    wanted = dict(zip(_MATERIAL, (units.STIFFNESS, units.Dimension(s=1, m=-1), units.NUMBER, units.SPEED), strict=True))
+    return Material(**{key: part.quantity(key, wanted[key]) for key in part.keys()})  # noqa: SIM118

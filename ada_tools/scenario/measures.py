@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measures that come with the library: figures of a motion that the claims of scenarios are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics.analysis.motion import dynamics_of
+from ada_dynamics.analysis.singularity import loop_measure, passings
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.joints import Floating
+from ada_tools.scenario.registry import measure
+from ada_tools.scenario.rhombus import swing
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation import Log
+    from ada_tools.scenario.scenario import Scenario
+
+
+NEARLY_SINGULAR = (
+    1e-3  # of its largest value: det(J Jᵀ) of a passing, of which a step of 1 ms may miss the very minimum
+)
+
+
+# --- energy, loops, momentum ----------------------------------------------------------------------------------------
+@measure("energy_drift")
+def energy_drift(scenario: Scenario, log: Log) -> float:
+    """Largest change of the total energy, as a share of the swing of the potential energy."""
+    return float(log.energy_drift)
+
+
+@measure("relative_energy_change")
+def relative_energy_change(scenario: Scenario, log: Log) -> float:
+    """Largest change of the total energy, as a share of itself; for motions without gravity."""
+    total = np.asarray(log.total_energy)
+    return _largest(total - total[0]) / float(np.abs(total[0]))
+
+
+@measure("loop_gap", unit="m, rad")
+def loop_gap(scenario: Scenario, log: Log) -> float:
+    """Largest gap of all loops at any time."""
+    return _largest(np.asarray(log.loop_gap))
+
+
+@measure("centre_of_mass_moved", unit="m")
+def centre_of_mass_moved(scenario: Scenario, log: Log) -> float:
+    """Largest distance of the centre of mass from where it was at the start."""
+    com = np.asarray(log.com)
+    return float(np.max(np.linalg.norm(com - com[0], axis=1), initial=0.0))
+
+
+@measure("linear_momentum_change", unit="kg m/s")
+def linear_momentum_change(scenario: Scenario, log: Log) -> float:
+    """Largest change of a component of the linear momentum."""
+    return _largest(np.asarray(log.momentum)[:, :3] - np.asarray(log.momentum)[0, :3])
+
+
+@measure("angular_momentum_change", unit="kg m²/s")
+def angular_momentum_change(scenario: Scenario, log: Log) -> float:
+    """Largest change of a component of the angular momentum about the centre of mass."""
+    return _largest(np.asarray(log.momentum)[:, 3:] - np.asarray(log.momentum)[0, 3:])
+
+
+@measure("quaternion_length")
+def quaternion_length(scenario: Scenario, log: Log) -> float:
+    """Largest distance of the base's quaternion from unit length (eq. 3.31)."""
+    model = log.model
+    bases = [name for name in model.joint_names if model.joints[name].kind == Floating.kind]
+    if not bases:
+        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.")
+    start = model.q_index(bases[0]).start + 3
+    return _largest(np.linalg.norm(log.q[:, start : start + 4], axis=1) - 1.0)
+
+
+@measure("start_velocity_correction", unit="m/s, rad/s")
+def start_velocity_correction(scenario: Scenario, log: Log) -> float:
+    """How far the start velocity is from the printed one, of which `centre_of_mass: at rest` makes an exact one."""
+    from ada_tools.scenario.states import start_state
+
+    printed = scenario.with_changes({"start.centre_of_mass": "as given"})
+    return _largest(start_state(printed, log.model)[1] - log.v[0])
+
+
+# --- other ways to the same motion ----------------------------------------------------------------------------------
+@measure("difference_from_ada", unit="rad, m")
+def difference_from_ada(scenario: Scenario, log: Log) -> float:
+    """Largest difference of positions from the same simulation by ADA without symbolic pieces."""
+    from ada_tools.scenario.run import simulate
+
+    other = simulate(scenario.with_changes({"algorithm": "ada", "hybrid": []}))
+    if other.q.shape != log.q.shape:
+        raise InputError(f"the two simulations have {len(log)} and {len(other)} rows; compare them at a fixed step.")
+    return _largest(other.q - log.q)
+
+
+# --- the rhombus ----------------------------------------------------------------------------------------------------
+@measure("pendulum_error", unit="rad")
+def pendulum_error(scenario: Scenario, log: Log) -> float:
+    """Largest difference of the first angle of a rhombus of unit rods from its closed form, which is a pendulum's."""
+    masses = [log.model.links[log.model.joints[name].child].mass for name in _three_joints(log)]
+    if np.any(log.v[0]):
+        raise InputError("the closed form of the rhombus is for a start from rest.")
+    return _largest(log.q[:, 0] - swing(log.t, float(log.q[0, 0]), masses, -log.model.gravity[2]))
+
+
+@measure("parallelogram_error", unit="rad")
+def parallelogram_error(scenario: Scenario, log: Log) -> float:
+    """How far opposite rods of a rhombus get from being parallel, which they stay on one of its two branches only."""
+    _three_joints(log)
+    sums = log.q[:, :2] + log.q[:, 1:3]  # directions of rod 2, and of rod 3 as seen from rod 1
+    return _largest(sums - sums[0])
+
+
+@measure("determinant_passings")
+def determinant_passings(scenario: Scenario, log: Log) -> float:
+    """How often det(J Jᵀ) of the ends at which loops are cut comes to zero (fig. 3.17 f)."""
+    if not log.model.loops:
+        raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.")
+    dynamics = dynamics_of(log)
+    found = [passings(log.t, loop_measure(dynamics, loop, log.q)) for loop in log.model.loops]
+    return float(sum(len(times) for times in found))
+
+
+def _three_joints(log: Log) -> list[str]:
+    names = list(log.model.joint_names)
+    if len(names) != 3 or log.model.nq != 3 or len(log.model.loops) != 1:
+        raise InputError(f"model {log.model.name!r} is no rhombus of three rods that hang between two pivots.")
+    return names
+
+
+def _largest(values: Array) -> float:
+    return float(np.max(np.abs(values), initial=0.0))

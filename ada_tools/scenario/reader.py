@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios from YAML or JSON files, from data, or by name from those that come with the library."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.readers.loops.json_text import parse_json
+from ada_dynamics.model.readers.loops.nodes import Node, Scalar, from_object
+from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
+from ada_dynamics.model.readers.source import read_file
+from ada_tools.scenario import units
+from ada_tools.scenario.claims import Relation
+from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.registry import published
+from ada_tools.scenario.scenario import (
+    AUTO,
+    NO_STOPS,
+    ClaimPart,
+    ControlPart,
+    Disturbance,
+    FigurePart,
+    ModelPart,
+    Scenario,
+    SimulationPart,
+    Stops,
+)
+
+ENDINGS = (".yaml", ".yml", ".json")
+
+INTEGRATORS = ("rkf45", "rk4", "semi_implicit", "dop853")
+PLANES = ("xz", "xy", "yz", "3d")
+KINDS = ("half_sine", "rectangle", "constant")
+RELATIONS = ("<=", ">=", "==")
+WRENCH = (units.FORCE,) * 3 + (units.MOMENT,) * 3
+
+_TOP = (
+    "name",
+    "title",
+    "source",
+    "model",
+    "start",
+    "simulation",
+    "controller",
+    "disturbances",
+    "claims",
+    "figures",
+    "experiment",
+    "settings",
+    "notes",
+)
+_MODEL = ("robot", "base", "loops", "gravity", "arguments", "masses")
+_START = ("joints", "velocity", "close", "hold", "centre_of_mass")
+_SIMULATION = (
+    "integrator",
+    "step",
+    "duration",
+    "algorithm",
+    "hybrid",
+    "tolerance",
+    "log_every",
+    "efforts",
+    "contact",
+    "stops",
+)
+_CONTROLLER = ("name", "settings", "shaping", "period", "robot", "reference")
+_REFERENCE = ("joints", "velocity", "pose")
+_POSE = ("position", "rpy")
+_CONTACT = ("soles", "points", "spheres", "ground", "material")
+_DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
+_CLAIM = ("claim", "measure", "limit", "relation", "with", "note")
+_FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "animation", "with")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "chapter3": ("T3.",),
+    "chapter4": ("T4.",),
+    "chapter5": ("T5.",),
+    "chapter6": ("T6.", "R"),
+    "chapter7": ("T7.",),
+    "pa10": ("Y",),
+}
+"""Scenarios that belong together, by how their names begin; chapters are those of Takahashi 2012."""
+
+
+def names_in(group: str) -> list[str]:
+    """The scenarios of a group."""
+    return [name for name in names() if name.startswith(GROUPS[group])]
+
+
+def names() -> list[str]:
+    """The published scenarios, of the package ada_experiments; none where it is not installed."""
+    data = published()
+    return sorted(path.stem for path in data.glob("*.yaml")) if data else []
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
+    """A scenario.
+
+    Example::
+
+        scenario = scenarios.load("T3.1")
+        scenario = scenarios.load("my_scenario.yaml")
+
+    Args:
+        source: name of one that comes with the library (see `names`), path of a YAML or JSON file, or the same as a
+            dict.
+
+    Raises:
+        ScenarioError: it is unusable; the message names file, line and key.
+        InputError: there is no such scenario.
+    """
+    if isinstance(source, Mapping):
+        return read_node(from_object(source, "scenario"), "scenario", None)
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise InputError(f"source is {source!r:.100}; it must be a name, a path or a dict.")
+    if text in names():
+        path = Path(published() or "") / f"{text}.yaml"
+    elif text.lower().endswith(ENDINGS):
+        path = Path(text)
+    else:
+        raise unknown_name("scenario", text, names())
+    return read_node(parsed(path), str(path), path.parent)
+
+
+def parsed(path: Path) -> Node:
+    """What a YAML or JSON file holds.
+
+    Raises:
+        ScenarioError: it cannot be read; the message names the file and the line.
+    """
+    try:
+        text = read_file(path).decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise ScenarioError(f"{path}: it is no UTF-8 text: {problem}.") from None
+    except ModelError as problem:  # what both readers raise about files and about YAML
+        raise ScenarioError(str(problem)) from None
+    try:
+        return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))
+    except ModelError as problem:
+        raise ScenarioError(str(problem)) from None
+
+
+def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
+    """A scenario from what a file holds."""
+    top = Part(node, "", file, _TOP)
+    name = top.text("name")
+    if not _FILE_NAME.fullmatch(name):
+        raise top.problem("name", f"{name[:60]!r} is not possible: letters, digits, '.', '_' and '-' only.")
+    experiment = top.text("experiment") if top.has("experiment") else None
+    model = _model(top.part("model", _MODEL)) if top.has("model") else None
+    simulation = _simulation(top.part("simulation", _SIMULATION)) if top.has("simulation") else None
+    _refuse_incomplete(top, model, simulation, experiment)
+    return Scenario(
+        name=name,
+        title=top.text("title", name),
+        source=top.text("source", ""),
+        file=file,
+        folder=folder,
+        model=model,
+        start=_start(top),
+        simulation=simulation,
+        control=_control(top, simulation),
+        disturbances=tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE)),
+        claims=tuple(_claim(part) for part in top.parts("claims", _CLAIM)),
+        figures=_figures(top),
+        experiment=experiment,
+        settings={key: plain(value) for key, (_, value) in top.part("settings", None).entries.items()},
+        notes=top.texts("notes"),
+        tree=node,
+        read=read_node,
+    )
+
+
+def _refuse_incomplete(
+    top: Part, model: ModelPart | None, simulation: SimulationPart | None, experiment: str | None
+) -> None:
+    if simulation is None and experiment is None:
+        raise top.problem("simulation", "it is missing; a scenario has a simulation, an experiment or both.")
+    if simulation is not None and model is None:
+        raise top.problem("model", "it is missing; a simulation needs a robot, such as model: {robot: pa10}.")
+    if simulation is None:
+        for key in ("start", "controller", "disturbances", "claims", "figures"):
+            if top.has(key):
+                raise top.problem(key, "it needs a simulation, and there is none.")
+
+
+def _model(part: Part) -> ModelPart:
+    masses = part.part("masses", None)
+    arguments = part.part("arguments", None)
+    return ModelPart(
+        robot=part.text("robot"),
+        base=part.choice("base", tuple(BASES), "") if part.has("base") else None,
+        loops=part.text("loops") if part.has("loops") else None,
+        gravity=part.vector("gravity", (units.ACCELERATION,) * 3) if part.has("gravity") else None,
+        arguments={key: arguments.text(key) for key in arguments.keys()},  # noqa: SIM118
+        masses={link: masses.positive(link, units.MASS) for link in masses.keys()},  # noqa: SIM118
+    )
+
+
+def _start(top: Part) -> Part:
+    part = top.part("start", _START)
+    part.part("joints", None)
+    part.part("velocity", None)
+    part.flag("close")
+    part.texts("hold")
+    part.choice("centre_of_mass", ("at rest", "as given"), "as given")
+    return part
+
+
+def _simulation(part: Part) -> SimulationPart:
+    step = part.positive("step", units.TIME, 1e-3)
+    duration = part.positive("duration", units.TIME)
+    if duration < step:
+        raise part.problem("duration", f"it is {duration:g} s, less than one step of {step:g} s.")
+    return SimulationPart(
+        integrator=part.choice("integrator", INTEGRATORS, INTEGRATORS[0]),
+        step=step,
+        duration=duration,
+        algorithm=part.text("algorithm", "auto"),
+        hybrid=part.texts("hybrid"),
+        tolerance=part.positive("tolerance", units.NUMBER, 1e-10),
+        log_every=part.whole("log_every", 1),
+        efforts=part.part("efforts", None),
+        contact=part.part("contact", _CONTACT) if part.has("contact") else None,
+        stops=_stops(part),
+    )
+
+
+def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
+    if not top.has("controller") or simulation is None:
+        return None
+    part = top.part("controller", _CONTROLLER)
+    reference = part.part("reference", _REFERENCE)
+    if reference.has("pose") and (reference.has("joints") or reference.has("velocity")):
+        raise reference.problem("pose", "a reference has either a pose or joints.")
+    reference.part("joints", None)
+    reference.part("velocity", None)
+    if reference.has("pose"):
+        pose = reference.part("pose", _POSE)
+        pose.vector("position", (units.LENGTH,) * 3)
+        if pose.has("rpy"):
+            pose.vector("rpy", (units.ANGLE,) * 3)
+    return ControlPart(
+        name=part.text("name"),
+        settings={key: plain(value) for key, (_, value) in part.part("settings", None).entries.items()},
+        shaping={key: plain(value) for key, (_, value) in part.part("shaping", None).entries.items()},
+        period=part.positive("period", units.TIME, simulation.step),
+        robot=part.text("robot") if part.has("robot") else None,
+        reference=reference,
+    )
+
+
+def _stops(part: Part) -> Stops:
+    if not part.has("stops") or isinstance(part.node("stops"), Scalar):
+        if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
+            return None
+        return AUTO
+    stops = part.part("stops", ("stiffness", "damping"))
+    return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
+
+
+def _disturbance(part: Part) -> Disturbance:
+    kind = part.choice("kind", KINDS, "half_sine")
+    return Disturbance(
+        kind=kind,
+        link=part.text("link"),
+        wrench=part.vector("wrench", WRENCH),
+        start=part.quantity("start", units.TIME, 0.0),
+        duration=0.0 if kind == "constant" else part.positive("duration", units.TIME),
+        frame=part.choice("frame", ("link", "world"), "link"),
+        at=part.vector("at", (units.LENGTH,) * 3) if part.has("at") else None,
+    )
+
+
+def _claim(part: Part) -> ClaimPart:
+    return ClaimPart(
+        text=part.text("claim"),
+        measure=part.text("measure"),
+        limit=part.quantity("limit", units.NUMBER),
+        relation=cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
+        changes=_changes(part),
+        note=part.text("note", ""),
+        place=part.file if part.line is None else f"{part.file}, line {part.line}",
+    )
+
+
+def _changes(part: Part) -> dict[str, Any]:
+    return {key: plain(value) for key, (_, value) in part.part("with", None).entries.items()}
+
+
+def _figures(top: Part) -> tuple[FigurePart, ...]:
+    found: list[FigurePart] = []
+    for part in top.parts("figures", _FIGURE):
+        file = part.text("file")
+        if not _FILE_NAME.fullmatch(file) or file in {figure.file for figure in found}:
+            raise part.problem("file", f"{file[:60]!r} is not possible: a name of its own without folder and ending.")
+        panels, snapshots = part.texts("panels"), part.whole("snapshots", 0, least=0)
+        if bool(panels) == bool(snapshots):
+            raise part.problem("panels", "a figure has either panels: [...] or snapshots: NUMBER.")
+        found.append(
+            FigurePart(
+                file=file,
+                like=part.text("like", ""),
+                panels=panels,
+                columns=part.whole("columns", 2),
+                snapshots=snapshots,
+                plane=part.choice("plane", PLANES, PLANES[0]),
+                animation=part.flag("animation"),
+                changes=_changes(part),
+                place=part.file if part.line is None else f"{part.file}, line {part.line}",
+            )
+        )
+    return tuple(found)

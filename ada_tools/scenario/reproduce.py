@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a scenario, check its claims, draw its figures: `reproduce(scenario, output)`."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_tools.scenario.figures import draw
+from ada_tools.scenario.registry import Claim, Outcome, Progress, find_experiment, find_measure
+from ada_tools.scenario.run import measure, simulate
+from ada_tools.scenario.scenario import ClaimPart, Scenario
+
+if TYPE_CHECKING:
+    from ada_dynamics.simulation import Log
+
+
+@dataclass
+class Result:
+    """What came out of a scenario.
+
+    Attributes:
+        name: of the scenario.
+        title: in words.
+        source: document, section and figures.
+        outcome: claims, figures, tables and notes, as far as it went.
+        error: why it stopped, if it did.
+        trace: where in the program, for what is no error of the input.
+        seconds: that it took.
+    """
+
+    name: str
+    title: str
+    source: str
+    outcome: Outcome = field(default_factory=Outcome)
+    error: str = ""
+    trace: str = ""
+    seconds: float = 0.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether it ran to its end and all of its claims hold."""
+        return not self.error and self.outcome.holds
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines."""
+        found: dict[str, Any] = {
+            "name": self.name,
+            "holds": self.holds,
+            "claims": [claim.as_json() for claim in self.outcome.claims],
+            "seconds": round(self.seconds, 3),
+        }
+        if self.outcome.timings:
+            found["timings"] = [timing.as_json() for timing in self.outcome.timings]
+        return found | ({"error": self.error} if self.error else {})
+
+
+def reproduce(scenario: Scenario, output: Path, progress: Progress | None = None) -> Result:
+    """Run a scenario, check its claims, draw its figures.
+
+    Whatever goes wrong on the way is told in the result and does not stop the caller.
+
+    Args:
+        scenario: from `scenarios.load`.
+        output: folder for the figures; made if it is not there.
+        progress: told how far it is.
+    """
+    result = Result(scenario.name, scenario.title, scenario.source)
+    result.outcome.notes.extend(scenario.notes)
+    begin = time.perf_counter()
+    try:
+        _Run(scenario, output, progress or _silent, result.outcome).all()
+    except AdaError as problem:
+        result.error = " ".join(str(problem).split())
+    except Exception as problem:
+        result.error = f"{type(problem).__name__}: {problem}"
+        result.trace = traceback.format_exc()
+    result.seconds = time.perf_counter() - begin
+    return result
+
+
+def _silent(share: float, text: str) -> None:
+    pass
+
+
+class _Run:
+    """One scenario on its way."""
+
+    def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:
+        self._scenario, self._output, self._progress, self._outcome = scenario, output, progress, outcome
+        self._logs: dict[str, tuple[Scenario, Log]] = {}
+        variants = {_key(claim.changes) for claim in scenario.claims}
+        variants |= {_key(figure.changes) for figure in scenario.figures}
+        self._parts = max(1, len(variants)) + (1 if scenario.experiment else 0)
+        self._done = 0
+
+    def all(self) -> None:
+        """Claims first, so that they are told even where a figure cannot be drawn."""
+        try:
+            self._output.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(f"--output {self._output}: the folder cannot be made: {problem.strerror}.") from None
+        if self._scenario.simulation is not None:
+            self._names_are_known()
+            for claim in self._scenario.claims:
+                self._outcome.claims.extend(self._claims(claim))
+            self._figures()
+        if self._scenario.experiment is not None:
+            self._experiment(self._scenario.experiment)
+
+    def _names_are_known(self) -> None:
+        """A misspelt name is told before anything runs for minutes."""
+        for claim in self._scenario.claims:
+            try:
+                find_measure(claim.measure)
+                self._scenario.with_changes(claim.changes)
+            except AdaError as problem:
+                raise InputError(f"{claim.place}: {problem}") from None
+        if self._scenario.experiment is not None:
+            find_experiment(self._scenario.experiment)
+
+    def _variant(self, changes: Mapping[str, Any]) -> tuple[Scenario, Log]:
+        """The scenario with some changes, simulated once however many claims are about it."""
+        key = _key(changes)
+        if key not in self._logs:
+            scenario = self._scenario.with_changes(changes)
+            words = ", ".join(f"{name} {value}" for name, value in changes.items())
+            self._logs[key] = scenario, simulate(scenario, progress=self._step(words))
+            self._done += 1
+        return self._logs[key]
+
+    def _step(self, text: str) -> Callable[[float, str], None]:
+        """Progress of one part as that of the whole."""
+
+        def tell(share: float, words: str) -> None:
+            shown = " ".join(part for part in (text, words) if part)
+            self._progress(min(1.0, (self._done + share) / self._parts), shown)
+
+        return tell
+
+    def _claims(self, part: ClaimPart) -> list[Claim]:
+        scenario, log = self._variant(part.changes)
+        found = measure(scenario, log, [part.measure])[part.measure]
+        unit = find_measure(part.measure).unit
+        several = found.items() if isinstance(found, Mapping) else [("", found)]
+        return [
+            Claim(
+                f"{part.text}: {name}" if name else part.text, float(value), part.limit, part.relation, unit, part.note
+            )
+            for name, value in several
+        ]
+
+    def _figures(self) -> None:
+        for figure in self._scenario.figures:
+            _, log = self._variant(figure.changes)
+            try:
+                drawn = draw(figure, log, self._output)
+            except AdaError as problem:
+                raise InputError(f"{figure.place}: {figure.file}: {problem}") from None
+            self._outcome.figures.extend(drawn)
+            self._outcome.captions.update({path.name: figure.like for path in drawn if figure.like})
+
+    def _experiment(self, name: str) -> None:
+        more = find_experiment(name)(self._scenario, self._output, self._step(""))
+        self._outcome.claims.extend(more.claims)
+        self._outcome.timings.extend(more.timings)
+        self._outcome.figures.extend(more.figures)
+        self._outcome.captions.update(more.captions)
+        self._outcome.tables.extend(more.tables)
+        self._outcome.notes.extend(more.notes)
+
+
+def _key(changes: Mapping[str, Any]) -> str:
+    return json.dumps(dict(changes), sort_keys=True)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario's simulation, and figures of its motion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ada_dynamics.errors import AdaError
+from ada_dynamics.model.model import Model
+from ada_tools.scenario.control import control_loop
+from ada_tools.scenario.fields import ScenarioError
+from ada_tools.scenario.loads import contact_of, profiles_of
+from ada_tools.scenario.registry import Measured, find_measure
+from ada_tools.scenario.scenario import AUTO, Scenario, SimulationPart
+from ada_tools.scenario.states import build_model, efforts, start_state
+
+if TYPE_CHECKING:
+    from ada_controllers.in_simulation import InSimulation
+    from ada_dynamics.simulation import Log, Simulation
+    from ada_dynamics.simulation.stops import JointStops
+
+BEYOND = 1e-6  # [rad, m] beyond a limit that is no rounding
+
+
+def simulation_of(scenario: Scenario) -> Simulation:
+    """The simulation of a scenario at its start.
+
+    Raises:
+        ScenarioError: it has none, or something in it does not fit the robot.
+    """
+    return _set_up(scenario)[0]
+
+
+def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
+    """The simulation of a scenario, and what calls its controller if it has one."""
+    from ada_dynamics.simulation import Simulation
+
+    part = _part(scenario)
+    model = build_model(scenario)
+    q, v = start_state(scenario, model)
+    tau = efforts(scenario, model)
+    more: dict[str, Any] = {}
+    stops = _stops(scenario, part, model, q)
+    if stops is not None:
+        more["stops"] = stops
+    try:
+        if part.algorithm == "hybrid":
+            more["dynamics"] = _hybrid(part, model)
+        else:
+            more["algorithm"] = part.algorithm
+        loop = None if scenario.control is None else control_loop(scenario, model, q)
+        make = Simulation if loop is None else loop.simulation
+        simulation = make(
+            model,
+            q,
+            v,
+            integrator=part.integrator,
+            step=part.step,
+            contact=None if part.contact is None else contact_of(part.contact, model),
+            tau=tau if tau.any() else None,
+            external=profiles_of(scenario, model),
+            tolerance=part.tolerance,
+            log_every=part.log_every,
+            **more,
+        )
+        return simulation, loop
+    except ScenarioError:
+        raise
+    except AdaError as problem:
+        raise ScenarioError(f"{scenario.file}: simulation: {problem}") from None
+
+
+def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> JointStops | None:
+    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
+    from ada_dynamics.simulation.stops import JointStops, beyond_limits, limited_joints
+
+    if part.stops is None or not limited_joints(model):
+        return None
+    beyond = {name: over for name, over in beyond_limits(model, q).items() if over > BEYOND}
+    if beyond:
+        name, over = next(iter(beyond.items()))
+        raise ScenarioError(
+            f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
+            "leave the stops out: simulation: {stops: none}."
+        )
+    return JointStops.for_model(model, part.step) if part.stops == AUTO else JointStops(*part.stops)
+
+
+def _hybrid(part: SimulationPart, model: Model) -> Any:
+    from ada_dynamics.dynamics import Dynamics
+
+    return Dynamics(model, "hybrid", hybrid=part.hybrid or "auto")
+
+
+def _part(scenario: Scenario) -> SimulationPart:
+    if scenario.simulation is None:
+        raise ScenarioError(f"{scenario.file}: simulation: it is missing; the scenario is an experiment only.")
+    return scenario.simulation
+
+
+def simulate(
+    scenario: Scenario,
+    record: str | os.PathLike[str] | None = None,
+    progress: str | Callable[[float, str], None] | None = None,
+) -> Log:
+    """Run the simulation of a scenario.
+
+    Args:
+        scenario: from `load`.
+        record: path of an .mcap that is written while it runs.
+        progress: None, "auto" or a function of the share that is done and a text.
+
+    Raises:
+        ScenarioError: the scenario does not fit its robot.
+    """
+    simulation, loop = _set_up(scenario)
+    log = simulation.run(_part(scenario).duration, record=record, progress=progress)
+    if loop is not None:
+        log.signals, log.signal_times = loop.signals, loop.times
+    return log
+
+
+def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) -> dict[str, Measured]:
+    """Figures of a motion.
+
+    Args:
+        scenario: that was simulated.
+        log: what `simulate` returned.
+        names: of measures; by default those of the scenario's claims.
+
+    Returns:
+        By name a number, or numbers by name where a measure gives several.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    wanted = [claim.measure for claim in scenario.claims] if names is None else names
+    found: dict[str, Measured] = {}
+    for name in dict.fromkeys(wanted):
+        value = find_measure(name).function(scenario, log)
+        found[name] = dict(value) if isinstance(value, Mapping) else float(np.asarray(value))
+    return found

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario as data: model, start, simulation, disturbances, claims, figures; see docs/reproduce.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from ada_dynamics.model.readers.loops.nodes import Listing, Node, Table, from_object
+from ada_tools.scenario.claims import Relation
+from ada_tools.scenario.fields import Part, ScenarioError, is_empty, plain
+
+Numbers = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """Which robot.
+
+    Attributes:
+        robot: name in the catalogue, or path of a file, from the scenario's folder.
+        base: "fixed", "floating" or "floating_euler"; as the catalogue has it where None.
+        loops: file of joints that close loops, from the scenario's folder.
+        gravity: [m/s²]; that of the robot's file where None.
+        arguments: for the file, if it is a xacro.
+        masses: of links that are to have another one; inertias go in proportion [kg].
+    """
+
+    robot: str
+    base: str | None = None
+    loops: str | None = None
+    gravity: Numbers | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    masses: Mapping[str, float] = field(default_factory=dict)
+
+
+AUTO: Final = "auto"
+NO_STOPS = "none"
+# Stops at limits: their stiffness and damping, as stiff as the step follows, or none.
+Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
+
+
+@dataclass(frozen=True)
+class SimulationPart:
+    """How it is integrated; as the arguments of `ada.Simulation`."""
+
+    integrator: str
+    step: float  # [s]
+    duration: float  # [s]
+    algorithm: str
+    hybrid: tuple[str, ...]  # joints at which the algorithm hybrid cuts
+    tolerance: float
+    log_every: int
+    efforts: Part  # constant, by joint
+    contact: Part | None
+    stops: Stops
+
+
+@dataclass(frozen=True)
+class ControlPart:
+    """What drives the motors.
+
+    Attributes:
+        name: of a controller, see `ada_controllers.registry`.
+        settings: of it.
+        shaping: what its commands are held to.
+        period: between two calls [s].
+        robot: in the catalogue, that the controller takes the robot for; the simulated one where None.
+        reference: what to follow; without keys: the start.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    shaping: Mapping[str, Any]
+    period: float
+    robot: str | None
+    reference: Part
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A wrench on a link over time."""
+
+    kind: str
+    link: str
+    wrench: Numbers
+    start: float  # [s]
+    duration: float  # [s]
+    frame: str
+    at: Numbers | None  # point of the link [m]
+
+
+@dataclass(frozen=True)
+class ClaimPart:
+    """What must hold: a measure of the motion and its limit; `changes` give the variant it is about."""
+
+    text: str
+    measure: str
+    limit: float
+    relation: Relation
+    changes: Mapping[str, Any]
+    note: str
+    place: str  # file and line, for messages
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """A picture: panels over time, or snapshots of the motion."""
+
+    file: str
+    like: str
+    panels: tuple[str, ...]
+    columns: int
+    snapshots: int
+    plane: str
+    animation: bool
+    changes: Mapping[str, Any]
+    place: str
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """One experiment.
+
+    Attributes:
+        name: short, such as "T3.1".
+        title: in words.
+        source: document, section and figures.
+        file: where it was read from, for messages.
+        folder: where relative paths start; None for data without a file.
+        model: the robot; None where an experiment brings its own.
+        start: its joints, velocities and how to close loops; read with the model, see `run.start_state`.
+        simulation: None where there is none.
+        control: None where nothing drives the motors but constant efforts.
+        disturbances: wrenches on links.
+        claims: what must hold.
+        figures: to be drawn.
+        experiment: name of a function that does more, see `registry`.
+        settings: what that function is told.
+        notes: for the report.
+        tree: all of it as it was read.
+        read: (tree, file, folder) -> Scenario, by which it was read; for `with_changes`.
+    """
+
+    name: str
+    title: str
+    source: str
+    file: str
+    folder: Path | None
+    model: ModelPart | None
+    start: Part
+    simulation: SimulationPart | None
+    control: ControlPart | None
+    disturbances: tuple[Disturbance, ...]
+    claims: tuple[ClaimPart, ...]
+    figures: tuple[FigurePart, ...]
+    experiment: str | None
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...]
+    tree: Node
+    read: Callable[[Node, str, Path | None], Scenario] = field(repr=False)
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
+        """The same scenario with other values, read anew and as strictly.
+
+        Example::
+
+            faster = scenario.with_changes({"start.joints.joint_1": "120 deg", "simulation.step": 5e-4})
+
+        Args:
+            changes: value by key; a key without a dot is one of `simulation`, and numbers count the items of a list.
+
+        Raises:
+            ScenarioError: there is no such key, or the value does not fit.
+        """
+        tree = self.tree
+        for key, value in changes.items():
+            path = full_key(key)
+            tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
+        return self.read(tree, self.file, self.folder)
+
+    def as_data(self) -> dict[str, Any]:
+        """The scenario as plain Python data, for JSON and to compare it with another one."""
+        found: dict[str, Any] = plain(self.tree)
+        return found
+
+    def path(self, name: str) -> Path:
+        """A file that is named in the scenario, from its folder."""
+        return Path(name) if self.folder is None else self.folder / name
+
+
+def full_key(key: str) -> str:
+    """A key of `with_changes` with all of its parts: "step" is "simulation.step"."""
+    return key if "." in key else f"simulation.{key}"
+
+
+def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) -> Node:
+    """A tree with one value changed; mappings on the way are made where they are missing."""
+    if not keys:
+        return value
+    key, rest = keys[0], keys[1:]
+    if isinstance(node, Listing):
+        if not key.isdecimal() or int(key) >= len(node.items):
+            raise ScenarioError(
+                f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}."
+            )
+        items = list(node.items)
+        items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
+        return Listing(node.line, tuple(items))
+    if isinstance(node, Table):
+        entries = dict(node.entries)
+    elif is_empty(node):
+        entries = {}
+    else:
+        raise ScenarioError(f"{file}: the change of {path!r} leads into a single value; it has no key {key!r}.")
+    line, inner = entries.get(key, (None, Table(None, {})))
+    entries[key] = (line, _replaced(inner, rest, value, path, file))
+    return Table(node.line, entries)

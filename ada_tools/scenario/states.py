@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot of a scenario, and the state from which it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError, unknown_name
+from ada_dynamics.model.catalogue import CATALOGUE
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.edit.small import with_gravity
+from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Floating, FloatingEuler, Prismatic, Revolute
+from ada_dynamics.model.load import load as load_robot
+from ada_dynamics.model.model import Model
+from ada_tools.scenario import units
+from ada_tools.scenario.fields import Part, ScenarioError
+from ada_tools.scenario.scenario import ModelPart, Scenario
+
+CLOSED = 1e-9  # gap, and speed across it, up to which a start counts as on its loops [m, rad]
+
+# What the numbers of a joint are; of kinds that are not named, plain numbers.
+_POSITIONS = {
+    Revolute.kind: (units.ANGLE,),
+    Continuous.kind: (units.ANGLE,),
+    Prismatic.kind: (units.LENGTH,),
+    Floating.kind: (units.LENGTH,) * 3 + (units.NUMBER,) * 4,
+    FloatingEuler.kind: (units.LENGTH,) * 3 + (units.ANGLE,) * 3,
+}
+_VELOCITIES = {
+    Revolute.kind: (units.ANGULAR_SPEED,),
+    Continuous.kind: (units.ANGULAR_SPEED,),
+    Prismatic.kind: (units.SPEED,),
+    Floating.kind: (units.SPEED,) * 3 + (units.ANGULAR_SPEED,) * 3,
+    FloatingEuler.kind: (units.SPEED,) * 3 + (units.ANGULAR_SPEED,) * 3,
+}
+_EFFORTS = {
+    Revolute.kind: (units.MOMENT,),
+    Continuous.kind: (units.MOMENT,),
+    Prismatic.kind: (units.FORCE,),
+    Floating.kind: (units.FORCE,) * 3 + (units.MOMENT,) * 3,
+    FloatingEuler.kind: (units.FORCE,) * 3 + (units.MOMENT,) * 3,
+}
+
+
+def build_model(scenario: Scenario) -> Model:
+    """The robot of a scenario.
+
+    Raises:
+        ScenarioError: there is none, or it cannot be loaded; the message says why.
+    """
+    part = scenario.model
+    if part is None:
+        raise ScenarioError(f"{scenario.file}: model: it is missing; write model: {{robot: ...}}.")
+    try:
+        model = _loaded(scenario, part)
+        if part.gravity is not None and part.gravity != model.gravity:
+            model = with_gravity(model, part.gravity)
+        return _with_masses(model, part) if part.masses else model
+    except ScenarioError:
+        raise
+    except AdaError as problem:
+        raise ScenarioError(f"{scenario.file}: model: {problem}") from None
+
+
+def _loaded(scenario: Scenario, part: ModelPart) -> Model:
+    source = part.robot if part.robot in CATALOGUE else str(scenario.path(part.robot))
+    more: dict[str, Any] = {}
+    if part.base is not None:
+        more["base"] = part.base
+    if part.loops is not None:
+        more["loops"] = str(scenario.path(part.loops))
+    if source not in CATALOGUE and not scenario.path(part.robot).exists():
+        raise unknown_name("file or robot of the catalogue", part.robot, CATALOGUE)
+    return load_robot(source, mappings=part.arguments or None, **more)
+
+
+def _with_masses(model: Model, part: ModelPart) -> Model:
+    """Other masses for some links; inertias go in proportion, as if the links were of another material."""
+    parts = Parts.of(model)
+    for name, mass in part.masses.items():
+        if name not in parts.links:
+            raise unknown_name("link in model.masses", name, parts.links)
+        link = parts.links[name]
+        if not link.mass > 0.0:
+            raise ScenarioError(f"link {name!r} has no mass that model.masses could change.")
+        parts.links[name] = replace(link, mass=mass, inertia=link.inertia * (mass / link.mass))
+    return parts.build()
+
+
+def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
+    """Positions and velocities from which a scenario starts.
+
+    Joints that are not named stand at zero and at rest; where none is named, they stand where the catalogue has them.
+
+    Raises:
+        ScenarioError: a joint is unknown, a value does not fit, or the loops are open; the message says by how much.
+    """
+    start = scenario.start
+    given = start.part("joints", None)
+    catalogued = None if given.entries else _catalogued(scenario)
+    q = model.neutral() if catalogued is None else np.array(catalogued, dtype=np.float64)
+    _fill(q, given, model, model.q_index, _position_units)
+    wrong = model.position_problems(q) if model.has_manifold_coordinates else []
+    if wrong:
+        raise start.problem("joints", f"{'; '.join(map(str, wrong))}.")
+    v = np.zeros(model.nv)
+    _fill(v, start.part("velocity", None), model, model.v_index, _velocity_units)
+    if model.loops:
+        q, v = _on_loops(start, model, q, v)
+    if start.text("centre_of_mass", "as given") == "at rest":
+        v = _at_rest(start, model, q, v)
+    return q, v
+
+
+def efforts(scenario: Scenario, model: Model) -> Array:
+    """The constant efforts of a scenario's simulation."""
+    tau = np.zeros(model.nv)
+    if scenario.simulation is not None:
+        _fill(tau, scenario.simulation.efforts, model, model.v_index, _effort_units)
+    return tau
+
+
+def _catalogued(scenario: Scenario) -> Array | None:
+    """Where the catalogue has the robot of a scenario."""
+    from ada_dynamics.model import catalogue
+
+    robot = scenario.model.robot if scenario.model is not None else None
+    start_of = getattr(catalogue, "start_of", catalogue.start_of_mechanism)
+    found: Array | None = start_of(robot)
+    return found
+
+
+def _fill(
+    into: Array,
+    part: Part,
+    model: Model,
+    index: Callable[[str], slice],
+    units_of: Callable[[str], Sequence[units.Dimension]],
+) -> None:
+    """Write the entries of a mapping by joint into a vector."""
+    for joint in part.keys():  # noqa: SIM118
+        try:
+            place = index(joint)
+        except AdaError as problem:
+            raise part.problem(joint, str(problem)) from None
+        into[place] = part.numbers(joint, units_of(model.joints[joint].kind))
+
+
+def _position_units(kind: str) -> Sequence[units.Dimension]:
+    return _POSITIONS.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nq
+
+
+def _velocity_units(kind: str) -> Sequence[units.Dimension]:
+    return _VELOCITIES.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nv
+
+
+def _effort_units(kind: str) -> Sequence[units.Dimension]:
+    return _EFFORTS.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nv
+
+
+def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
+    """The state with its loops closed, or an error that says how far they are open."""
+    from ada_dynamics.dynamics import Dynamics
+    from ada_dynamics.loops.assemble import assemble
+    from ada_dynamics.loops.numbers import LoopNumbers
+
+    numbers = LoopNumbers(model)
+    closes = start.flag("close")
+    gap = numbers.gap(q)
+    if float(np.max(np.abs(gap), initial=0.0)) > CLOSED:
+        if not closes:
+            raise start.problem("joints", f"the loops are open there: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
+        try:
+            q = np.array(assemble(model, q, start.texts("hold")))
+        except AdaError as problem:
+            raise start.problem("close", str(problem)) from None
+    drift = numbers.jacobian(q) @ v
+    if float(np.max(np.abs(drift), initial=0.0)) > CLOSED:
+        if not closes:
+            shown = _by_loop(numbers, drift, "[m/s, rad/s]")
+            raise start.problem("velocity", f"it opens the loops: {shown}. {_CLOSE}")
+        q, v = Dynamics(model, pose=q).project(q, v)
+    return q, v
+
+
+_CLOSE = "Write start: {close: true} to start from the nearest state that closes them."
+
+
+def _by_loop(numbers: Any, values: Array, unit: str) -> str:
+    """The largest value of each loop in words."""
+    worst: dict[str, float] = {}
+    for (loop, _, _), value in zip(numbers.conditions, np.abs(values).tolist(), strict=True):
+        worst[loop] = max(worst.get(loop, 0.0), value)
+    return ", ".join(f"{loop!r} by {value:.3g} {unit}" for loop, value in worst.items() if value > CLOSED)
+
+
+def _at_rest(start: Part, model: Model, q: Array, v: Array) -> Array:
+    """The base's velocity changed so that the centre of mass rests: documents print velocities to a few digits."""
+    from ada_dynamics.dynamics import Dynamics
+
+    first = model.joint_names[0]
+    if model.joints[first].kind not in (Floating.kind, FloatingEuler.kind):
+        raise start.problem("centre_of_mass", "only the centre of mass of a robot with a floating base can be at rest.")
+    dynamics = Dynamics(model)
+    base = slice(model.v_index(first).start, model.v_index(first).start + 3)
+    J = np.asarray(dynamics.com_jacobian(q), dtype=np.float64)
+    v = v.copy()
+    for _ in range(2):  # the second time takes what rounding left
+        v[base] -= np.linalg.solve(J[:, base], J @ v)
+    return v

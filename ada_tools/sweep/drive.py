@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handing out the runs of a sweep: a few chunks per worker at a time, each row on disk before the next ones go out.
+
+When a worker dies, whatever was under way is tried once more, one run at a time, so that the run that kills workers is
+found, and no other one suffers for it.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError
+from pathlib import Path
+from typing import Any
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.simulation.progress import Progress
+from ada_tools.sweep.crew import Crew, Future, crew_for, refuse_no_count
+from ada_tools.sweep.results import SweepResult, read_result
+from ada_tools.sweep.store import BAD, LOGS, NEW, Store, SweepError
+from ada_tools.sweep.sweep import Sweep
+from ada_tools.sweep.work import FAILED, Chunk, Task, failed_row, work
+
+CHUNKS_PER_WORKER = 2  # one at work, one that waits
+CHUNK_SECONDS = 0.25  # of work: handing it out costs milliseconds
+MOST_IN_CHUNK = 500
+ENOUGH = 4.0  # a worker that needs so many times longer hands over what it has
+GROWTH = 8  # of chunks, from one to the next
+TICK = 0.2  # [s] between two looks at the clock
+Run = tuple[int, dict[str, Any]]
+Tell = Callable[[float, str], None]  # share that is done, and a text
+
+
+class WorkerDied(SweepError):
+    """A run ended its worker, twice."""
+
+
+def run_sweep(
+    sweep: Sweep,
+    output: str | os.PathLike[str],
+    executor: Any = None,
+    jobs: int | None = None,
+    progress: str | Callable[[float, str], None] | None = None,
+    *,
+    address: str | None = None,
+    limit: int | None = None,
+    restart: bool = False,
+    retry_failed: bool = False,
+) -> SweepResult:
+    """Make the runs of a sweep that have no result yet.
+
+    Example::
+
+        result = run_sweep(sweep.load("starts.yaml"), "out", jobs=8, progress="auto")
+
+    Each run's row is in OUTPUT/runs.jsonl as soon as its chunk (about a quarter of a second of work) is finished. When
+    this is called again, after whatever ended it, it goes on from there. A run that fails is a row with its error.
+
+    Args:
+        sweep: from `load`.
+        output: folder for the results; made where there is none.
+        executor: "local" processes (the default), "threads", "dask", a dask client, or any object with
+            submit(function, argument) that returns futures.
+        jobs: how many runs at a time; by default as many as there are cores, or workers in the cluster.
+        progress: "auto" shows a bar on a terminal, and lines elsewhere; a function gets share and text.
+        address: of a dask scheduler, such as "tcp://10.0.0.1:8786"; a cluster on this machine by default.
+        limit: stop after so many runs.
+        restart: forget the results that are there.
+        retry_failed: make failed runs once more.
+
+    Raises:
+        SweepError: the folder has another sweep's results or cannot be written, or there are no workers.
+        KeyboardInterrupt: as everywhere; finished rows are kept.
+    """
+    refuse_no_count("limit", limit)
+    folder = Path(output)
+    with Store(folder, sweep, restart) as store:
+        task = Task(
+            sweep.fingerprint,
+            sweep.scenario.tree,
+            sweep.scenario.file,
+            None if sweep.scenario.folder is None else sweep.scenario.folder.absolute(),
+            sweep.measures,
+            sweep.keep,
+            (folder / LOGS).absolute(),
+        )
+        statuses = (NEW, BAD) if retry_failed else (NEW,)
+        wanted = _to_make(sweep, store, statuses, limit)
+        notes = list(store.index.notes)
+        left = sum(map(store.index.count, statuses))
+        amount, before = min(left, limit or left), len(sweep) - left
+        if amount:
+            with crew_for(executor, jobs, address) as crew, _shown(progress, sweep, before, before + amount) as tell:
+                crew.check()
+                _Drive(task, crew, store, wanted, amount, before, tell).run()
+    result = read_result(folder)
+    result.notes = notes
+    return result
+
+
+def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int | None) -> Iterator[Run]:
+    # What is wanted is settled now: a run that fails meanwhile is not tried again.
+    status = bytes(store.index.status)
+    numbers = (run for run in range(len(sweep)) if status[run] in statuses)
+    for i, run in enumerate(numbers):
+        if limit is not None and i >= limit:
+            return
+        yield run, sweep.changes(run)
+
+
+class _Function:
+    """A function in place of a bar."""
+
+    def __init__(self, function: Callable[[float, str], None]) -> None:
+        self._function = function
+
+    def __enter__(self) -> Tell:
+        return self._function
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> Any:
+    if progress is None:
+        return _Function(lambda share, text: None)
+    if progress == "auto":
+        return Progress(total, sweep.name, "runs", start=before)
+    if callable(progress):
+        return _Function(progress)
+    raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
+
+
+class _Drive:
+    """The loop that hands out chunks and takes rows back."""
+
+    def __init__(
+        self, task: Task, crew: Crew, store: Store, wanted: Iterator[Run], amount: int, before: int, tell: Tell
+    ) -> None:
+        self._task, self._crew, self._store = task, crew, store
+        self._wanted, self._amount, self._before, self._tell = wanted, amount, before, tell
+        self._again: deque[Run] = deque()  # handed back unmade
+        self._suspects: deque[Run] = deque()  # were under way when a worker died
+        self._flying: dict[Future, tuple[Run, ...]] = {}
+        self._tried_twice = False  # what is flying is a suspect
+        self._broken = False
+        self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._size, self._made, self._failed = 1, 0, 0
+
+    def run(self) -> None:
+        """Until nothing is left."""
+        try:
+            while self._fill():
+                try:
+                    future = self._landed.get(timeout=TICK)
+                except queue.Empty:
+                    self._report()
+                    continue
+                self._land(future)
+        except BaseException as problem:
+            for future in self._flying:
+                future.cancel()
+            if isinstance(problem, KeyboardInterrupt):
+                self._save_landed()
+            raise
+
+    # --- out ----------------------------------------------------------------------------------------------------
+    def _fill(self) -> bool:
+        """Hand out work up to the bound; whether any is under way."""
+        if self._broken and not self._flying:
+            self._crew.renew()
+            self._broken = False
+        if self._broken or self._tried_twice:
+            return True
+        if self._suspects:
+            if not self._flying:
+                self._tried_twice = True
+                self._submit((self._suspects.popleft(),))
+            return True
+        while len(self._flying) < CHUNKS_PER_WORKER * self._crew.workers and not self._broken:
+            runs = self._next_runs()
+            if not runs:
+                break
+            self._submit(runs)
+        return bool(self._flying) or self._broken
+
+    def _next_runs(self) -> tuple[Run, ...]:
+        left = self._amount - self._made
+        size = min(self._size, max(1, left // (CHUNKS_PER_WORKER * self._crew.workers)))
+        runs: list[Run] = []
+        while len(runs) < size:
+            run = self._again.popleft() if self._again else next(self._wanted, None)
+            if run is None:
+                break
+            runs.append(run)
+        return tuple(runs)
+
+    def _submit(self, runs: tuple[Run, ...]) -> None:
+        try:
+            future = self._crew.submit(work, Chunk(self._task, runs, ENOUGH * CHUNK_SECONDS))
+        except BrokenExecutor:
+            self._broken, self._tried_twice = True, False
+            self._again.extendleft(reversed(runs))
+            return
+        self._flying[future] = runs
+        future.add_done_callback(self._landed.put)
+
+    # --- back ---------------------------------------------------------------------------------------------------
+    def _land(self, future: Future) -> None:
+        runs = self._flying.pop(future)
+        was_suspect, self._tried_twice = self._tried_twice, False
+        try:
+            rows = future.result()
+        except (Exception, CancelledError) as problem:
+            self._lost(runs, problem, was_suspect)
+            return
+        self._take(rows)
+        self._again.extendleft(reversed(runs[len(rows) :]))
+        seconds = sum(row["seconds"] for row in rows) / len(rows)
+        fitting = int(CHUNK_SECONDS / max(seconds, 1e-6))
+        self._size = max(1, min(fitting, GROWTH * self._size, MOST_IN_CHUNK))
+
+    def _lost(self, runs: tuple[Run, ...], problem: BaseException, was_suspect: bool) -> None:
+        """Runs that came back without rows: their worker died, or what they gave could not be handed over."""
+        self._broken = self._broken or isinstance(problem, BrokenExecutor)
+        if not was_suspect:
+            self._suspects.extend(runs)
+            return
+        reason = f"{type(problem).__name__}: {problem}"
+        self._take([failed_row(run, changes, WorkerDied(reason)) for run, changes in runs])
+
+    def _take(self, rows: list[dict[str, Any]]) -> None:
+        self._store.append(rows)
+        self._made += len(rows)
+        self._failed += sum(row["status"] == FAILED for row in rows)
+        self._report()
+
+    def _report(self) -> None:
+        share = (self._before + self._made) / (self._before + self._amount)
+        self._tell(share, f"{self._failed} failed" if self._failed else "")
+
+    def _save_landed(self) -> None:
+        """Keep what has come back but is not on disk yet."""
+        while not self._landed.empty():
+            future = self._landed.get()
+            try:
+                rows = future.result()
+            except (Exception, CancelledError):
+                continue
+            self._store.append(rows)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps from YAML or JSON files, or from data; every mistake says file, line, key and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.model.readers.loops.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
+from ada_dynamics.model.readers.spelling import near
+from ada_tools.scenario import reader as scenarios
+from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.registry import find_measure
+from ada_tools.scenario.scenario import Scenario, full_key
+from ada_tools.sweep.axes import DISTRIBUTIONS, NORMAL, UNIFORM, Axis, ListAxis, RandomAxis, evenly, number_and_unit
+from ada_tools.sweep.check import check_values, robot_digest
+from ada_tools.sweep.sweep import KEEP, Sweep
+
+MOST_RUNS = 10_000_000
+_TOP = ("name", "scenario", "with", "parameters", "random", "measures", "keep")
+_RANGE = ("from", "to", "count")
+_AXIS = (*_RANGE, "list", *DISTRIBUTIONS)
+_VARIABLE = ("model", "start", "simulation", "disturbances")
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
+    """A sweep.
+
+    Example::
+
+        starts = sweep.load("starts.yaml")
+
+    Args:
+        source: path of a YAML or JSON file, or the same as a dict.
+
+    Raises:
+        InputError: it is unusable; the message names file, line and key.
+    """
+    if isinstance(source, Mapping):
+        return _read(from_object(source, "sweep"), "sweep", Path(), "sweep")
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise InputError(f"source is {source!r:.100}; it must be a path or a dict.")
+    path = Path(text)
+    if path.suffix.lower() not in scenarios.ENDINGS:
+        raise InputError(f"a sweep is a file that ends in {', '.join(scenarios.ENDINGS)}; {text!r} does not.")
+    return _read(scenarios.parsed(path), str(path), path.parent, path.stem)
+
+
+def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
+    top = _top(node, file)
+    scenario = _scenario(top, folder)
+    axes = _axes(top)
+    draws, seed = _random(top, axes)
+    runs = draws * math.prod(len(axis.values) for axis in axes if isinstance(axis, ListAxis))
+    if runs > MOST_RUNS:
+        raise top.problem("parameters", f"they make {runs} runs; at most {MOST_RUNS} are possible.")
+    robot = robot_digest(scenario)
+    check_values(scenario, axes)
+    return Sweep(
+        name=top.text("name", stem),
+        file=file,
+        scenario=scenario,
+        axes=axes,
+        draws=draws,
+        seed=seed,
+        measures=_measures(top, scenario),
+        keep=top.choice("keep", KEEP, KEEP[0]),
+        robot=robot,
+    )
+
+
+def _top(node: Node, file: str) -> Part:
+    if not isinstance(node, Table):
+        raise ScenarioError(f"{file}: the sweep is {kind_of(node)}, not a mapping with {', '.join(_TOP)}.")
+    top = Part(node, "", file, None)
+    for key in top.keys():  # noqa: SIM118
+        if key not in _TOP:
+            raise top.problem(key, f"a sweep has no such key. {near(key, _TOP)}Known: {', '.join(_TOP)}.")
+    return top
+
+
+# --- the scenario ---------------------------------------------------------------------------------------------------
+def _scenario(top: Part, folder: Path) -> Scenario:
+    """The scenario, by name, from a file beside the sweep, or written into it."""
+    node = top.node("scenario")
+    if isinstance(node, Table):
+        scenario = scenarios.read_node(node, top.file, folder)
+    else:
+        name = top.text("scenario")
+        source = name if name in scenarios.names() else folder / name
+        try:
+            scenario = scenarios.load(source if Path(name).suffix in scenarios.ENDINGS else name)
+        except AdaError as problem:
+            raise top.problem("scenario", str(problem)) from None
+    if scenario.simulation is None:
+        raise top.problem("scenario", f"{scenario.name!r} has no simulation that could be run.")
+    fixed = top.part("with", None)
+    changes = {key: plain(value) for key, (_, value) in fixed.entries.items()}
+    try:
+        return scenario.with_changes(changes)
+    except AdaError as problem:
+        raise top.problem("with", str(problem)) from None
+
+
+def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
+    """What is measured: by default what the scenario's claims are about."""
+    wanted = top.texts("measures") or tuple(claim.measure for claim in scenario.claims)
+    if not wanted:
+        raise top.problem("measures", "it is missing, and the scenario claims nothing; write measures: [energy_drift].")
+    for name in wanted:
+        try:
+            find_measure(name)
+        except AdaError as problem:
+            raise top.problem("measures", str(problem)) from None
+    return tuple(dict.fromkeys(wanted))
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+def _axes(top: Part) -> tuple[Axis, ...]:
+    parameters = top.part("parameters", None)
+    if not parameters.entries:
+        raise top.problem("parameters", "it is missing; write, for example, {simulation.step: [1 ms, 2 ms]}.")
+    found: dict[str, Axis] = {}
+    for short in parameters.keys():  # noqa: SIM118
+        key = full_key(short)
+        first = key.partition(".")[0]
+        if first not in _VARIABLE:
+            hint = near(first, _VARIABLE)
+            raise parameters.problem(short, f"only {', '.join(_VARIABLE)} can vary. {hint}".strip())
+        if key in found:
+            raise parameters.problem(short, f"{key!r} is there twice.")
+        found[key] = _axis(parameters, short, key)
+    return tuple(found.values())
+
+
+def _axis(parameters: Part, short: str, key: str) -> Axis:
+    line, node = parameters.entries[short]
+    place = (
+        f"{parameters.file}: {parameters.full(short)}"
+        if line is None
+        else (f"{parameters.file}, line {line}: {parameters.full(short)}")
+    )
+    if isinstance(node, Listing):
+        return ListAxis(key, _listed(parameters, short), place)
+    if not isinstance(node, Table):
+        raise parameters.problem(
+            short, f"it is {kind_of(node)}; it must be a list of values, or a mapping with {', '.join(_AXIS)}."
+        )
+    part = parameters.part(short, _AXIS)
+    ways = [set(_RANGE) & set(part.entries), *({word} & set(part.entries) for word in ("list", *DISTRIBUTIONS))]
+    if sum(map(bool, ways)) != 1:
+        raise parameters.problem(
+            short, "it must be one of {from, to, count}, {list: [...]}, {uniform: [a, b]}, {normal: [m, s]}."
+        )
+    if part.has("list"):
+        return ListAxis(key, _listed(part, "list"), place)
+    if ways[0]:
+        first, last, unit = _two(part, "from", "to", [part.node("from"), part.node("to")])
+        return ListAxis(key, evenly(first, last, part.whole("count", 0, least=2), unit), place)
+    return _random_axis(part, key, place)
+
+
+def _listed(part: Part, key: str) -> tuple[Any, ...]:
+    values = tuple(plain(item) for item in part.items(key))
+    if not values:
+        raise part.problem(key, "it is empty; it must hold one value or more.")
+    return values
+
+
+def _random_axis(part: Part, key: str, place: str) -> RandomAxis:
+    kind = next(word for word in DISTRIBUTIONS if word in part.entries)
+    items = part.items(kind)
+    if len(items) != 2:
+        two = "[least, greatest]" if kind == UNIFORM else "[mean, standard deviation]"
+        raise part.problem(kind, f"it has {len(items)} values; it must be {two}.")
+    first, second, unit = _two(part, kind, kind, items)
+    if kind == UNIFORM and not first < second:
+        raise part.problem(kind, f"{first:g} is not less than {second:g}.")
+    if kind == NORMAL and not second > 0.0:
+        raise part.problem(kind, f"the standard deviation is {second:g}; it must be greater than 0.")
+    return RandomAxis(key, cast(Any, kind), first, second, unit, place)
+
+
+def _two(part: Part, first_key: str, second_key: str, nodes: Any) -> tuple[float, float, str]:
+    """Two numbers with the same unit."""
+    found = []
+    for key, node in zip((first_key, second_key), nodes, strict=True):
+        pair = None if node is None else number_and_unit(plain(node)) if isinstance(node, Scalar) else None
+        if pair is None:
+            shown = "missing" if node is None else kind_of(node)
+            raise part.problem(key, f"it is {shown}; it must be a number, alone or with a unit.")
+        found.append(pair)
+    (first, unit), (second, other) = found
+    if unit != other:
+        raise part.problem(
+            second_key, f"the units {shortened(unit)!r} and {shortened(other)!r} differ; write the same one twice."
+        )
+    return first, second, unit
+
+
+def _random(top: Part, axes: tuple[Axis, ...]) -> tuple[int, int]:
+    """Number of draws and seed."""
+    is_random = any(isinstance(axis, RandomAxis) for axis in axes)
+    if not is_random:
+        if top.has("random"):
+            raise top.problem("random", "no parameter is random; write one as {uniform: [a, b]} or {normal: [m, s]}.")
+        return 1, 0
+    if not top.has("random"):
+        raise top.problem("random", "it is missing, and a parameter is random; write random: {count: 1000, seed: 1}.")
+    part = top.part("random", ("count", "seed"))
+    return part.whole("count", 0), part.whole("seed", 0, least=0)

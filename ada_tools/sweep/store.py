@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of results: a header, then one row of JSON per finished run, only ever appended to.
+
+A row counts when its line is whole. A process that is killed leaves at most one torn line, which is cut off when the
+sweep goes on. Where a run has several rows (failed, then tried again) the last one counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from array import array
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from ada_dynamics._version import __version__
+from ada_dynamics.errors import InputError
+from ada_tools.sweep.axes import flat
+from ada_tools.sweep.sweep import Sweep
+from ada_tools.sweep.work import DONE
+
+FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
+FORMAT = 1
+NEW, GOOD, BAD = 0, 1, 2  # of a run: no row, done, failed
+SYNC_AFTER = 1.0  # [s] between two times that rows are pushed to the disk; the operating system has them at once
+_SHOWN = 6  # differences in a message
+_LONGEST_HEADER = 2**26  # bytes
+
+
+class SweepError(InputError):
+    """A sweep cannot go on: its folder, its file of results or its workers; the message says which, and the fix."""
+
+
+class Index:
+    """Which runs have rows, and where in the file."""
+
+    def __init__(self, header: dict[str, Any], end: int) -> None:
+        """Args: the header, and where it ends."""
+        self.header = header
+        self.total = int(header["total"])
+        self.status = bytearray(self.total)
+        self.at = array("q", [-1]) * self.total
+        self.end = end  # of the last whole row
+        self.notes: list[str] = []
+
+    def count(self, status: int) -> int:
+        """How many runs are new, done or failed."""
+        return self.status.count(status)
+
+    def take(self, row: Mapping[str, Any], at: int) -> None:
+        """Note a row."""
+        self.status[row["run"]] = GOOD if row["status"] == DONE else BAD
+        self.at[row["run"]] = at
+
+
+def read_index(folder: Path) -> Index | None:
+    """What the file of results in a folder holds; None where there is none, or one without a whole header.
+
+    Raises:
+        SweepError: the file is damaged, or is none of ours.
+    """
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            return _indexed(path, file)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise SweepError(f"{path}: it cannot be read: {problem.strerror}.") from None
+
+
+def _indexed(path: Path, file: IO[bytes]) -> Index | None:
+    first = file.readline(_LONGEST_HEADER)
+    if not first.endswith(b"\n"):
+        return None
+    header = _parsed(first)
+    if not isinstance(header, dict) or header.get("ada_sweep") != FORMAT:
+        raise SweepError(f"{path}: it is no file of results of `ada sweep`; use another folder.")
+    index = Index(header, len(first))
+    number = 1
+    for line in file:
+        number += 1
+        row = _parsed(line) if line.endswith(b"\n") else None
+        if row is None or not _is_row(row, index.total):
+            if file.read(1):
+                raise SweepError(
+                    f"{path}, line {number}: it is damaged. Delete that line, so that its run is made again, or start "
+                    "anew with --restart (restart=True)."
+                )
+            index.notes.append(f"{path}: the last line is torn; its run is made again.")
+            break
+        index.take(row, index.end)
+        index.end += len(line)
+    return index
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _is_row(row: Any, total: int) -> bool:
+    run = row.get("run") if isinstance(row, dict) else None
+    return isinstance(run, int) and 0 <= run < total and "status" in row
+
+
+class Store:
+    """The results of a sweep while it runs; one process at a time has them."""
+
+    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False) -> None:
+        """Open the folder of a sweep, or make it.
+
+        Args:
+            folder: for results and logs.
+            sweep: what is run.
+            restart: start anew; the old file stays beside the new one, as runs.jsonl.old.
+
+        Raises:
+            SweepError: it is in use, is another sweep's, is damaged, or cannot be written.
+        """
+        self.path = folder / FILE
+        self._lock: IO[bytes] | None = None
+        self._file: IO[bytes] | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder)
+            if restart and self.path.exists():
+                self.path.replace(self.path.with_name(f"{FILE}.old"))
+            self.index = self._opened(folder, sweep)
+        except OSError as problem:
+            self.close()
+            raise SweepError(f"{self.path}: it cannot be written: {problem.strerror or problem}.") from None
+        except BaseException:
+            self.close()
+            raise
+        self._synced = time.monotonic()
+
+    def _opened(self, folder: Path, sweep: Sweep) -> Index:
+        index = read_index(folder)
+        if index is not None:
+            _refuse_another(self.path, index.header, sweep)
+            self._file = self.path.open("r+b", buffering=0)
+            self._file.truncate(index.end)
+            self._file.seek(index.end)
+            return index
+        self._file = self.path.open("wb", buffering=0)
+        header = {
+            "ada_sweep": FORMAT,
+            "name": sweep.name,
+            "version": __version__,
+            "fingerprint": sweep.fingerprint,
+            "total": len(sweep),
+            "sweep": sweep.data(),
+        }
+        line = _line(header)
+        self._write(line)
+        return Index(header, len(line))
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows; when this returns, they outlive this process.
+
+        Raises:
+            SweepError: they cannot be written, as on a full disk.
+        """
+        text = b""
+        for row in rows:
+            line = _line(_finite(row))
+            self.index.take(row, self.index.end + len(text))
+            text += line
+        try:
+            self._write(text)
+            self.index.end += len(text)
+            if time.monotonic() - self._synced > SYNC_AFTER:
+                self._sync()
+        except OSError as problem:
+            raise SweepError(
+                f"{self.path}: it cannot be written: {problem.strerror}. What was written is kept; the same call goes "
+                "on from there."
+            ) from None
+
+    def _write(self, text: bytes) -> None:
+        assert self._file is not None
+        rest = memoryview(text)
+        while rest:
+            rest = rest[self._file.write(rest) :]
+
+    def _sync(self) -> None:
+        assert self._file is not None
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Push the rows to the disk, and let others have the folder."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._sync()
+            with contextlib.suppress(OSError):
+                self._file.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """A lock that the operating system takes away when this process ends, however that is."""
+    file = (folder / LOCK).open("ab")
+    try:
+        import fcntl
+    except ImportError:  # not on Windows: there nobody looks after it
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise SweepError(f"{folder}: another process runs a sweep there; wait for it, or use another folder.") from None
+    except OSError:
+        pass  # a file system without locks
+    return file
+
+
+def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None:
+    if header.get("fingerprint") == sweep.fingerprint:
+        return
+    old, new = flat(header.get("sweep") or {}), flat(json.loads(json.dumps(sweep.data())))
+    changed = [key for key in dict.fromkeys((*old, *new)) if old.get(key, _MISSING) != new.get(key, _MISSING)]
+    shown = "; ".join(_difference(key, old, new) for key in changed[:_SHOWN])
+    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    raise SweepError(
+        f"{path}: it belongs to another sweep. Changed since: {shown}{more}. Use another folder (--output), or start "
+        "anew with --restart (restart=True)."
+    )
+
+
+def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    if key == "robot":
+        return "the robot's description"
+    before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
+    return f"{key} from {before} to {after}"
+
+
+_MISSING = object()
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no numbers that are not finite: they become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
