@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.stops import limited_joints
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.stops import limited_joints
 from ada_experiments.reference_motions import by_mujoco, by_mujocos_steps, by_pinocchio
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units

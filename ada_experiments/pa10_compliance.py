@@ -152,8 +152,8 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
     """Into the wall by each depth, one after another, and out again."""
     from ada_controllers import make
     from ada_controllers.in_simulation import InSimulation
+    from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
     from ada_dynamics.simulation import JointServos
-    from ada_dynamics.simulation.contact import Contact, ContactSphere, Ground, Material
 
     controller = make(
         "compliance",

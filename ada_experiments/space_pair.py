@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Plane
+from ada_dynamics.contact.material import Material
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import merge
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, Plane
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.simulation.material import Material
 from ada_dynamics.spatial.scalar import Scalar
 
 WORLD, FREE, BASE = "world", "free", "base"

@@ -15,10 +15,10 @@ import numpy as np
 from ada_dynamics.analysis.balance import UP, zmp_of_wrenches
 from ada_dynamics.analysis.polygon import convex_hull, margin
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.soles import sole_points
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.soles import sole_points
 
 
 class FixedFeet(NamedTuple):

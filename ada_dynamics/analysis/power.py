@@ -16,6 +16,7 @@ from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of
 from ada_dynamics.analysis.quadrature import cumulative, hermite
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import (
@@ -28,7 +29,6 @@ from ada_dynamics.model.joints import (
     Universal,
 )
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 
 NO_SWING = 1e-9  # of the energies: less is rounding
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # between two rows

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.touching import Vertices
 from ada_dynamics.drawing.meshes import RobotMeshes
 from ada_dynamics.model.elements import Shape
-from ada_dynamics.simulation.touching import Vertices
 
 
 def mesh_vertices() -> Vertices:

@@ -6,33 +6,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
+    from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, ContactSphere, Ground
+    from ada_dynamics.contact.material import Material
+    from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation.control import CompiledController, ControllerError
     from ada_dynamics.simulation.defaults import Scene, scene_for
     from ada_dynamics.simulation.events import Event, at_limits
     from ada_dynamics.simulation.log import EventRecord, Log
-    from ada_dynamics.simulation.material import Material
     from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
     from ada_dynamics.simulation.servos import JointServos
     from ada_dynamics.simulation.simulation import Simulation
     from ada_dynamics.simulation.stepper import MotionError
-    from ada_dynamics.simulation.stops import JointStops
 
 # Loaded when first used: a node that only needs a part of this starts sooner.
 _HOMES = {
     "CompiledController": "ada_dynamics.simulation.control",
-    "Contact": "ada_dynamics.simulation.contact",
-    "ContactPair": "ada_dynamics.simulation.contact",
-    "ContactPoint": "ada_dynamics.simulation.contact",
-    "ContactSphere": "ada_dynamics.simulation.contact",
+    "Contact": "ada_dynamics.contact.contact",
+    "ContactPair": "ada_dynamics.contact.contact",
+    "ContactPoint": "ada_dynamics.contact.contact",
+    "ContactSphere": "ada_dynamics.contact.contact",
     "ControllerError": "ada_dynamics.simulation.control",
     "Event": "ada_dynamics.simulation.events",
     "EventRecord": "ada_dynamics.simulation.log",
-    "Ground": "ada_dynamics.simulation.contact",
+    "Ground": "ada_dynamics.contact.contact",
     "JointServos": "ada_dynamics.simulation.servos",
-    "JointStops": "ada_dynamics.simulation.stops",
+    "JointStops": "ada_dynamics.contact.stops",
     "Log": "ada_dynamics.simulation.log",
-    "Material": "ada_dynamics.simulation.material",
+    "Material": "ada_dynamics.contact.material",
     "MotionError": "ada_dynamics.simulation.stepper",
     "Scene": "ada_dynamics.simulation.defaults",
     "Simulation": "ada_dynamics.simulation.simulation",

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact import stops as joint_stops
+from ada_dynamics.contact.contact import Contact
+from ada_dynamics.contact.rates import fastest_rate
+from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import stops as joint_stops
-from ada_dynamics.simulation.contact import Contact
-from ada_dynamics.simulation.contact_rates import fastest_rate
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.servos import JointServos, ServoBank
-from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 
 AUTO = "auto"  # integrator: the one that suits

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact
+from ada_dynamics.contact.material import Material
+from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
+from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
-from ada_dynamics.simulation.contact import Contact
-from ada_dynamics.simulation.material import Material
-from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops, beyond_limits, limited_joints
-from ada_dynamics.simulation.touching import Touching, Vertices, lowest, touching
 
 Wish: TypeAlias = Literal["auto", "on", "off"]
 _FREE = (Floating.kind, FloatingEuler.kind)

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.loads import on_links
 from ada_dynamics.errors import InputError, SingularPoseWarning
-from ada_dynamics.simulation.contact_loads import on_links
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
+    from ada_dynamics.contact.frames import ContactFrame
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
     from ada_dynamics.loops.uniqueness import Flags
     from ada_dynamics.model.model import Model
-    from ada_dynamics.simulation.contact_frames import ContactFrame
 
 
 ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.material import finite
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.material import finite
 
 Rows: TypeAlias = slice | NDArray[np.intp]
 _ALL = slice(None)

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact
+from ada_dynamics.contact.frames import frames_of
+from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
@@ -32,8 +35,6 @@ from ada_dynamics.simulation.checks import (
     suitable_method,
     warn_if_too_stiff,
 )
-from ada_dynamics.simulation.contact import Contact
-from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.control import CompiledController, Controller, Sampler
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs
@@ -46,7 +47,6 @@ from ada_dynamics.simulation.rollout import Rollout, rollout
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.stepper import Stepper
-from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
 from ada_dynamics.simulation.unexplained import warn_if_unexplained
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
+from ada_dynamics.contact.frames import ContactFrame, frames_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.model.writers.numbers import to_rpy
 from ada_dynamics.simulation import Simulation
-from ada_dynamics.simulation.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.simulation.contact_frames import ContactFrame, frames_of
 from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics

@@ -14,6 +14,7 @@ import numpy as np
 
 from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import Colour, Kind, Mark
 from ada_dynamics.dynamics import Dynamics
@@ -21,7 +22,6 @@ from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
-from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_robot.messages.wrenches import JointLoads, LoadedState
 
 # All lengths are shares of the robot's size.

@@ -16,16 +16,16 @@ import numpy as np
 
 from ada_dynamics.algorithms.joint_loads import joint_loads
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.frames import ContactFrame
+from ada_dynamics.contact.loads import on_links
+from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact_frames import ContactFrame
-from ada_dynamics.simulation.contact_loads import on_links
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.stops import FRICTION_SPEED, JointStops
 from ada_robot.messages.outgoing import State
 
 Efforts = Callable[[Array, Array], Array]  # of q and v

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
-from ada_dynamics.simulation.stops import beyond_limits
 from ada_robot.command.limits import joint_limits
 from ada_robot.command.rules import ROUNDING, JointLimit, refused_number
 

@@ -16,10 +16,10 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
+from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.markers import MarkerMessages

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.simulation.contact_frames import frames_of
 from ada_dynamics.simulation.record.recorder import McapRecorder
 from ada_robot.node.plant import Plant, Snapshot
 from ada_robot.ros.status import Level, Status

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.drawing.mesh_vertices import mesh_vertices
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.errors import InputError
@@ -23,7 +24,6 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.progress import Progress
 from ada_dynamics.simulation.simulation import Simulation
-from ada_dynamics.simulation.stops import beyond_limits
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,

@@ -12,7 +12,7 @@ from ada_tools.scenario.fields import Part, ScenarioError
 from ada_tools.scenario.scenario import Disturbance, Scenario
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact
+    from ada_dynamics.contact.contact import Contact
     from ada_dynamics.simulation.profiles import WrenchProfile
 
 _MATERIAL = ("stiffness", "dissipation", "friction", "slip_speed")
@@ -46,7 +46,7 @@ def _profile(one: Disturbance) -> WrenchProfile:
 
 def contact_of(part: Part, model: Model) -> Contact:
     """The contact that a scenario describes."""
-    from ada_dynamics.simulation.contact import Contact, ContactPoint, ContactSphere, Ground
+    from ada_dynamics.contact.contact import Contact, ContactPoint, ContactSphere, Ground
 
     more: dict[str, Any] = {}
     if part.has("material"):
@@ -71,7 +71,7 @@ def contact_of(part: Part, model: Model) -> Contact:
 
 
 def _material(part: Part) -> Any:
-    from ada_dynamics.simulation.contact import Material
+    from ada_dynamics.contact.contact import Material
 
     wanted = dict(zip(_MATERIAL, (units.STIFFNESS, units.Dimension(s=1, m=-1), units.NUMBER, units.SPEED), strict=True))
     return Material(**{key: part.quantity(key, wanted[key]) for key in part.keys()})  # noqa: SIM118

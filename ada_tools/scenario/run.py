@@ -20,8 +20,8 @@ from ada_tools.scenario.states import build_model, efforts, start_state
 
 if TYPE_CHECKING:
     from ada_controllers.in_simulation import InSimulation
+    from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation import Log, Simulation
-    from ada_dynamics.simulation.stops import JointStops
 
 BEYOND = 1e-6  # [rad, m] beyond a limit that is no rounding
 
@@ -76,7 +76,7 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
 
 def _stops(scenario: Scenario, part: SimulationPart, model: Model, q: Any) -> JointStops | None:
     """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
-    from ada_dynamics.simulation.stops import JointStops, beyond_limits, limited_joints
+    from ada_dynamics.contact.stops import JointStops, beyond_limits, limited_joints
 
     if part.stops is None or not limited_joints(model):
         return None

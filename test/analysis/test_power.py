@@ -8,11 +8,11 @@ import pytest
 
 from ada_dynamics import Builder, Dynamics
 from ada_dynamics.analysis.power import dissipated_power, external_power, power_balance, stop_power
+from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d
 from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.simulation.log import ContactFrame, Log
-from ada_dynamics.simulation.stops import JointStops
 
 G = 9.81
 MASS, LENGTH, INERTIA = 2.0, 0.5, 0.1  # of the pendulum; the inertia is about its centre of mass

@@ -8,7 +8,7 @@ import pytest
 from foreign_robots import SHARE
 
 from ada_dynamics import Log
-from ada_dynamics.simulation.stops import beyond_limits
+from ada_dynamics.contact.stops import beyond_limits
 from ada_tools import cli
 
 ROBOTS = {

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.contact.frames import ContactFrame
+from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.contact_frames import ContactFrame
-from ada_dynamics.simulation.stops import JointStops
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts, topic_names

@@ -16,8 +16,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from visualization_msgs.msg import Marker, MarkerArray
 
 import ada_dynamics as ada
+from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.drawing.marks import Kind
-from ada_dynamics.simulation.contact_frames import ContactFrame
 from ada_robot.messages.markers import MarkerMessages
 from ada_robot.messages.marks import Marks
 from ada_robot.messages.wrenches import JointLoads

@@ -11,9 +11,7 @@ from ada_dynamics.algorithms import contact_shapes as shapes
 from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
-from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.tree import WORLD
-from ada_dynamics.simulation.contact import (
+from ada_dynamics.contact.contact import (
     Ball,
     Box,
     Capsule,
@@ -25,7 +23,9 @@ from ada_dynamics.simulation.contact import (
     Material,
     Plane,
 )
-from ada_dynamics.simulation.contact_rates import fastest_rate
+from ada_dynamics.contact.rates import fastest_rate
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.rotation import from_rpy
 
 G = 9.81

@@ -6,9 +6,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.contact import GroundContact, PairContact
-from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.elements import Shape
-from ada_dynamics.simulation.contact import (
+from ada_dynamics.contact.contact import (
     Ball,
     Box,
     Capsule,
@@ -20,6 +18,8 @@ from ada_dynamics.simulation.contact import (
     Material,
     Plane,
 )
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 
 
 def walker():

@@ -7,9 +7,9 @@ from contact_motion import Mechanism
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.joint_loads import joint_loads, without_friction
+from ada_dynamics.contact.stops import JointStops, fastest_rate
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Limits, Mimic
-from ada_dynamics.simulation.stops import JointStops, fastest_rate
 
 G = 9.81
 

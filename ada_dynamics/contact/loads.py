@@ -12,8 +12,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
 if TYPE_CHECKING:
+    from ada_dynamics.contact.frames import ContactFrame
     from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.simulation.contact_frames import ContactFrame
 
 
 class TouchedMotion(Protocol):

@@ -15,11 +15,11 @@ import numpy as np
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.parts import ContactPoint, ContactSphere
+from ada_dynamics.contact.soles import ball_centres, box_corners, in_link, shapes_of
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.simulation.contact_parts import ContactPoint, ContactSphere
-from ada_dynamics.simulation.soles import ball_centres, box_corners, in_link, shapes_of
 from ada_dynamics.spatial.transform import Transform
 
 Vertices: TypeAlias = Callable[

@@ -10,10 +10,10 @@ import numpy as np
 
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.parts import ContactPoint, ContactSphere
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact_parts import ContactPoint, ContactSphere
 
 SAME_HEIGHT = 1e-3  # [m]; boxes within this of the lowest one stand on the ground together with it
 SIDES = (-0.5, 0.5)

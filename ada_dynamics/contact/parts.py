@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import contact_shapes
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.material import Material, finite
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.tree import Frame
-from ada_dynamics.simulation.material import Material, finite
 from ada_dynamics.spatial.scalar import Mat3, Vec3
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ada_dynamics.model.builder import WORLD_LINK
 
 if TYPE_CHECKING:
-    from ada_dynamics.simulation.contact import Contact, ContactPoint, ContactSphere
+    from ada_dynamics.contact.contact import Contact, ContactPoint, ContactSphere
 
 
 class ContactFrame(NamedTuple):

@@ -9,11 +9,9 @@ from typing import TypeVar
 
 from ada_dynamics.algorithms.contact import ContactData, GroundContact, PairContact
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Frame, Tree
-from ada_dynamics.simulation import soles
-from ada_dynamics.simulation.contact_parts import (
+from ada_dynamics.contact import soles
+from ada_dynamics.contact.material import Material
+from ada_dynamics.contact.parts import (
     Ball,
     Box,
     Capsule,
@@ -27,7 +25,9 @@ from ada_dynamics.simulation.contact_parts import (
     set_values,
     triple,
 )
-from ada_dynamics.simulation.material import Material
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.tree import WORLD, Frame, Tree
 
 __all__ = [
     "Ball",

@@ -11,12 +11,12 @@ import numpy as np
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.material import GRAVITY, finite
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Continuous, Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.material import GRAVITY, finite
 
 FRICTION_SPEED = 0.01  # [rad/s] or [m/s], under which a joint's Coulomb friction is as good as viscous
 SHARE_OF_STEP = 0.2  # step times frequency of a joint in its stop

@@ -10,9 +10,9 @@ from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.jacobian import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.contact import Contact
+from ada_dynamics.contact.material import GRAVITY
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.contact import Contact
-from ada_dynamics.simulation.material import GRAVITY
 
 STANDING_ON = 4  # points that carry the weight, where there are more
 
