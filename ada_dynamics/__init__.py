@@ -33,9 +33,9 @@ from ada_dynamics.errors import (
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.loops.assemble import assemble
-    from ada_dynamics.loops.check import check
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
-    from ada_dynamics.model.load import load
+    from ada_dynamics.robots.check import check
+    from ada_dynamics.robots.load import load
     from ada_dynamics.simulation import Contact, Log, Simulation
 
 # Loaded when first used, so that `import ada_dynamics` costs next to nothing.
@@ -48,8 +48,8 @@ _HOMES = {
     "Simulation": "ada_dynamics.simulation",
     "assemble": "ada_dynamics.loops.assemble",
     "chain_3d": "ada_dynamics.model",
-    "check": "ada_dynamics.loops.check",
-    "load": "ada_dynamics.model.load",
+    "check": "ada_dynamics.robots.check",
+    "load": "ada_dynamics.robots.load",
     "planar_chain": "ada_dynamics.model",
 }
 

@@ -17,8 +17,8 @@ from ada_dynamics.analysis.balance import zmp_of_motion
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_experiments import awa_ground
 from ada_experiments.awa_dynamics import MotorLoad, loads_of
 from ada_experiments.awa_kinematics import (

@@ -17,8 +17,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Contact, JointStops, Log, Material, Simulation
 from ada_experiments.awa_control import BASE_NQ, WalkControl, standing_start, with_armature
 from ada_experiments.awa_pid import Gains

@@ -17,8 +17,8 @@ from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.hybrid.measure import compiled, counted, in_turn, ratio_of
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, Timing, experiment
 from ada_tools.scenario.scenario import Scenario
 

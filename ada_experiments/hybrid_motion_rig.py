@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ada_dynamics.model.load import load
-from ada_dynamics.model.mechanisms import hexa
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.mechanisms import hexa
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings

@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.writers import render
+from ada_dynamics.robots.writers import render
 
 Controller = Callable[[float, Array, Array], ArrayLike]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment

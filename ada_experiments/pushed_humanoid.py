@@ -15,11 +15,11 @@ from ada_controllers.in_simulation import InSimulation, by_joint_names
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, Material
-from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.load import load
-from ada_dynamics.model.mechanisms.geometry import turned_y
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.mechanisms.geometry import turned_y
 from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.simulation.profiles import WrenchProfile, half_sine
 from ada_experiments.push_measures import time_of_fall

@@ -19,9 +19,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.load import load
-from ada_dynamics.model.mechanisms import hexa
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.pictures import picture, vector
 from ada_experiments.settings import settings_of

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ada_hardware.emulation.emulator import Emulator
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import UnknownDevice
+
+if TYPE_CHECKING:
+    from ada_hardware.emulation.emulator import Emulator
 
 ROBOT, SENSOR = "robot", "sensor"
 

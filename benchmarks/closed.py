@@ -15,8 +15,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import without_cache
-from ada_dynamics.model import mechanisms
-from ada_dynamics.model.mechanisms import Mechanism
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms import Mechanism
 from benchmarks import peers, robots
 from benchmarks.closed_peers import LCABA, ONE_STEP, ClosedMujoco, ClosedPinocchio, result_of
 from benchmarks.native import batch_by_address

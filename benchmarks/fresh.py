@@ -21,7 +21,7 @@ def main(robot: str, warm: bool) -> dict[str, float]:
     import numpy as np
 
     from ada_dynamics.jit import Kernel
-    from ada_dynamics.model import mechanisms
+    from ada_dynamics.robots import mechanisms
     from benchmarks import robots
 
     if warm:

@@ -26,8 +26,8 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.hybrid.measure import Measured
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.model.catalogue import start_of_mechanism
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.commands.bench import measure_pieces
 from benchmarks import machine, peers, robots
 from benchmarks.report import Report

@@ -25,8 +25,8 @@ from typing import Any
 
 from ada_dynamics.analysis.mjcf_comparison import compare
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.load import find_robot
 from ada_dynamics.quiet import quiet
+from ada_dynamics.robots.load import find_robot
 
 SUITE = (
     "acrobot ball_in_cup cartpole cheetah dog finger fish hopper humanoid humanoid_CMU lqr manipulator pendulum "

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation import Simulation
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import linkage_of, model_of

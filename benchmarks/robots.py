@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.mechanisms import Mechanism
+from ada_dynamics.robots.mechanisms import Mechanism
 
 AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 

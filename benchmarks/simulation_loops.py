@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import Log, Simulation
 from benchmarks import peers
 from benchmarks.peers import MUJOCO, PINOCCHIO

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ada_controllers.control_loop import LoopSettings
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
+from ada_controllers.running.control_loop import LoopSettings
 from ada_dynamics.settings import Setting, fields_of
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings

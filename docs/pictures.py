@@ -22,7 +22,7 @@ from ada_dynamics import Dynamics, Simulation, load
 from ada_dynamics.drawing.drawing import Figurine, prepare
 from ada_dynamics.drawing.drawing import draw as draw_pose
 from ada_dynamics.drawing.skeleton import skeleton
-from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
 from ada_tools import scenario as scenarios
 

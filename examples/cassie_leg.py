@@ -5,7 +5,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.model.edit import lock
-from ada_dynamics.model.mechanisms import cassie_leg
+from ada_dynamics.robots.mechanisms import cassie_leg
 
 LOAD = 160.0  # [N], half of the robot's weight, from the ground to the foot
 BALL = np.array([0.06, 0.0, -0.04])  # where it acts, in the foot [m]

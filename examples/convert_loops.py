@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.model.writers import SPELLINGS, Inexpressible, write
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, write
 
 model = ada.load("five_bar")
 q, rest = ada.assemble(model), np.zeros(model.nv)

@@ -4,7 +4,7 @@
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.model.mechanisms import delta
+from ada_dynamics.robots.mechanisms import delta
 
 RADIUS, HEIGHT, POINTS = 0.15, -0.55, 6  # of a circle of the plate [m]
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 
 STEP, NOTHING = 1e-3, np.zeros(3)  # [s], [N m]
 model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)  # a rhombus, all of whose rods can lie on one line

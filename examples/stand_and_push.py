@@ -5,7 +5,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.balance import balance_of
-from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine
 
 model = ada.load("khr1")

@@ -4,7 +4,7 @@
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.model.mechanisms import stewart
+from ada_dynamics.robots.mechanisms import stewart
 
 G, PAYLOAD, HEIGHT = 9.81, 20.0, 0.7  # [m/s²], [kg], [m]
 

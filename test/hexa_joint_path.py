@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_dynamics.robots.mechanisms.hexa import LEGS
 from ada_hardware.hexa.kinematics import HexaKinematics, Unreachable
 from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
 from ada_robot.errors import HardwareError

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ada_controllers.controller import Controller
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+
+if TYPE_CHECKING:
+    from ada_controllers.controller import Controller
 
 
 def per_joint(controller: Controller[Any], setting: str, values: Sequence[float]) -> Array:

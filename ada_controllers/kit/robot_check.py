@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ada_controllers.controller import Controller
 from ada_dynamics.errors import InputError
+
+if TYPE_CHECKING:
+    from ada_controllers.controller import Controller
 
 
 def refuse_free_joints(controller: Controller[Any]) -> None:

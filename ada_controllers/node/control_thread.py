@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 from rclpy.node import Node
 
-from ada_controllers.control_loop import ControlLoop, LoopSettings
 from ada_controllers.controller import Controller
-from ada_controllers.kit.robot_phase import RobotPhase
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Following
 from ada_controllers.node.outputs import Outputs
 from ada_controllers.node.state_inputs import StateInputs
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings
+from ada_controllers.running.robot_phase import RobotPhase
 from ada_dynamics.errors import AdaError
 from ada_robot.timing.deadlines import DeadlineLoop
 

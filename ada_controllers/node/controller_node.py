@@ -14,7 +14,6 @@ from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_msgs.msg import String
 
-from ada_controllers.control_loop import LoopSettings
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.control_thread import ControlThread
@@ -24,6 +23,7 @@ from ada_controllers.node.phase_input import PhaseInput
 from ada_controllers.node.reference_inputs import ReferenceInputs
 from ada_controllers.node.trajectory_action import TrajectoryAction, action_type
 from ada_controllers.registry import CONTROLLERS, find
+from ada_controllers.running.control_loop import LoopSettings
 from ada_controllers.state import State
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model

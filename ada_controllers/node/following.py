@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_controllers.control_loop import REFERENCE, ControlLoop
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.tolerances import Tolerance, first_beyond
+from ada_controllers.running.control_loop import REFERENCE, ControlLoop
 from ada_controllers.state import JointPath, JointReference, PoseReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from ada_controllers.controller import Controller
 from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
 from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET

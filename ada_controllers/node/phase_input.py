@@ -12,7 +12,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from ada_controllers.kit.robot_phase import RobotPhase
+from ada_controllers.running.robot_phase import RobotPhase
 from ada_dynamics.errors import InputError
 from ada_robot.node_state import CLOSED, HardwareState, read_hardware_state
 from ada_robot.ros import qos

@@ -14,10 +14,10 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from ada_controllers.control_loop import REFERENCE
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.following import OfferedTrajectory
+from ada_controllers.running.control_loop import REFERENCE
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.command.guard import stamp_seconds
 from ada_robot.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE

@@ -16,9 +16,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from ada_controllers.kit.state_watch import Measured
 from ada_controllers.node.controller_settings import ARM, CONTACT, JOINT_STATES, STATE
 from ada_controllers.node.joint_state_reader import JointStateReader
+from ada_controllers.running.state_watch import Measured
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError

@@ -15,10 +15,11 @@ from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.loops.plans import Plans
 from ada_dynamics.loops.study import Study
-from ada_dynamics.model.edit import with_gravity, with_loops
+from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots.close import with_loops
 
 _DRIVEN = 1e-8  # singular values of what motors do to the motions, by the largest, that count
 

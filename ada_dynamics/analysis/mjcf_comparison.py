@@ -22,8 +22,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 
 _TYPES = {"revolute": 3, "continuous": 3, "prismatic": 2, "spherical": 1, "floating": 0}  # MuJoCo's numbers
 _WXYZ = (3, 0, 1, 2)

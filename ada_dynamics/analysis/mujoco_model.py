@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.writers import render
+from ada_dynamics.robots.writers import render
 
 LEAST_INERTIA = 1e-14  # [kg m²]; MuJoCo takes no moving body without inertia about some axis
 # Kinds that MuJoCo has, or that our writer writes as two of its joints with the same coordinates.

@@ -9,7 +9,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 
 if TYPE_CHECKING:  # the readers themselves copy with this
-    from ada_dynamics.model.readers.description import JointRecord, LinkRecord, LoopRecord
+    from ada_dynamics.robots.readers.description import JointRecord, LinkRecord, LoopRecord
 
 _LINK = ("mass", "com", "inertia", "has_inertial", "visuals", "collisions")
 _JOINT = ("xyz", "rotation", "axis", "axis2", "limits", "damping", "friction", "armature", "mimic", "stiffness", "rest")

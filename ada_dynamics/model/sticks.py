@@ -11,7 +11,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.readers.rigid import shortest_turn
+from ada_dynamics.model.rigid import shortest_turn
 
 _COLOURS = (  # of links in turn; grey for the root
     (0.35, 0.37, 0.42, 1.0),

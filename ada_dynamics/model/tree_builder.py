@@ -21,12 +21,12 @@ from ada_dynamics.model.joints import (
     Revolute,
     Universal,
 )
+from ada_dynamics.model.rigid import Pose
 from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 
-Pose = tuple[Array, Array]  # rotation 3x3 and position of a frame in a body's frame
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 
 _AXIS_TYPES: dict[str, type[Revolute] | type[Prismatic] | type[Cylindrical]] = {

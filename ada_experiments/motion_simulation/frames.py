@@ -27,7 +27,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
-from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 from ada_experiments.motion_simulation import frames_law
 

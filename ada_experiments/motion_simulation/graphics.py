@@ -12,8 +12,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit import merge
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_experiments.motion_simulation.packets import Flags, PicturePacket, decode
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.ends import ANY_UDP, UdpEnd

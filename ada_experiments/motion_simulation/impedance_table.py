@@ -21,7 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.study import study
-from ada_dynamics.model.mechanisms import hexa
+from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import (
     Mounting,

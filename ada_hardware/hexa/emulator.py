@@ -23,7 +23,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import AdaError, unknown_name
-from ada_dynamics.model.mechanisms.hexa import LEGS
+from ada_dynamics.robots.mechanisms.hexa import LEGS
 from ada_hardware.emulation.emulator import Emulator, Reply, Violation
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.command_judge import CommandJudge

@@ -24,7 +24,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import compiled_kernel
-from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
 from ada_robot.errors import HardwareError
 

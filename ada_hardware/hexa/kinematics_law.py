@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
 

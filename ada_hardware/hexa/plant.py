@@ -21,8 +21,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
 from ada_dynamics.contact.frames import ContactFrame, frames_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
-from ada_dynamics.model.writers.numbers import to_rpy
+from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.robots.writers.numbers import to_rpy
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.rotation import from_quaternion

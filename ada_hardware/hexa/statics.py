@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled
-from ada_dynamics.model.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_hardware.hexa.kinematics import Jacobians

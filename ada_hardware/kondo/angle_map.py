@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
-from ada_dynamics.model.readers.spelling import near
+from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
+from ada_dynamics.robots.readers.spelling import near
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.map_entry import MapEntry
 from ada_hardware.kondo.text_file import text_of
@@ -212,8 +212,8 @@ def joints_of_robot(robot: str) -> tuple[str, ...] | None:
     """
     if not robot:
         return None
-    from ada_dynamics.model.load import load
     from ada_dynamics.model.motors import motor_joints  # reading robots is an import of half a second
+    from ada_dynamics.robots.load import load
 
     try:
         return tuple(motor_joints(load(robot)))

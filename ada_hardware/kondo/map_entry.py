@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ada_dynamics.model.readers.loops.nodes import Listing, Node, Scalar, Table, kind_of, shortened
-from ada_dynamics.model.readers.spelling import near
-from ada_dynamics.model.readers.values import BadNumber, to_float
+from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Scalar, Table, kind_of, shortened
+from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.values import BadNumber, to_float
 from ada_hardware.kondo.errors import MotionError
 
 

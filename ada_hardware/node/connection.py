@@ -13,8 +13,8 @@ from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.catalogue import start_of
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
 from ada_hardware.node.commands import NOT_ACTIVE, Rules

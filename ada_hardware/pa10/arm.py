@@ -7,8 +7,8 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from ada_dynamics.model.load import load
 from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.robots.load import load
 from ada_hardware.pa10.variants import AXES, GEAR
 from ada_robot.command.limits import joint_limits
 from ada_robot.command.rules import JointLimit

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_hardware.opening import open_device_packets
 from ada_hardware.pa10.arm import arm, model_name
 from ada_hardware.pa10.axis_data import AxisData, decode_axis_data, read_payload

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 
 Law = Callable[[Array, Array], Array]
 STEP = 1e-3  # [s] at most, of the rigid bodies

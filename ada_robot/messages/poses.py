@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
 _UNIT = 1e-2  # that a quaternion's length may differ from 1

@@ -15,10 +15,10 @@ from ada_dynamics.drawing.mesh_vertices import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble
-from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation, defaults
 from ada_robot.node.bounds import StateBounds
 from ada_robot.node.dynamics_settings import DynamicsSettings

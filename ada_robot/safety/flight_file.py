@@ -200,7 +200,7 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: _Channels) ->
     """
     if not record.flight.robot or not len(shown):
         return
-    from ada_dynamics.model.load import load
+    from ada_dynamics.robots.load import load
     from ada_dynamics.simulation.record import recorder
     from ada_dynamics.simulation.record.content import Content
     from ada_dynamics.simulation.record.viewer_topics import description

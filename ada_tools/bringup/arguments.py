@@ -195,7 +195,7 @@ def _new_file(name: str, text: str) -> str:
 
 def _robot(name: str, text: str) -> str:
     """A name of the catalogue, an existing file, or nothing."""
-    from ada_dynamics.model.catalogue import CATALOGUE
+    from ada_dynamics.robots.catalogue import CATALOGUE
 
     if not text or text in CATALOGUE:
         return text

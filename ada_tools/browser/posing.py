@@ -30,7 +30,7 @@ from ada_dynamics.model.joints import (
     Universal,
 )
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.writers.numbers import to_quaternion, to_rpy
+from ada_dynamics.robots.writers.numbers import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
 _TURNS = (("roll", True), ("pitch", True), ("yaw", True))

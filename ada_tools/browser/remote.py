@@ -15,8 +15,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.builder import BASES, ROOT_JOINT
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_tools.browser.follower import Follower
 from ada_tools.browser.hardware_panel import HardwarePanel
 from ada_tools.browser.hardware_robot import HardwareRobotPage

@@ -25,9 +25,9 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.loops.assembly import start_of
 from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import study
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots.load import load
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from ada_dynamics.loops.check import check
+from ada_dynamics.robots.check import check
 from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
 
 NAME = "check"

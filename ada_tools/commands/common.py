@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.readers.xml import MAX_BYTES
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.readers.xml import MAX_BYTES
 
 DEGREES = ("deg", "°")
 _ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits

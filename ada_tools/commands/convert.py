@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import find_robot, to_model
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.writers import SPELLINGS, Inexpressible, Rendered, save, texts_for
+from ada_dynamics.robots.load import find_robot, to_model
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, Rendered, save, texts_for
 from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
 
 NAME = "convert"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.export import QUANTITIES, export_c
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_tools.commands.common import add_robot_arguments, mappings, source_of
 
 NAME = "export"

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.loops.check import check
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.check import check
+from ada_dynamics.robots.load import load
 from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from ada_dynamics.model.catalogue import CATALOGUE
+from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools.commands.common import print_json, table
 
 NAME = "list"

@@ -16,8 +16,8 @@ from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.drawing.mesh_vertices import mesh_vertices
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.checks import AUTO
 from ada_dynamics.simulation.log import Log

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_tools.browser.page import HOST, PORT
 from ada_tools.commands.common import (
     add_loops_argument,

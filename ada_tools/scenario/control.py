@@ -9,8 +9,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.load import load as load_robot
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load as load_robot
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.readers.loops.nodes import Listing, Node, Scalar, Table, kind_of, shortened
-from ada_dynamics.model.readers.spelling import near
-from ada_dynamics.model.readers.values import BadNumber, to_float
+from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Scalar, Table, kind_of, shortened
+from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.values import BadNumber, to_float
 from ada_tools.scenario.units import BadValue, Dimension, to_si
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.model.readers.loops.json_text import parse_json
-from ada_dynamics.model.readers.loops.nodes import Node, Scalar, from_object
-from ada_dynamics.model.readers.loops.yaml_text import parse_yaml
-from ada_dynamics.model.readers.source import read_file
+from ada_dynamics.robots.readers.loops.json_text import parse_json
+from ada_dynamics.robots.readers.loops.nodes import Node, Scalar, from_object
+from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
+from ada_dynamics.robots.readers.source import read_file
 from ada_tools.scenario import units
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from ada_dynamics.model.readers.loops.nodes import Listing, Node, Table, from_object
+from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, from_object
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, is_empty, plain
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, unknown_name
-from ada_dynamics.model.catalogue import CATALOGUE
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.small import with_gravity
 from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Floating, FloatingEuler, Prismatic, Revolute
-from ada_dynamics.model.load import load as load_robot
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import CATALOGUE
+from ada_dynamics.robots.load import load as load_robot
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError
 from ada_tools.scenario.scenario import ModelPart, Scenario
@@ -127,7 +127,7 @@ def efforts(scenario: Scenario, model: Model) -> Array:
 
 def _catalogued(scenario: Scenario) -> Array | None:
     """Where the catalogue has the robot of a scenario."""
-    from ada_dynamics.model import catalogue
+    from ada_dynamics.robots import catalogue
 
     robot = scenario.model.robot if scenario.model is not None else None
     start_of = getattr(catalogue, "start_of", catalogue.start_of_mechanism)

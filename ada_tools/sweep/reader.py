@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.readers.loops.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
-from ada_dynamics.model.readers.spelling import near
+from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
+from ada_dynamics.robots.readers.spelling import near
 from ada_tools.scenario import reader as scenarios
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 from ada_tools.scenario.registry import find_measure

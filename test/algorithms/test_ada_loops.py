@@ -17,9 +17,9 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.loops.study import study
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.edit import recut
 from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 
 Array = NDArray[np.float64]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, in_turn, nested
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots import mechanisms
 
 Z = (0, 0, 1)
 

@@ -21,8 +21,8 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assemble import Solution
 from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.expr import Cost, cost, trace
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.robots import mechanisms
 
 Solver = Callable[..., list[Any]]
 ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one

@@ -20,11 +20,11 @@ from pin_tree import pin
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.mechanisms import Mechanism
-from ada_dynamics.model.mechanisms.parts import thin_rod
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms import Mechanism
+from ada_dynamics.robots.mechanisms.parts import thin_rod
 
 Array = NDArray[np.float64]
 # Sums of some hundred products in double precision, of which 1e-14 is seen.

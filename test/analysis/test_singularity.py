@@ -19,7 +19,7 @@ from ada_dynamics.analysis.singularity import (
 )
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import planar_chain
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mechanism_oracle import Oracle
 
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.judge import Judge
 from benchmarks.linkages.linkage import GROUND, Linkage, Long, Pin, Solid, model_of

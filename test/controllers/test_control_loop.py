@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import ada_dynamics as ada
 from ada_controllers import ActivationRefused, Command, JointReference, PoseReference, ReferenceRefused, State, make
-from ada_controllers.control_loop import ControlLoop, LoopSettings
 from ada_controllers.controller import Controller
-from ada_controllers.kit.robot_phase import RobotPhase
-from ada_controllers.kit.state_watch import Measured
+from ada_controllers.running.control_loop import ControlLoop, LoopSettings
+from ada_controllers.running.robot_phase import RobotPhase
+from ada_controllers.running.state_watch import Measured
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
 

@@ -19,8 +19,8 @@ from ada_controllers.support.coupling import COMPONENTS, SupportCoupling
 from ada_controllers.support.null_space import row_space
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit import with_loops
 from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.robots.close import with_loops
 
 Array = NDArray[np.float64]
 

@@ -108,7 +108,7 @@ def test_carried_weight_is_what_holds_a_robot_at_rest_with_the_least_efforts(nam
 
 
 def _start(name: str) -> Any:
-    from ada_dynamics.model.catalogue import start_of
+    from ada_dynamics.robots.catalogue import start_of
 
     return start_of(name)
 

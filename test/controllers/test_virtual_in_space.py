@@ -14,9 +14,10 @@ from ada_controllers import PoseReference, State
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.catalogue import start_of
-from ada_dynamics.model.edit import with_gravity, with_loops
+from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.close import with_loops
 from ada_experiments import two_arm_bar as arms
 
 Array = NDArray[np.float64]

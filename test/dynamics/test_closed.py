@@ -14,7 +14,7 @@ from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]
 

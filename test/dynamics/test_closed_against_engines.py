@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.pinocchio_model import PinocchioModel
-from ada_dynamics.model import mechanisms
-from ada_dynamics.model.writers import texts_for
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.writers import texts_for
 
 Array = NDArray[np.float64]
 

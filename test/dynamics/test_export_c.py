@@ -13,7 +13,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import ExportedC, export_c
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 
 COMPILER = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")

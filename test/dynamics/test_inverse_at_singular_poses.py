@@ -12,7 +12,7 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 
 Array = Any
 FLAT = np.array([np.pi / 2, 0.0, np.pi])  # the unit rhombus, all rods along x: two branches cross

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 
 Array = NDArray[np.float64]
 

@@ -25,11 +25,20 @@ ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 
 
 def imports(package: str) -> list[tuple[str, int, str]]:
-    """(file, line, module) of every import below a package, those inside of functions too."""
+    """(file, line, module) of every import below a package, those inside of functions too, those of types alone not."""
     found = []
     for path in sorted((ROOT / package).rglob("*.py")):
         where = path.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        of_types = {
+            id(node)
+            for block in ast.walk(tree)
+            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+            for node in ast.walk(block)
+        }
+        for node in ast.walk(tree):
+            if id(node) in of_types:
+                continue
             if isinstance(node, ast.Import):
                 found += [(where, node.lineno, name.name) for name in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -62,3 +71,23 @@ def test_importing_the_library_loads_nothing_of_the_floors_above():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     above = {module.partition(".")[0] for module in loaded.split()} & {*PACKAGES[1:], *ROS}
     assert not above
+
+
+def rooms_of(package: str) -> dict[str, set[str]]:
+    """For each room of a package, a folder or a file beside it, the rooms that it imports."""
+    arrows: dict[str, set[str]] = {}
+    for where, _, module in imports(package):
+        room, (top, _, inside) = Path(where).parts[1].removesuffix(".py"), module.partition(".")
+        other = inside.partition(".")[0]
+        if room != "__init__" and top == package and other and other != room:
+            arrows.setdefault(room, set()).add(other)
+    return arrows
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_rooms_stand_in_a_circle(package):
+    arrows = rooms_of(package)
+    while free := [room for room in arrows if not arrows[room] & arrows.keys()]:
+        for room in free:
+            del arrows[room]
+    assert not arrows, {room: sorted(others & arrows.keys()) for room, others in arrows.items()}

@@ -17,8 +17,8 @@ from patience import Patience
 
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.catalogue import CATALOGUE, start_of
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.catalogue import CATALOGUE, start_of
+from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked, fields_of
 from ada_dynamics.simulation import Simulation
 from ada_tools.bringup import SETUPS, Machine, Plan, Process, find_setup, plan, template

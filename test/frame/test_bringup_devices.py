@@ -8,7 +8,7 @@ import pytest
 
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.bringup import Machine, plan

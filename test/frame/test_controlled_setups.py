@@ -10,7 +10,7 @@ import ada_dynamics as ada
 from ada_controllers import State, make
 from ada_controllers.state import JointReference, PoseReference
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked
 from ada_robot.messages.poses import matrix_from_rpy
 from ada_robot.node.dynamics_settings import DynamicsSettings

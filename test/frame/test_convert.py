@@ -7,7 +7,7 @@ import json
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.model.writers import SPELLINGS
+from ada_dynamics.robots.writers import SPELLINGS
 from ada_tools import cli
 
 URDF = """<robot name="four_bar"><link name="base"/>

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Dynamics
-from ada_dynamics.model import mechanisms
-from ada_dynamics.model.writers import write
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.writers import write
 from ada_tools import cli
 
 # Motions and motors as the mechanisms are known for.

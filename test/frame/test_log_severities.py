@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import ada_controllers
-import ada_dynamics
 import ada_hardware
+import ada_robot
+import ada_tools
 
 METHODS = {"debug", "info", "warning", "warn", "error", "fatal"}
 # by another name a logger may be passed on, and its severity no longer stands where it logs
@@ -75,7 +76,7 @@ def faults(source):
 
 FILES = [
     path
-    for package in (ada_dynamics, ada_controllers, ada_hardware)
+    for package in (ada_robot, ada_controllers, ada_hardware, ada_tools)
     for path in sorted(Path(package.__file__).parent.rglob("*.py"))
     if "get_logger" in path.read_text(encoding="utf-8")
 ]

@@ -25,9 +25,7 @@ def test_the_tables_of_parameters_are_up_to_date():
 
 def test_every_topic_and_service_of_the_dynamics_node_is_on_the_page():
     text = (REPOSITORY / "docs/ros2.md").read_text(encoding="utf-8")
-    nodes = REPOSITORY / "ada_tools/nodes"
-    parts = ("state_publishers", "load_publishers", "command_inputs", "plant_services")
-    files = [*(nodes / f"robot/{name}.py" for name in parts), nodes / "kit/diagnostics.py"]
+    files = [*(REPOSITORY / "ada_robot/node").glob("*.py"), REPOSITORY / "ada_robot/ros/diagnostics.py"]
     code = "\n".join(file.read_text(encoding="utf-8") for file in files)
     calls = re.findall(r"(?:create_(?:publisher|subscription|service)\(|Inbox\(node, )\w+, f?\"([^\"{]+)", code)
     assert len(calls) >= 12

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ada_dynamics import resources
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_tools.bringup import SETUPS, Machine, plan
 from ada_tools.bringup.pictures import PICTURES
 from ada_tools.bringup.rviz import DESCRIPTION, MARKERS, TARGET, WRENCH, render, topics

@@ -11,8 +11,8 @@ from ada_dynamics import Simulation
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model import planar_chain
-from ada_dynamics.model.mechanisms import four_bar, slider_crank
-from ada_dynamics.model.writers import write
+from ada_dynamics.robots.mechanisms import four_bar, slider_crank
+from ada_dynamics.robots.writers import write
 from ada_dynamics.simulation import progress
 from ada_tools import cli
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ada_dynamics import AdaError
-from ada_dynamics.model.catalogue import entry
-from ada_dynamics.model.check import check
-from ada_dynamics.model.load import load
-from ada_dynamics.model.readers.urdf import read_urdf
+from ada_dynamics.robots.catalogue import entry
+from ada_dynamics.robots.lint.description import check
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.readers.urdf import read_urdf
 
 quickly = settings(max_examples=120, suppress_health_check=list(HealthCheck))
 thoroughly = settings(suppress_health_check=list(HealthCheck))  # as many as the profile says

@@ -136,7 +136,7 @@ def test_viewers_get_joint_states_and_commands(tmp_path):
 
 
 def test_the_record_of_a_robot_of_the_catalogue_is_a_log_too(tmp_path):
-    from ada_dynamics.model.load import load
+    from ada_dynamics.robots.load import load
 
     joints = tuple(load("pa10").joint_names)[-7:]
     wanted = record(800, "pa10", joints)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ada_dynamics as ada
 from ada_dynamics.dynamics.poses import moved, pose_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_experiments.tarao_impedance import platform_jacobian
 from ada_hardware.hexa import kinematics_law
 from ada_hardware.hexa.kinematics import BRANCHES, HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable

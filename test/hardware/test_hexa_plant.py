@@ -10,7 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Ground, Material, Plane
 from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_experiments import tarao_impedance
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, Unreachable
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe

@@ -27,8 +27,8 @@ from ada_dynamics.hybrid import assembly
 from ada_dynamics.hybrid import cuts as where
 from ada_dynamics.hybrid.forward import forward_dynamics
 from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ import pytest
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 
 NAMES = ("four_bar", "slider_crank", "five_bar", "watt_six_bar", "bennett", "stewart", "hexa", "delta", "cassie_leg")
 

@@ -7,8 +7,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder, planar_chain
-from ada_dynamics.model.mechanisms import four_bar, ring
-from ada_dynamics.model.writers import render, write
+from ada_dynamics.robots.mechanisms import four_bar, ring
+from ada_dynamics.robots.writers import render, write
 
 CLOSING = {
     "name": "closing",
@@ -206,7 +206,7 @@ def test_a_model_with_loops_in_another_format_is_checked_too(tmp_path):
 
 
 def test_the_report_of_a_tree_is_the_same_as_without_this_room():
-    from ada_dynamics.model.check import check as of_descriptions
+    from ada_dynamics.robots.lint.description import check as of_descriptions
 
     assert str(ada.check("pa10_thesis")) == str(of_descriptions("pa10_thesis"))
 

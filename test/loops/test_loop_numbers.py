@@ -10,7 +10,7 @@ import pytest
 
 from ada_dynamics.loops import numbers as loop_numbers
 from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.model import mechanisms
+from ada_dynamics.robots import mechanisms
 
 
 @pytest.mark.parametrize("make", [mechanisms.four_bar, mechanisms.stewart, mechanisms.cassie_leg, mechanisms.two_feet])

@@ -17,7 +17,7 @@ from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import study
 from ada_dynamics.loops.uniqueness import in_general
 from ada_dynamics.model.edit import recut
-from ada_dynamics.model.mechanisms import random_mechanism
+from ada_dynamics.robots.mechanisms import random_mechanism
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.loops.study import study
-from ada_dynamics.model import mechanisms
-from ada_dynamics.model.mechanisms.random_mechanism import random_mechanism
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 
 Array = Any
 DIGITS = [None, 9, 6, 4]

@@ -9,8 +9,8 @@ from foreign_robots import EIGHT, foreign_robot
 
 import ada_dynamics as ada
 from ada_dynamics.addresses import Addresses, ament_shares, missing_meshes
-from ada_dynamics.model.load import load
-from ada_dynamics.model.writers import write
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.writers import write
 from ada_dynamics.simulation.record import model_text
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_tools.nodes.bag.definitions import share_folders

@@ -8,10 +8,11 @@ import pytest
 from loop_robots import assert_same_tree
 
 from ada_dynamics import InputError, assemble, check
-from ada_dynamics.model import Model, mechanisms
-from ada_dynamics.model.catalogue import CATALOGUE, entry, start_of_mechanism
-from ada_dynamics.model.load import load
-from ada_dynamics.model.readers.xml import Element, parse_xml
+from ada_dynamics.model import Model
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.catalogue import CATALOGUE, entry, start_of_mechanism
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.readers.xml import Element, parse_xml
 
 FROM_XACRO = [name for name, one in CATALOGUE.items() if one.xacro is not None]
 ARMS = [name for name in FROM_XACRO if name.startswith("pa10")]
@@ -115,7 +116,7 @@ def test_the_plain_file_equals_the_expansion_of_its_xacro_file(name):
         pytest.importorskip("yaml")
     made = parse_xml(one.text(), name)
     plain = parse_xml(one.path.read_bytes(), name)
-    assert content(plain) == content(made), "run: python -m ada_dynamics.model.catalogue"
+    assert content(plain) == content(made), "run: python -m ada_dynamics.robots.catalogue"
 
 
 def test_a_prefix_goes_before_every_name():

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ada_dynamics import InputError, ModelError
-from ada_dynamics.model.check import Report, check
+from ada_dynamics.robots.lint.description import Report, check
 
 # A steel rod of 1 m length and 5 cm diameter, on a pivot.
 GOOD = """<robot name="arm">

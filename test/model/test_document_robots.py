@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Dynamics, ModelError, assemble, check
-from ada_dynamics.model import Model, mechanisms
-from ada_dynamics.model.catalogue import CATALOGUE, start_of, start_of_mechanism
+from ada_dynamics.model import Model
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.model.load import load
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.catalogue import CATALOGUE, start_of, start_of_mechanism
+from ada_dynamics.robots.load import load
 
 RODS = {"planar_3r": 3, "branch_5r": 4, "closed_4r": 3, "floating_rod": 1, "planar_7r": 7, "floating_6": 6}
 FLOATING = {

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from mechanism_oracle import Oracle, pin
 
 import ada_dynamics as ada
-from ada_dynamics.model import edit, mechanisms, planar_chain
+from ada_dynamics.model import edit, planar_chain
 from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.robots import mechanisms
 
 seeds = st.integers(0, 10**6)
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from mechanism_oracle import Oracle, same_motion
 
 import ada_dynamics as ada
-from ada_dynamics.model import edit, mechanisms
+from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.robots import mechanisms
 
 seeds = st.integers(0, 10**6)
 

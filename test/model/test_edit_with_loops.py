@@ -9,7 +9,7 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.model.edit import with_loops
+from ada_dynamics.robots.close import with_loops
 
 FILE = str(resources.find("config", "loops/slider_crank.yaml"))
 

@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 
 TEXT = "<robot name='r'><link name='l'/></robot>"
 

@@ -12,7 +12,7 @@ from loop_robots import ROUNDING, assert_same_loop
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.model.readers.loops import nodes
+from ada_dynamics.robots.readers.loops import nodes
 
 LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
 JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="0 1 0"/></joint>'

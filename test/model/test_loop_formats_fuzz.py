@@ -11,8 +11,8 @@ from loop_robots import random_robot
 
 import ada_dynamics as ada
 from ada_dynamics import AdaError
-from ada_dynamics.model.writers import render
-from ada_dynamics.model.writers.sidecar import to_json
+from ada_dynamics.robots.writers import render
+from ada_dynamics.robots.writers.sidecar import to_json
 
 pytest.importorskip("yaml")
 

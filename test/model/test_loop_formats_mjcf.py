@@ -7,7 +7,7 @@ from loop_robots import ROUNDING, assert_same_tree, random_robot
 
 import ada_dynamics as ada
 from ada_dynamics import ModelError
-from ada_dynamics.model.writers import Inexpressible, render
+from ada_dynamics.robots.writers import Inexpressible, render
 
 mujoco = pytest.importorskip("mujoco")
 

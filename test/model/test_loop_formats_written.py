@@ -15,9 +15,9 @@ from loop_robots import ROUNDING, assert_same_description, assert_same_tree, ran
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.model import Builder, Limits
-from ada_dynamics.model.writers import SPELLINGS, Inexpressible, render, write
-from ada_dynamics.model.writers.numbers import number, to_quaternion, to_rpy
-from ada_dynamics.model.writers.sidecar import to_data, to_json, to_yaml
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
+from ada_dynamics.robots.writers.numbers import number, to_quaternion, to_rpy
+from ada_dynamics.robots.writers.sidecar import to_data, to_json, to_yaml
 
 seeds = st.integers(0, 2**32 - 1)
 quickly = settings(max_examples=15, deadline=None)

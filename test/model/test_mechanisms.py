@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from mechanism_oracle import Oracle
 
 import ada_dynamics as ada
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.model.mechanisms import Mechanism
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.mechanisms import Mechanism
 
 seeds = st.integers(0, 10**6)
 CLOSED = 1e-12  # [m, rad]; poses are closed forms of some ten operations on lengths of metres

@@ -12,9 +12,9 @@ from mechanism_oracle import Oracle, pin
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
-from ada_dynamics.model import mechanisms
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.robots import mechanisms
 
 seeds = st.integers(0, 10**6)
 g = 9.81

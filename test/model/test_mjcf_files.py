@@ -10,8 +10,8 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics import ModelError
 from ada_dynamics.analysis.mjcf_comparison import compare
-from ada_dynamics.model.load import find_robot
-from ada_dynamics.model.readers.mjcf.meshes import bulk_of
+from ada_dynamics.robots.load import find_robot
+from ada_dynamics.robots.readers.mjcf.meshes import bulk_of
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -12,9 +12,9 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics import ModelError
 from ada_dynamics.model import Model
-from ada_dynamics.model.check import check
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.lint.description import check
+from ada_dynamics.robots.load import load
 
 pin = pytest.importorskip("pinocchio")
 

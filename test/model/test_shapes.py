@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Builder, ModelError, check, planar_chain
-from ada_dynamics.model import Model, Shape, mechanisms
+from ada_dynamics.model import Model, Shape
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
-from ada_dynamics.model.load import load
-from ada_dynamics.model.readers.xml import parse_xml
 from ada_dynamics.model.sticks import with_sticks
-from ada_dynamics.model.writers import render
+from ada_dynamics.robots import mechanisms
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.readers.xml import parse_xml
+from ada_dynamics.robots.writers import render
 
 ROBOT = """<robot name="r">
   <material name="red"><color rgba="0.8 0.1 0.1 1"/></material>

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from ada_dynamics import ModelError
-from ada_dynamics.model.load import load
-from ada_dynamics.model.readers import xml
+from ada_dynamics.robots.load import load
+from ada_dynamics.robots.readers import xml
 
 QUICKLY = 5.0  # [s] of work, on a slow machine; each takes well under one
 

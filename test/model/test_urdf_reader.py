@@ -9,7 +9,7 @@ import pytest
 
 from ada_dynamics import ModelError
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 
 SPHERE = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 

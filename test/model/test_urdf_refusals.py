@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ada_dynamics import ModelError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 
 GOOD = """<robot name="arm">
   <link name="base"/>

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ada_dynamics import InputError, ModelError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 
 ROBOT = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
   <xacro:arg name="name" default="base"/>

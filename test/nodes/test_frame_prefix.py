@@ -8,7 +8,7 @@ import pytest
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.load import load
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.ros.robot_settings import FrameSettings, PlaceSettings
 

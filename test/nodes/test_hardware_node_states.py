@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.catalogue import start_of
+from ada_dynamics.robots.catalogue import start_of
 from ada_hardware.node.joint_state_bytes import JointStateBytes
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot

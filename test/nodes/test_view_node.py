@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.model.catalogue import start_of_mechanism
-from ada_dynamics.model.writers import render
+from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.writers import render
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Dynamics, resources
-from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.model.load import load
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.load import load
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE, read_motion

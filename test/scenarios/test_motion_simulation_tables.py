@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms import hexa
+from ada_dynamics.robots.mechanisms import hexa
 from ada_experiments import tarao_impedance
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings

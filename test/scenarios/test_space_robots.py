@@ -10,8 +10,8 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.mechanisms import hexa
-from ada_dynamics.model.mechanisms.parts import Mechanism
+from ada_dynamics.robots.mechanisms import hexa
+from ada_dynamics.robots.mechanisms.parts import Mechanism
 from ada_experiments import space_robots, tarao_impedance
 from ada_experiments.space_pair import FIRST, SECOND, TOUCH, Pair
 from ada_experiments.space_robots import Settings, Touch

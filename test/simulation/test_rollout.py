@@ -6,7 +6,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import CompiledController, Simulation, half_sine
 
 

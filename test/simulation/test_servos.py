@@ -9,8 +9,8 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.catalogue import start_of
 from ada_dynamics.model.elements import Limits
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import Contact, JointServos, Simulation
 from ada_dynamics.simulation.checks import StiffStepWarning
 

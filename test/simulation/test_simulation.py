@@ -10,7 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.errors import InputError, SingularPoseWarning
 from ada_dynamics.model import Limits
-from ada_dynamics.model.mechanisms import four_bar
+from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
     CompiledController,
     Contact,

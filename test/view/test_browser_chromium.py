@@ -13,7 +13,7 @@ from chromium import Visit, chromium, plain_light
 from foreign_robots import foreign_robot
 
 import ada_dynamics as ada
-from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_dynamics.simulation.log import EventRecord
 from ada_tools.browser import page
 from ada_tools.browser.grabs import sight_of

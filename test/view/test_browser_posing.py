@@ -10,7 +10,7 @@ from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.loops.assembly import flipped
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
-from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.posing import Posing
 
 

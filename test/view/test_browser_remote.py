@@ -10,8 +10,8 @@ from patience import Patience
 import ada_dynamics as ada
 from ada_dynamics.drawing.marks import Kind, Mark
 from ada_dynamics.model import Builder
-from ada_dynamics.model.catalogue import start_of_mechanism
-from ada_dynamics.model.writers import render
+from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.writers import render
 from ada_tools.browser import command_sliders, remote, remote_robot
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.motion_page import FirstPush

@@ -18,7 +18,7 @@ from ada_dynamics.drawing.colours import CLOSED, OPEN, gap_colour
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Link, Shape
-from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools import cli

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.model.writers import render
-from ada_dynamics.model.writers.numbers import to_quaternion
+from ada_dynamics.robots.writers import render
+from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_tools.browser import command_sliders, joint_targets, target_gizmo
 from ada_tools.browser.follower import TargetPose
 from ada_tools.browser.page import Page

@@ -23,7 +23,7 @@ from ada_dynamics.drawing.solids import solids_of  # noqa: E402
 from ada_dynamics.errors import InputError  # noqa: E402
 from ada_dynamics.model import planar_chain  # noqa: E402
 from ada_dynamics.model.elements import Shape  # noqa: E402
-from ada_dynamics.model.mechanisms import four_bar  # noqa: E402
+from ada_dynamics.robots.mechanisms import four_bar  # noqa: E402
 from ada_dynamics.simulation.log import ContactFrame, Log  # noqa: E402
 from ada_tools import cli  # noqa: E402
 

@@ -12,7 +12,7 @@ from chromium import Visit, chromium, plain_light
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
 
 import ada_dynamics as ada
-from ada_dynamics.model.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_robot.node_state import DeviceState, Motor
 from ada_tools.browser.hardware_plant import Told, Wrench
 from ada_tools.browser.hardware_sensors import SensorBars

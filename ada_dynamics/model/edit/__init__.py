@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of models: each returns a new model, with links, joints, loops, mimics and motors carried along."""
 
-from ada_dynamics.model.edit.close import with_loops
 from ada_dynamics.model.edit.lock import lock, reduce
 from ada_dynamics.model.edit.merge import merge, with_prefix
 from ada_dynamics.model.edit.recut import loop_path, recut
@@ -16,7 +15,6 @@ __all__ = [
     "reduce",
     "remove_loop",
     "with_gravity",
-    "with_loops",
     "with_parts",
     "with_prefix",
 ]

@@ -13,10 +13,11 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.edit.poses import Pose, displaced
+from ada_dynamics.model.edit.poses import displaced
 from ada_dynamics.model.elements import Joint, Limits
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.rigid import Pose
 
 
 def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:

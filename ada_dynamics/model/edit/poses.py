@@ -22,10 +22,9 @@ from ada_dynamics.model.joints import (
     Universal,
 )
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.rigid import Pose
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.transform import Transform
-
-Pose = tuple[Array, Array]  # rotation and position of a frame in another one
 
 NO_MOVE: Pose = (np.eye(3), np.zeros(3))
 

@@ -12,10 +12,11 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
-from ada_dynamics.model.edit.poses import NO_MOVE, Pose, invert, link_poses, positions_at
+from ada_dynamics.model.edit.poses import NO_MOVE, invert, link_poses, positions_at
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import LOOP_KINDS, Continuous, Revolute, Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
+from ada_dynamics.model.rigid import Pose
 
 CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
 

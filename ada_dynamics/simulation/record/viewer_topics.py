@@ -145,8 +145,8 @@ def description(model: Model) -> str | None:
 
     Meshes that are only found from its file have file:// addresses: whoever gets the text does not know that file.
     """
-    from ada_dynamics.model.writers import render
-    from ada_dynamics.model.writers.mesh_addresses import with_lasting_addresses
+    from ada_dynamics.robots.writers import render
+    from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
 
     if model.source is not None and "<robot" in model.source:
         text = model.source

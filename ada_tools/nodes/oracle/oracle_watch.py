@@ -17,8 +17,8 @@ import numpy as np
 from ada_dynamics.analysis.pinocchio_package import pinocchio
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.load import load
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.load import load
 from ada_robot.messages.state_message import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status

@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs a controller beside a robot that may send anything, or nothing: the loop of the node, without ROS.
+
+    loop = ControlLoop(controller)
+    loop.step(measured, time)              # listens
+    loop.activate(time)
+    loop.offer(JointReference(q_wanted))
+    command = loop.step(measured, time)    # None: nothing new to say, the last command holds
+
+All of it belongs to one thread. Times are of the steady clock of this machine; controllers live on the stamps of the
+states that they see, so that neither late wake-ups nor a slower simulation change what they work out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.errors import ActivationRefused, ReferenceRefused
+from ada_controllers.running.hand_over import HandOver, start_of, within_limits
+from ada_controllers.running.robot_phase import RobotPhase
+from ada_controllers.running.state_watch import Measured, StateWatch, Verdict
+from ada_controllers.state import Command, JointPath, Reference
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.settings import setting
+
+_OF_A_STALL = 0.25  # of state_timeout: as much of it counts at most
+HOLD, RELEASE, SILENT = "hold", "release", "silent"
+REFERENCE = "reference"  # reason of refusals
+
+Source: TypeAlias = "Callable[[float], Reference | None]"
+"""What to follow at a controller's time [s]; None: as before."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """What a control loop takes, and what it does where it cannot go on."""
+
+    state_timeout: float = setting(
+        0.1,
+        "age at which a state is too old; without a newer one for so long the loop stops, as on_stop says",
+        unit="s",
+        lower=0.001,
+        upper=60.0,
+    )
+    max_start_speed: float = setting(
+        0.5, "speed of a joint or of the base from which on activation is refused; 0: any", unit="rad/s, m/s", lower=0.0
+    )
+    max_position_jump: float = setting(
+        0.2,
+        "change of a measured position, beyond what its velocity explains, at which the controller begins anew where "
+        "the robot is; 0: any",
+        unit="rad, m",
+        lower=0.0,
+    )
+    max_gap: float = setting(
+        0.2,
+        "time from one state to the next, by their stamps, after which the controller begins anew where the robot is: "
+        "robot, simulation or this process stood still; 0: any",
+        unit="s",
+        lower=0.0,
+    )
+    blend: float = setting(
+        0.1, "over which commands lead from those before to those of a new controller", unit="s", lower=0.0, upper=10.0
+    )
+    on_stop: str = setting(
+        HOLD,
+        "last command at the end; hold: a position, where the joints are; release: no effort; silent: none",
+        choices=(HOLD, RELEASE, SILENT),
+    )
+
+
+class ControlLoop:
+    """Runs a controller, or says why not.
+
+    What arrives is checked; what cannot be is refused, counted, and changes nothing. The last good command holds while
+    good states are missing, up to `state_timeout`; then the joints get the safe command of `on_stop`, and the loop is
+    inactive. A robot that was put elsewhere, whose clock was set back, or whose states had a gap makes the controller
+    begin anew where it is. So does one that follows commands again after it did not (`robot_is`); until then there are
+    none, and no reference is taken.
+
+    Attributes:
+        controller: that runs.
+        settings: in use.
+        is_active: whether the controller gives commands.
+        reason: why it is not active.
+        command: the last one.
+        refused: what was refused since the loop was made, by reason.
+        last_refusal: words on the newest.
+        begins: how often a controller began: by activation, by a switch, and anew by itself.
+        begun_because: why it did so last.
+        restarts: how often it began anew by itself: after a jump or a gap, or when its robot became active.
+    """
+
+    def __init__(self, controller: Controller[Any], settings: LoopSettings | None = None) -> None:
+        """Prepare; `activate` begins."""
+        self.controller = controller
+        self.settings = settings or LoopSettings()
+        self.is_active = False
+        self.reason = "not activated yet"
+        self.command: Command | None = None
+        self.refused: Counter[str] = Counter()
+        self.last_refusal = ""
+        self.begins = self.restarts = 0
+        self.begun_because = ""
+        self._watch = StateWatch(controller.model)
+        self._hand_over = HandOver()
+        self._source: Source | None = None
+        self._offered: Reference | None = None
+        self._anew = ""  # why the controller has to begin anew with the next state
+        self._robot: RobotPhase | None = None
+        self._was_driven = False  # the robot has followed commands since the activation
+        self._silence = 0.0  # since a good state made a command, or was the same once more [s]
+        self._stepped_at = -math.inf
+
+    # --- what is known ------------------------------------------------------------------------------------------
+    @property
+    def latest(self) -> Measured | None:
+        """The newest good state."""
+        return self._watch.latest
+
+    @property
+    def target(self) -> Reference | None:
+        """What is followed, or will be from the next command on."""
+        return self.controller.reference if self._offered is None else self._offered
+
+    def age(self, time: float) -> float:
+        """Of the newest good state, since it came [s]."""
+        return time - self._watch.latest_at
+
+    @property
+    def waits(self) -> str:
+        """Why it takes no references though it is active, in words: the robot follows no commands; else empty."""
+        if self._robot is not None and not self._robot.follows:
+            return self._robot.words
+        return f"{self._anew}, and nothing has begun since" if self._anew else ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there are no commands now, though it is active.
+
+        A robot that was never active since the activation, and can become so, is commanded where it is: what drives it
+        may wait for somebody who does (`autostart: commanded` of `hardware_node`).
+        """
+        robot = self._robot
+        return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
+
+    def robot_is(self, robot: RobotPhase, time: float) -> None:
+        """Take note of what the robot says of itself; a loop that never hears of it takes it for active.
+
+        Args:
+            robot: its phase.
+            time: present [s].
+        """
+        is_begin = self._robot is not None and robot.follows and not self._robot.follows
+        self._robot = robot
+        self._was_driven = self._was_driven or robot.follows
+        if self.is_silent:
+            self._source = self._offered = self.command = None
+        if is_begin and self.is_active:
+            self._anew = "the robot became active"
+            try:  # at once: what is asked for from now on counts from here
+                self._begin_anew(self._recent(time))
+            except AdaError as problem:
+                self.refuse("control law", str(problem))
+
+    # --- begin and end --------------------------------------------------------------------------------------------
+    def activate(self, time: float) -> None:
+        """Begin where the robot is.
+
+        Raises:
+            ActivationRefused: there is no new state, or the robot moves too fast.
+        """
+        if self.is_active:
+            return
+        measured = self._recent(time)
+        self._refuse_motion(measured)
+        self._begin(self.controller, start_of(self.controller, None, measured), measured, "it was activated")
+        self.is_active, self.reason, self._silence = True, "", 0.0
+        self._was_driven = self._robot is not None and self._robot.follows
+
+    def deactivate(self, reason: str = "asked for") -> Command | None:
+        """End; the last command for the joints, None where they get none."""
+        if not self.is_active:
+            return None
+        self.command = None if self.is_silent else self._safe_command()
+        self.is_active, self.reason = False, reason
+        self._source = self._offered = None
+        return self.command
+
+    def switch(self, controller: Controller[Any], time: float, *, keep: bool = False) -> None:
+        """Let another controller go on, without a jump: it begins where the robot is.
+
+        Args:
+            controller: of the same robot.
+            time: present [s].
+            keep: go on to the same target, where the controller takes it. A path does not go on: it ends here.
+
+        Raises:
+            InputError: it cannot begin; all stays as it was.
+        """
+        if controller.model is not self.controller.model:
+            raise InputError(
+                f"{controller.NAME} was made for another model than {self.controller.NAME}; make both for the same one."
+            )
+        if self.is_active:
+            before, source = self.controller.reference, self._source
+            measured, why = self._recent(time), "a controller or settings took over"
+            self._begin(controller, start_of(controller, self.command, measured), measured, why)
+            if keep:
+                self._keep(controller, before, source)
+        self.controller = controller
+
+    def _keep(self, controller: Controller[Any], target: Reference | None, source: Source | None) -> None:
+        self._source = source
+        if target is None or source is not None or isinstance(target, JointPath):
+            return
+        try:
+            controller.check(target)
+        except ReferenceRefused as problem:
+            self.refuse(REFERENCE, str(problem))
+        else:
+            self._offered = target
+
+    def _begin(self, controller: Controller[Any], start: Command, measured: Measured, why: str) -> None:
+        """Raises InputError, and then nothing has changed."""
+        controller.reset(measured.state, measured.stamp, start)
+        self._hand_over.begin(controller, start, self.settings.blend)
+        self._source = self._offered = None
+        self._anew, self.begun_because = "", why
+        self.begins += 1
+
+    def _begin_anew(self, measured: Measured) -> None:
+        """Where the robot is, from what it does; a robot that does not tell its efforts has those of the last command.
+
+        Raises:
+            InputError: the law cannot begin here; nothing is followed until it can.
+        """
+        start = start_of(self.controller, None, measured)
+        if self.controller.KIND == "effort" and start.effort is None:
+            start = start_of(self.controller, self.command, measured)
+        self._begin(self.controller, start, measured, self._anew)
+        self.restarts += 1
+
+    def _recent(self, time: float) -> Measured:
+        measured, age = self.latest, self.age(time)
+        if measured is None:
+            raise ActivationRefused(
+                f"{self.controller.NAME}: no state of the robot came so far{self._last()}. Start what publishes it."
+            )
+        if age > self.settings.state_timeout:
+            raise ActivationRefused(
+                f"{self.controller.NAME}: the last state of the robot came {age:.3g} s ago, state_timeout is "
+                f"{self.settings.state_timeout:g} s{self._last()}. Start what publishes it, or let it publish faster."
+            )
+        return measured
+
+    def _last(self) -> str:
+        return f" (refused last: {self.last_refusal})" if self.last_refusal else ""
+
+    def _refuse_motion(self, measured: Measured) -> None:
+        most = self.settings.max_start_speed
+        speeds = np.abs(measured.state.v)
+        if not most or not speeds.size or speeds.max() <= most:
+            return
+        fastest = int(speeds.argmax())
+        model = self.controller.model
+        (joint,) = (name for name in model.joint_names if fastest in range(*model.v_index(name).indices(model.nv)))
+        raise ActivationRefused(
+            f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed, "
+            f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more."
+        )
+
+    # --- references -----------------------------------------------------------------------------------------------
+    def offer(self, reference: Reference | Source) -> None:
+        """Follow something else from the next command on.
+
+        Args:
+            reference: a target or path; or a function that gives one for each command.
+
+        Raises:
+            ReferenceRefused: it cannot be followed, or nothing is active; the old one stays.
+        """
+        try:
+            if not self.is_active:
+                raise ReferenceRefused(
+                    f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is."
+                )
+            if self.waits:
+                raise ReferenceRefused(f"{self.waits}; {self.controller.NAME} takes references once it is active.")
+            if not callable(reference):
+                self.controller.check(reference)
+                assert self.latest is not None  # it could not have been activated
+                self.controller.check_from(reference, self.latest.stamp)
+        except ReferenceRefused as problem:
+            self.refuse(REFERENCE, str(problem))
+            raise
+        if callable(reference):
+            self._source, self._offered = reference, None
+        else:
+            self._source, self._offered = None, reference
+
+    def brake(self) -> None:
+        """Follow nothing any more: a controller with a plan comes to rest, others hold the reference that they have."""
+        self._source = self._offered = None
+        if self.is_active and self.latest is not None:
+            self.controller.brake(self.latest.stamp)
+
+    # --- steps ----------------------------------------------------------------------------------------------------
+    def step(self, measured: Measured | None, time: float) -> Command | None:
+        """Take what was measured, and say what the joints shall do.
+
+        Args:
+            measured: what came since the last call; None: nothing.
+            time: present, on the steady clock of this machine [s].
+
+        Returns:
+            A new command; None: the last one holds.
+        """
+        timeout = self.settings.state_timeout
+        # time in which this thread itself did not run says little about the others: a machine may stall as a whole
+        self._silence += min(time - self._stepped_at, _OF_A_STALL * timeout)
+        self._stepped_at = time
+        verdict = self._judge(measured, time)
+        if not self.is_active:
+            return None
+        if verdict is Verdict.BEGINS:
+            self._anew = self._anew or self._watch.break_text
+        is_good = verdict in (Verdict.NEW, Verdict.BEGINS)
+        if verdict is Verdict.AGAIN or (is_good and self.is_silent):
+            self._silence = 0.0
+        elif is_good:
+            assert measured is not None
+            try:
+                self.command = self._run(measured)
+            except AdaError as problem:
+                self.refuse("control law", str(problem))
+            except Exception as problem:  # whatever a law stumbles over, the joints need a safe command now
+                return self.deactivate(f"{self.controller.NAME} failed: {type(problem).__name__}: {problem}")
+            else:
+                self._silence = 0.0
+                return self.command
+        if self._silence > timeout:
+            return self.deactivate(
+                f"no good state for {self._silence:.3g} s, state_timeout is {timeout:g} s{self._last()}"
+            )
+        return None
+
+    def _judge(self, measured: Measured | None, time: float) -> Verdict | None:
+        if measured is None:
+            return None
+        watch, settings = self._watch, self.settings
+        verdict = watch.judge(
+            self.controller, measured, time, settings.state_timeout, settings.max_position_jump, settings.max_gap
+        )
+        if verdict is Verdict.REFUSED:
+            self.refuse(watch.reason, watch.text)
+        return verdict
+
+    def _run(self, measured: Measured) -> Command:
+        controller, (state, stamp, _, _) = self.controller, measured
+        if self._anew:
+            self._begin_anew(measured)
+        reference = self._offered
+        if self._source is not None:
+            reference = self._source(stamp)
+        self._offered = None
+        try:
+            command = controller.update(state, reference, stamp)
+        except ReferenceRefused as problem:  # what only the state decides, such as what is in reach
+            self.refuse(REFERENCE, str(problem))
+            self._source = None
+            command = controller.update(state, None, stamp)
+        return self._hand_over(command, stamp)
+
+    def refuse(self, reason: str, text: str) -> None:
+        """Count something that was refused, here or before it came here.
+
+        Args:
+            reason: in a word or two.
+            text: for people.
+        """
+        self.refused[reason] += 1
+        self.last_refusal = text
+
+    def _safe_command(self) -> Command | None:
+        controller, on_stop, latest = self.controller, self.settings.on_stop, self.latest
+        if on_stop == SILENT or latest is None:
+            return None
+        if on_stop == RELEASE:
+            return Command(effort=np.zeros(len(controller.joints)))
+        return within_limits(controller, Command(position=latest.state.q[controller.q_index]))

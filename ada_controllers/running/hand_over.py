@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From one controller's commands to those of the next one, without a jump."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ada_controllers.controller import Controller
+from ada_controllers.kit.shaping import bounded
+from ada_controllers.running.state_watch import Measured
+from ada_controllers.state import Command
+from ada_dynamics.arrays import Array
+
+_GREATEST_STEP = 0.2  # of the way, with one command
+
+
+class HandOver:
+    """Leads commands over from what the joints were told, or do, to what a controller says.
+
+    Its time begins with the first command: until then the joints do what they were told. A gap between two commands
+    counts as no more than a part of the way, so that even after it nothing jumps.
+
+    Both ends are within the limits, so that all between them is. Two commands that change, each as fast as it may,
+    change faster together: where there is a limit to that, the command gets there later.
+    """
+
+    def __init__(self) -> None:
+        """Nothing to hand over."""
+        self._start = self._last = Command()
+        self._then: float | None = None  # time of the last command; None before the first [s]
+        self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes
+        self._rates: tuple[Array | None, ...] = (None, None, None)
+        self._is_over = True
+
+    def begin(self, controller: Controller[Any], start: Command, duration: float) -> None:
+        """Start from a command.
+
+        Args:
+            controller: that goes on.
+            start: what to begin with; parts that are None are not led over.
+            duration: of the way from there to the controller's own commands [s].
+        """
+        self._start = self._last = start
+        self._then, self._way = None, 0.0
+        self._duration, self._is_over = duration, duration <= 0.0
+        shaping = controller.shaping
+        speed = shaping.velocity_scale * bounded(np.array([limit.velocity for limit in controller.limits]))
+        self._rates = (_rate(shaping.effort_rate, speed), speed, _rate(shaping.acceleration, speed))
+
+    def __call__(self, command: Command, time: float) -> Command:
+        """The command to give instead of one that a controller says."""
+        if self._is_over:
+            return command
+        passed = 0.0 if self._then is None else min(max(time - self._then, 0.0), _GREATEST_STEP * self._duration)
+        self._way += passed
+        s = min(self._way / self._duration, 1.0)
+        weight = s * s * (3.0 - 2.0 * s)  # neither end has a corner
+        parts = zip(self._start, self._last, command, self._rates, strict=True)
+        led = Command(*(_between(old, last, new, weight, rate, passed) for old, last, new, rate in parts))
+        self._last, self._then = led, time
+        self._is_over = s == 1.0 and all(
+            new is None or mine is None or np.array_equal(mine, new) for mine, new in zip(led, command, strict=True)
+        )
+        return led
+
+
+def _rate(greatest: float, like: Array) -> Array | None:
+    return np.full_like(like, greatest) if greatest else None
+
+
+def _between(
+    old: Array | None, last: Array | None, new: Array | None, weight: float, rate: Array | None, passed: float
+) -> Array | None:
+    """A part of the way from an old value to a new one, as near to the last one as its rate asks for."""
+    if old is None or new is None:
+        return new
+    value = new if weight == 1.0 else old + weight * (new - old)
+    if rate is None or last is None:
+        return value
+    return np.clip(value, last - rate * passed, last + rate * passed)
+
+
+def start_of(controller: Controller[Any], told: Command | None, measured: Measured) -> Command:
+    """What a controller's commands begin with: what the joints were told last, in its own kind, or what they do.
+
+    Args:
+        controller: the new one.
+        told: the last command; None where there was none.
+        measured: the present state.
+    """
+    told = told or Command()
+    if controller.KIND == "effort":
+        # an effort on top of a position is not all that the motor gives
+        is_all = told.effort is not None and told.position is None and told.velocity is None
+        return within_limits(
+            controller, Command(effort=told.effort if is_all else _measured_effort(controller, measured))
+        )
+    q, v = measured.state.q[controller.q_index], measured.state.v[controller.v_index]
+    return within_limits(
+        controller,
+        Command(
+            effort=None if told.position is None else told.effort,
+            position=q if told.position is None else told.position,
+            velocity=v if told.velocity is None else told.velocity,
+        ),
+    )
+
+
+def within_limits(controller: Controller[Any], command: Command) -> Command:
+    """A command that the robot's own limits allow: what is measured may be beyond them."""
+    limits = controller.limits
+    bounds = (
+        ([-limit.effort for limit in limits], [limit.effort for limit in limits]),
+        ([limit.lower for limit in limits], [limit.upper for limit in limits]),
+        ([-limit.velocity for limit in limits], [limit.velocity for limit in limits]),
+    )
+    return Command(
+        *(
+            None if values is None else np.clip(values, lowest, highest)
+            for values, (lowest, highest) in zip(command, bounds, strict=True)
+        )
+    )
+
+
+def _measured_effort(controller: Controller[Any], measured: Measured) -> Array | None:
+    if measured.effort is None:
+        return None
+    effort = measured.effort[controller.v_index]
+    return effort if bool(np.isfinite(effort).all()) else None

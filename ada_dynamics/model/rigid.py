@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses as a rotation matrix and a position: composition, inverse, and rotations from what files give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import clean_rotation
+
+Pose = tuple[Array, Array]  # rotation 3x3 and position
+
+UNIT: Array = np.eye(3)  # of frames that are not turned: products with it are left out
+UNIT.setflags(write=False)
+NO_MOVE: Pose = (UNIT, np.zeros(3))
+NO_MOVE[1].setflags(write=False)
+
+
+def compose(outer: Pose, inner: Pose) -> Pose:
+    """Pose of C in A from those of B in A and of C in B."""
+    (R, p), (S, s) = outer, inner
+    if R is UNIT:
+        return S, p + s
+    return (R if S is UNIT else clean_rotation(R @ S)), p + R @ s
+
+
+def inverse(pose: Pose) -> Pose:
+    """Pose of A in B from that of B in A."""
+    R, p = pose
+    return (UNIT, -p) if R is UNIT else (R.T, -(R.T @ p))
+
+
+def about(axis: Array, angle: float) -> Array:
+    """Rotation about an axis of any length (Rodrigues)."""
+    if angle == 0.0:
+        return UNIT
+    x, y, z = axis / np.linalg.norm(axis)
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return clean_rotation(np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K))
+
+
+def shortest_turn(start: Array, end: Array) -> Array:
+    """The smallest rotation that brings one direction onto another."""
+    a, b = start / np.linalg.norm(start), end / np.linalg.norm(end)
+    w, cosine = np.cross(a, b), float(a @ b)
+    if cosine < -1.0 + 1e-12:  # opposite: half a turn about an axis across, which is x for z as in MuJoCo
+        k = int(np.argmin(np.abs(a)))
+        return about(np.eye(3)[k] - a[k] * a, np.pi)
+    K = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    return clean_rotation(np.eye(3) + K + K @ K / (1.0 + cosine))
+
+
+def is_unit(R: Array) -> bool:
+    """Whether a rotation turns nothing."""
+    return R is UNIT or bool((R == UNIT).all())

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots that come with the library, by name.
+
+Each is a plain URDF, so that it loads without the packages xacro and PyYAML; those made from a xacro file (and a file
+of loops in config/), or in code as most mechanisms with loops are, are made anew by
+`python -m ada_dynamics.robots.catalogue`. What a URDF cannot say stands here: how the root link is held, whether there
+is gravity, and the pose in which the robot's document starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ada_dynamics import resources
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.robots.readers.xacro import expand_xacro
+
+if TYPE_CHECKING:
+    from ada_dynamics.model.model import Model
+    from ada_dynamics.robots.mechanisms import Mechanism
+
+
+_NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
+_WEIGHTLESS = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One robot of the catalogue."""
+
+    name: str
+    summary: str
+    xacro: str | None = None  # file that it is made from; else it is made by the function of its name in `mechanisms`
+    arguments: Mapping[str, str] = field(default_factory=lambda: _NO_ARGUMENTS)  # given to that file
+    loops: str | None = None  # file in config/ with the joints that close its loops
+    base: str = "fixed"  # how its root link is held
+    gravity: tuple[float, float, float] | None = None  # [m/s²], where it is not the standard one
+    # Where its document starts: by joint, an angle [deg], or as in q where the joint has several position variables.
+    start: Mapping[str, float | Sequence[float]] | None = None
+    stands_on: tuple[str, ...] = ()  # links whose frames' lowest one is on the ground at the start
+
+    @property
+    def path(self) -> Path:
+        """The plain URDF."""
+        return resources.find("urdf", self.file)
+
+    @property
+    def file(self) -> str:
+        """Its name in the folder of the URDFs."""
+        return f"mechanisms/{self.name}.urdf" if self.xacro is None else f"{self.name}.urdf"
+
+    @property
+    def xacro_path(self) -> Path:
+        """The file that it is made from."""
+        if self.xacro is None:
+            raise InputError(f"{self.name} is not made from a xacro file, so there are no arguments to give.")
+        return resources.find("urdf", self.xacro)
+
+    def expand(self, arguments: Mapping[str, object] = _NO_ARGUMENTS) -> str:
+        """URDF text from the xacro file, with its loops; needs the package xacro (and PyYAML for loops)."""
+        text = expand_xacro(self.xacro_path, {**self.arguments, **arguments})
+        text = re.sub(r"<!-- (?:=+|\|.*\|) -->\n", "", text)  # without xacro's banner, which names a path
+        text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
+        return text if self.loops is None else _with_loops(text, resources.find("config", self.loops))
+
+    def mechanism(self) -> Mechanism:
+        """The mechanism with loops that it is, and a pose that closes them."""
+        from ada_dynamics.robots import mechanisms  # an import of some 20 ms, which most robots do not need
+
+        if self.xacro is not None:
+            raise InputError(f"{self.name} has no loops; the mechanisms that have are those of `mechanisms`.")
+        made: Mechanism = getattr(mechanisms, self.name)()
+        return made
+
+    def text(self) -> str:
+        """The content that the plain URDF should have."""
+        if self.xacro is not None:
+            return self.expand()
+        from ada_dynamics.model.sticks import with_sticks
+
+        model = self.mechanism().model
+        has_looks = any(link.visuals for link in model.links.values())
+        return _render(model if has_looks else with_sticks(model))
+
+
+def _render(model: Model) -> str:
+    """A URDF with its loops in it."""
+    from ada_dynamics.robots.writers import render
+
+    (text,) = render(model, "loop_joint").texts.values()
+    return text
+
+
+def _with_loops(text: str, loops: Path) -> str:
+    from ada_dynamics.robots.load import load  # which looks for names in this catalogue
+
+    return _render(load(text, loops=loops))
+
+
+# Awa 2009, table 5, by config/khr1_angle_map.yaml: thighs 25 deg forward, shanks upright, soles flat, legs 2 deg apart.
+_KHR1_HOME = {
+    f"{side}_{joint}": angle * (sign if joint.endswith("roll") else 1.0)
+    for side, sign in (("left", 1.0), ("right", -1.0))
+    for joint, angle in (("hip_roll", 2.0), ("hip_pitch", -25.0), ("knee", 25.0), ("ankle_roll", -2.0))
+}
+_RHOMBUS = {"joint_1": 135.0, "joint_2": -45.0, "joint_3": 225.0}
+
+
+_ENTRIES = (
+    Entry("pa10", "Mitsubishi PA10-7CE, 7 joints; plausible inertia tensors, rotor inertia", "pa10.urdf.xacro"),
+    Entry("pa10_7c", "Mitsubishi PA-10-7C (the older arm), the same", "pa10.urdf.xacro", {"lengths": "7c"}),
+    Entry(
+        "pa10_thesis",
+        "PA-10-7C as in Takahashi 2012, sec. 5.3: every inertia diag(1, 1, 1), no rotor inertia",
+        "pa10.urdf.xacro",
+        {"lengths": "7c", "inertia": "thesis"},
+        start={"s2": 45.0, "s3": 10.0},  # table 5.2
+    ),
+    Entry("planar_3r", "three rods in a row (Takahashi 2012, fig. 3.1)", "planar_3r.urdf.xacro", start=_RHOMBUS),
+    Entry(
+        "branch_5r",
+        "rods that branch (Takahashi 2012, fig. 3.5; four of them, as in its text)",
+        "branch_5r.urdf.xacro",
+        start={"joint_1": 0.0, "joint_2": 0.0, "joint_3": 90.0, "joint_4": 90.0},
+    ),
+    Entry(
+        "closed_4r",
+        "three rods between two pivots, the unit rhombus (Takahashi 2012, fig. 3.9)",
+        "closed_4r.urdf.xacro",
+        loops="closed_4r.loops.yaml",
+        start=_RHOMBUS,
+    ),
+    Entry(
+        "floating_rod",
+        "a free rod without gravity, quaternion (Takahashi 2012, fig. 3.19)",
+        "floating_rod.urdf.xacro",
+        base="floating",
+        gravity=_WEIGHTLESS,
+        start={},
+    ),
+    Entry(
+        "floating_rod_euler",
+        "the same with z-y-x Euler angles, which are singular at 90 deg",
+        "floating_rod.urdf.xacro",
+        base="floating_euler",
+        gravity=_WEIGHTLESS,
+        start={},
+    ),
+    Entry(
+        "planar_7r",
+        "seven rods in a row (Takahashi 2012, sec. 4.4.1)",
+        "planar_7r.urdf.xacro",
+        start={"joint_1": 90.0},
+    ),
+    Entry(
+        "planar_4r",
+        "four rods in a row, the last one half as long (Takahashi 2012, fig. 7.2)",
+        "planar_4r.urdf.xacro",
+        start={"joint_1": 60.0, "joint_2": 30.0, "joint_3": 150.0, "joint_4": -60.0},
+    ),
+    Entry(
+        "floating_6",
+        "six rods in space without gravity, floating (Takahashi 2012, fig. 4.8)",
+        "floating_6.urdf.xacro",
+        base="floating",
+        gravity=_WEIGHTLESS,
+        start={"joint_2": 90.0, "joint_4": 90.0},  # table 4.1
+    ),
+    Entry(
+        "khr1",
+        "Kondo KHR-1, humanoid of 17 joints, floating; lengths and masses partly estimated",
+        "khr1.urdf.xacro",
+        base="floating",
+        start=_KHR1_HOME,
+        stands_on=("left_sole", "right_sole"),
+    ),
+    Entry(
+        "hoap2",
+        "Fujitsu HOAP-2, humanoid of 25 joints, floating",
+        "hoap2.urdf.xacro",
+        base="floating",
+        start={},
+        stands_on=("left_sole", "right_sole"),
+    ),
+    Entry(
+        "hoap2_10dof",
+        "HOAP-2 with hips and ankles only (Takahashi 2012, fig. 6.5), floating",
+        "hoap2.urdf.xacro",
+        {"joints": "10"},
+        base="floating",
+        start={},
+        stands_on=("left_sole", "right_sole"),
+    ),
+    Entry(
+        "space_robot_a",
+        "free-flying robot of five bodies, links of 10 kg (Tarao et al., robot 1); no gravity",
+        "space_robot.urdf.xacro",
+        base="floating",
+        gravity=_WEIGHTLESS,
+        start={},
+    ),
+    Entry(
+        "space_robot_b",
+        "the same with links of 1 kg (Tarao et al., robot 2); no gravity",
+        "space_robot.urdf.xacro",
+        {"link_mass": "1.0", "color": "0.80 0.45 0.20 1"},
+        base="floating",
+        gravity=_WEIGHTLESS,
+        start={},
+    ),
+    Entry("four_bar", "planar four-bar linkage: the unit rhombus of Takahashi 2012, fig. 3.9"),
+    Entry("slider_crank", "crank, rod and a slider on a guide"),
+    Entry("five_bar", "two cranks whose rods meet at a tip: two motors, two motions"),
+    Entry("watt_six_bar", "Watt's six-bar linkage: two loops, one between moving links"),
+    Entry("stephenson_six_bar", "Stephenson's six-bar linkage"),
+    Entry("bennett", "Bennett's linkage: moves although its loop has three redundant conditions"),
+    Entry("goldberg", "Goldberg's five-bar linkage: two Bennett linkages in one, two redundant conditions"),
+    Entry("spherical_four_bar", "spherical four-bar linkage: axes through one point, three redundant conditions"),
+    Entry("sarrus", "Sarrus' linkage: six hinges that guide a plate along a straight line"),
+    Entry("bricard", "Bricard's trihedral linkage: six hinges at right angles, one redundant condition"),
+    Entry("parallel_gripper", "two parallelogram fingers, geared to each other"),
+    Entry("delta", "DELTA robot: three cranks, six rods, a plate that does not turn"),
+    Entry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
+    Entry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
+    Entry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
+    Entry("hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, sec. 6.3)"),
+    Entry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
+)
+CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+def entry(name: str) -> Entry:
+    """The robot of that name.
+
+    Raises:
+        InputError: there is none; the message lists the known ones.
+    """
+    if name not in CATALOGUE:
+        raise unknown_name("robot of the catalogue", name, CATALOGUE)
+    return CATALOGUE[name]
+
+
+def start_of(source: object, model: Model | None = None) -> Array | None:
+    """The pose in which the document of a robot of the catalogue starts; loops are closed in it.
+
+    Args:
+        source: anything that `load` takes; only names of the catalogue have a start.
+        model: the robot as it was loaded, where that was done with another base or with arguments of its own.
+
+    Returns:
+        A configuration, or None where there is none for this source or model.
+    """
+    if not isinstance(source, str) or source not in CATALOGUE:
+        return None
+    one = CATALOGUE[source]
+    if one.xacro is None:
+        q = one.mechanism().q
+        return q if model is None or model.nq == len(q) else None
+    if one.start is None:
+        return None
+    from ada_dynamics.robots.load import load  # which looks for names in this catalogue
+
+    return _start(load(source) if model is None else model, one)
+
+
+def _start(model: Model, one: Entry) -> Array:
+    from ada_dynamics.model.builder import ROOT_JOINT
+    from ada_dynamics.model.edit.poses import link_poses
+
+    q = model.neutral()
+    for joint, own in (one.start or {}).items():
+        if joint in model.joint_names:
+            q[model.q_index(joint)] = np.radians(own) if np.ndim(own) == 0 else own
+    if one.stands_on and ROOT_JOINT in model.joint_names:
+        poses = link_poses(model, q)
+        q[model.q_index(ROOT_JOINT)][2] -= min(float(poses[link][1][2]) for link in one.stands_on)
+    return q
+
+
+def start_of_mechanism(source: object) -> Array | None:
+    """A pose that closes the loops, if a source is the name of a robot of the catalogue that has loops."""
+    if not isinstance(source, str) or source not in CATALOGUE:
+        return None
+    one = CATALOGUE[source]
+    return start_of(source) if one.xacro is None or one.loops is not None else None
+
+
+def make_plain_files() -> list[Path]:
+    """Write the plain URDFs anew, beside their xacro files and in the folder `mechanisms`."""
+    folder = resources.find("urdf", "pa10.urdf.xacro").parent
+    written = []
+    for one in CATALOGUE.values():
+        path = folder / one.file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(one.text(), encoding="utf-8")
+        written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    for made in make_plain_files():
+        print(made)

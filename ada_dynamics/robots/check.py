@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a robot description with its loops: whether they close, what they leave to move, which are redundant."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import ModelError
+from ada_dynamics.loops.overview import LARGEST, Overview, overview
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.catalogue import start_of
+from ada_dynamics.robots.lint.description import check as check_description
+from ada_dynamics.robots.lint.report import Finding, Report
+from ada_dynamics.robots.load import Source, find_robot, to_model
+from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.robots.readers.loops import LoopSource
+
+_SHOWN = 8  # names in a message
+
+
+def check(
+    source: Source,
+    base: str | None = None,
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> Report:
+    """Report what is wrong or odd in a robot description.
+
+    Errors are what makes the results wrong or impossible, warnings what is probably a mistake. A description without
+    errors can be loaded, and its loops close.
+
+    Example::
+
+        print(check("robot.urdf"))
+        print(check("four_bar.urdf", loops="four_bar.loops.yaml"))
+
+    Args:
+        source: as for `load`: name in the catalogue, path of a file, or its text.
+        base: "fixed", or "floating" where the root link moves as well; by default fixed, or as the catalogue has it.
+        mappings: values for the <xacro:arg>s of a xacro file.
+        loops: more joints that close loops, as for `load`.
+
+    Raises:
+        InputError: an argument is unusable.
+        ModelError: there is no such file. What is wrong inside a file is in the report.
+    """
+    report = check_description(source, base, mappings, loops)
+    if any(finding.code != "singular" for finding in report.errors):
+        return report  # there is no model to look at
+    document, robot = find_robot(source, base, mappings=mappings, loops=loops)
+    if not robot.loops:
+        return report
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what they say is in the findings
+        model = to_model(document, robot, base)
+        found = _findings(model, robot, start_of(source), report)
+    ordered = sorted(found, key=lambda f: (f.line is None, f.line or 0))
+    return Report(report.source, report.robot, ordered, report.left_out)
+
+
+def _findings(model: Model, robot: Description, guess: Array | None, report: Report) -> list[Finding]:
+    """Those of the report, and those about the loops."""
+    places = _Places(robot)
+    rigid = [loop.name for loop in model.tree.loops if loop.parent == loop.child]
+    if rigid:
+        message = "the links that it joins are fixed to each other already."
+        fix = "Remove it, or name links that move against each other."
+        found = [places.finding("rigid-loop", "error", [name], message, fix) for name in rigid]
+        return [*report.findings, *found]
+    if model.nv > LARGEST:
+        message = f"with {model.nv} velocities the model is too large to look at the rank of its loops."
+        return [*report.findings, places.finding("loops-not-checked", "note", model.loop_names, message)]
+    try:
+        seen = overview(model, guess)
+    except ModelError as problem:
+        message = str(problem).removeprefix(f"model {model.name!r}").lstrip(":, ")
+        return [*report.findings, places.finding("loop-open", "error", model.loop_names, message)]
+    return [
+        *_held_by_loops(report.findings, seen),
+        *_mobility_findings(seen, places),
+        *_redundancy_findings(seen, places),
+        *_pose_findings(seen, places),
+        *_motor_findings(seen, places),
+    ]
+
+
+class _Places:
+    """Where loops are written, for findings."""
+
+    def __init__(self, robot: Description) -> None:
+        self._robot = robot
+        self._loops = {loop.name: loop for loop in robot.loops}
+
+    def finding(
+        self, code: str, severity: str, loops: Sequence[str], message: str, fix: str = "", where: str = ""
+    ) -> Finding:
+        """A finding about some loops, at the line of the first one."""
+        first = self._loops[loops[0]]
+        shown = ", ".join(map(repr, loops[:_SHOWN])) + (", ..." if len(loops) > _SHOWN else "")
+        name = where or f"loop{'s' if len(loops) > 1 else ''} {shown}"
+        if first.file == self._robot.file:
+            return Finding(code, severity, name, message, fix, first.line)
+        return Finding(code, severity, f"{first.place}: {name}", message, fix)
+
+
+# --- the rules --------------------------------------------------------------------------------------------------
+def _held_by_loops(findings: Sequence[Finding], seen: Overview) -> list[Finding]:
+    """Joints that no inertia of the tree resists: no error where the loops hold them."""
+    if not seen.resists_all_motions:
+        return list(findings)
+    kept = []
+    for finding in findings:
+        if finding.code == "singular":
+            message = "no inertia that it carries resists its motion; only the loops make it follow the rest."
+            finding = Finding("held-by-loops", "note", finding.where, message, line=finding.line)
+        kept.append(finding)
+    return kept
+
+
+def _mobility_findings(seen: Overview, places: _Places) -> list[Finding]:
+    model = seen.study.numbers.model
+    if seen.study.mobility == 0:
+        message = (
+            f"they leave nothing to move: {seen.study.rank} independent conditions on {model.nv} joint velocities."
+        )
+        fix = "Remove a loop, or use types of joints that leave more freedom, such as spherical ones."
+        return [places.finding("locked", "warning", model.loop_names, message, fix)]
+    found = []
+    for name in seen.held:
+        message = "the loops never let it move."
+        fix = "Make it fixed, or give the loops joints that leave more freedom."
+        found.append(places.finding("locked-joint", "warning", model.loop_names, message, fix, f"joint {name!r}"))
+    return found
+
+
+def _redundancy_findings(seen: Overview, places: _Places) -> list[Finding]:
+    """Conditions that never act, one finding for all loops that are alike, and conditions that follow from others."""
+    study, found = seen.study, []
+    alike: dict[str, list[str]] = {}
+    for loop, kinds in seen.idle.items():
+        alike.setdefault(", ".join(kinds), []).append(loop)
+    for shown, loops in alike.items():
+        message = f"redundant conditions, which nothing that moves feels: {shown}. Forces along them are not unique."
+        found.append(places.finding("redundant", "note", loops, message))
+    if study.spare:
+        chosen = {study.numbers.conditions[c][0] for c in (*study.used, *study.spare)}
+        loops = [name for name in study.numbers.model.loop_names if name in chosen]
+        acting = len(study.used) + len(study.spare)
+        message = (
+            f"redundant: of {acting} conditions that act, {acting - study.rank} follow from the others. Accelerations "
+            "are unique, some joint forces are not."
+        )
+        found.append(places.finding("redundant", "note", loops, message))
+    return found
+
+
+def _pose_findings(seen: Overview, places: _Places) -> list[Finding]:
+    state, loops = seen.state, seen.study.numbers.model.loop_names
+    if not state.is_singular:
+        return []
+    which = "the zero pose" if seen.start_is_closed else "the closed pose nearest to zero"
+    message = (
+        f"{which} is singular: there the loops leave {state.mobility} motions instead of {seen.study.mobility}, and "
+        "from rest the motion is not determined."
+    )
+    return [places.finding("singular-pose", "warning", loops, message, "Start from another pose.")]
+
+
+def _motor_findings(seen: Overview, places: _Places) -> list[Finding]:
+    motors, model = seen.motors, seen.study.numbers.model
+    if motors.surplus <= 0 or motors.mobility == 0:
+        return []
+    shown = ", ".join(motors.joints[:_SHOWN]) + (", ..." if len(motors.joints) > _SHOWN else "")
+    how = "" if motors.are_named else "; all joints count, as none is named"
+    message = (
+        f"over-actuated: {motors.velocities} motors ({shown}{how}) drive {motors.driven} of {motors.mobility} motions, "
+        f"so {motors.surplus} of their efforts can be chosen freely."
+    )
+    fix = "" if motors.are_named else 'Name the motors: `actuated: [...]`, or actuated="false" on a <joint>.'
+    return [places.finding("over-actuated", "note", model.loop_names, message, fix, f"robot {model.name!r}")]

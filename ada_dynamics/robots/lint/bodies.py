@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rigid bodies of a description that may be faulty: links that fixed joints hold together, parents before children."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.robots.readers.description import Description, JointRecord, LinkRecord
+from ada_dynamics.robots.readers.structure import roots
+
+
+@dataclass(eq=False)
+class Lump:
+    """A rigid body. Its frame is that of its first link."""
+
+    index: int
+    parent: int  # index, or -1
+    joint: JointRecord | None  # None for a root
+    rotation: Array  # of the joint's frame in the parent lump's frame
+    position: Array
+    links: list[tuple[LinkRecord, Array, Array]] = field(default_factory=list)  # with their pose in the lump's frame
+
+    @property
+    def name(self) -> str:
+        """Name of its first link that has mass, else of its first link."""
+        return next((link.name for link, _, _ in self.links if link.mass > 0.0), self.links[0][0].name)
+
+    @property
+    def mass(self) -> float:
+        """Mass of all its links [kg]."""
+        return sum(link.mass for link, _, _ in self.links)
+
+    def spatial_inertia(self) -> Array:
+        """6x6, [angular; linear], about the origin of its frame."""
+        total = np.zeros((6, 6))
+        for link, R, p in self.links:
+            c = _skew(p + R @ link.com)
+            total[:3, :3] += R @ link.inertia @ R.T + link.mass * c @ c.T
+            total[:3, 3:] += link.mass * c
+            total[3:, :3] += link.mass * c.T
+            total[3:, 3:] += link.mass * np.eye(3)
+        return total
+
+
+def _skew(c: Array) -> Array:
+    return np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
+
+
+def lumps(robot: Description) -> list[Lump]:
+    """The rigid bodies that can be reached from the roots; without dangling joints and second parents."""
+    links = {link.name: link for link in reversed(robot.links)}
+    children: dict[str, list[JointRecord]] = {}
+    for joint in robot.joints:
+        if joint.parent in links and joint.child in links and joint.parent != joint.child:
+            children.setdefault(joint.parent, []).append(joint)
+    found: list[Lump] = []
+    seen: set[str] = set()
+    pending: list[tuple[str, Lump, Array, Array]] = []
+
+    def start(link: str, parent: int, joint: JointRecord | None, R: Array, p: Array) -> None:
+        body = Lump(len(found), parent, joint, R, p)
+        found.append(body)
+        pending.append((link, body, np.eye(3), np.zeros(3)))
+
+    for root in roots(robot):
+        if root.name in seen:
+            continue
+        seen.add(root.name)
+        start(root.name, -1, None, np.eye(3), np.zeros(3))
+        while pending:
+            name, body, R, p = pending.pop()
+            body.links.append((links[name], R, p))
+            for joint in children.get(name, ()):
+                if joint.child in seen:
+                    continue
+                seen.add(joint.child)
+                at = (R @ joint.rotation, p + R @ joint.xyz)
+                if joint.kind == "fixed":
+                    pending.append((joint.child, body, *at))
+                else:
+                    start(joint.child, body.index, joint, *at)
+    return found

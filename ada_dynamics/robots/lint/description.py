@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check a robot description: everything that is wrong or odd in it, not only the first thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ada_dynamics.addresses import Addresses, missing_meshes
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.robots.lint.bodies import lumps
+from ada_dynamics.robots.lint.inertias import check_inertias
+from ada_dynamics.robots.lint.joints import check_joints
+from ada_dynamics.robots.lint.report import Collector, Finding, Report
+from ada_dynamics.robots.lint.shapes import mesh_names
+from ada_dynamics.robots.lint.singular import check_singular
+from ada_dynamics.robots.lint.spelling import check_spelling
+from ada_dynamics.robots.load import Source, find_document
+from ada_dynamics.robots.readers.description import ODD_SHAPES, Description
+from ada_dynamics.robots.readers.document import describe
+from ada_dynamics.robots.readers.loops import LoopSource, add_loops
+from ada_dynamics.robots.readers.problems import Problem
+from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.robots.readers.structure import structure_problems
+from ada_dynamics.robots.readers.urdf import to_builder
+from ada_dynamics.robots.readers.xml import parse_xml
+
+__all__ = ["Finding", "Report", "check"]
+
+_MANY_BODIES = 20_000  # beyond these the search for joints without inertia takes too long
+
+
+def check(
+    source: Source,
+    base: str | None = None,
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> Report:
+    """Report what is wrong or odd in a robot description, but for what only ranks of loops tell.
+
+    Errors are what makes the results wrong or impossible, warnings what is probably a mistake. A description without
+    errors can be loaded.
+
+    Args:
+        source: as for `load`: name in the catalogue, path of a file, or its text.
+        base: "fixed", or "floating" where the root link moves as well; by default fixed, or as the catalogue has it.
+        mappings: values for the <xacro:arg>s of a xacro file.
+        loops: more joints that close loops, as for `load`.
+
+    Raises:
+        InputError: an argument is unusable.
+        ModelError: there is no such file. What is wrong inside a file is in the report.
+    """
+    if base is not None and base not in BASES:
+        raise unknown_name("base", base, BASES)
+    if isinstance(loops, str | os.PathLike):
+        read_file(Path(loops))  # raises where there is none
+    out = Collector()
+    name = ""
+    shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
+    try:
+        document = find_document(source, mappings)
+        shown = document.name
+        robot = describe(parse_xml(document.data, shown), shown, _Sink(out, shown))
+        name = robot.name
+        if loops is not None:
+            _add_loops(robot, loops, out)
+        _check_robot(robot, base or document.base, document.path, out)
+    except ModelError as problem:
+        if shown != "URDF text" and not Path(shown).is_file():
+            raise
+        out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
+    return out.report(shown, name)
+
+
+def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
+    """Add loops from beside the description; what keeps them from being read is one error."""
+    try:
+        add_loops(robot, loops)
+    except ModelError as problem:
+        out.add("loops-unreadable", "error", "the loops", str(problem))
+
+
+class _Sink:
+    """Problems of reading as errors of the report; those of a file beside the description name it."""
+
+    def __init__(self, out: Collector, file: str) -> None:
+        self._out = out
+        self._file = file
+
+    def __call__(self, problem: Problem) -> None:
+        if problem.file in (None, self._file):
+            self._out.add(problem.code, "error", problem.where, problem.message, problem.fix, problem.line)
+            return
+        place = f"{problem.file}, line {problem.line}" if problem.line is not None else problem.file
+        self._out.add(problem.code, "error", f"{place}: {problem.where}", problem.message, problem.fix)
+
+
+def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
+    sink = _Sink(out, robot.file)
+    for problem in structure_problems(robot):
+        sink(problem)
+    if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
+        message = "it has no name, which URDF requires."
+        out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)
+    bodies = lumps(robot)
+    floats = base != "fixed"
+    check_inertias(robot, bodies, floats, out)
+    if robot.root.tag == "robot":
+        check_joints(robot, out)
+    if len(bodies) <= _MANY_BODIES:
+        check_singular(bodies, floats, out)
+    check_spelling(robot, out)
+    for odd in robot.odd_shapes:
+        out.add(odd.code, "warning", odd.where, f"{odd.message} Looks only: it is left out.", odd.fix, odd.line)
+    for note in robot.notes:
+        if not note.startswith(ODD_SHAPES):  # each of which has its own finding
+            out.add("left-out", "note", f"robot {robot.name!r}", note)
+    _check_meshes(robot, path, out)
+    if not out.has_errors:
+        try:
+            to_builder(robot).build(base)
+        except ModelError as problem:  # pragma: no cover - the rules above name everything that the builder refuses
+            out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
+
+
+def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
+    """Meshes that are not there matter to views only; they are counted in one note."""
+    addresses = Addresses(path)
+    first: dict[str, tuple[str, int]] = {}
+    for link in robot.links:
+        for mesh in mesh_names(link):
+            first.setdefault(mesh, (link.where, link.line))
+    missing = {mesh: addresses.looked(mesh) for mesh in first if addresses.file(mesh) is None}
+    if missing:
+        where, line = first[next(iter(missing))]
+        message = f"{missing_meshes(missing, len(first))}. The dynamics does not need them."
+        out.add("mesh-missing", "note", where, message, "", line)

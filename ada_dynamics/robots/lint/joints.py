@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits, axes and offsets of joints: missing, useless, or in degrees or millimetres."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ada_dynamics.robots.lint.report import Collector
+from ada_dynamics.robots.readers.description import Description, JointRecord
+from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
+from ada_dynamics.robots.readers.values import BadNumber, to_float
+from ada_dynamics.robots.readers.xml import Element
+
+_TURNS = 4.0 * math.pi  # limits of real revolute joints are mostly within
+_DEGREES = 720.0
+_FAR = 20.0  # [m]
+
+
+def check_joints(robot: Description, out: Collector) -> None:
+    """Run all rules on joints."""
+    for joint in robot.joints:
+        _pose_units(joint, out)
+        if joint.kind == "fixed":
+            _useless_mimic(joint, out)
+            continue
+        if joint.kind in NEW_JOINT_TYPES:
+            message = f"other readers of URDF do not know joints of type {joint.kind}."
+            out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
+        _axis(joint, out)
+        _range(joint, out)
+        _effort_and_velocity(joint, out)
+
+
+def _useless_mimic(joint: JointRecord, out: Collector) -> None:
+    element = joint.element.first("mimic")
+    if element is not None:
+        message = "it is fixed, so its <mimic> has no effect."
+        out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", element.line)
+
+
+def _axis(joint: JointRecord, out: Collector) -> None:
+    if joint.axis is None:
+        return
+    element = joint.element.first("axis")
+    length = float(np.linalg.norm(joint.axis))
+    if element is not None and abs(length - 1.0) > 1e-3:
+        message = f"its axis has length {length:.4g}; it is taken as a direction."
+        out.add("axis-length", "note", joint.where, message, "Give it length 1.", element.line)
+
+
+def _range(joint: JointRecord, out: Collector) -> None:
+    """Rules on lower and upper limits."""
+    if joint.kind not in {"revolute", "prismatic"}:
+        return
+    element = joint.element.first("limit")
+    if element is None:
+        message = "it has no <limit>, which URDF requires; it is taken as unlimited."
+        fix = "Add <limit>, or make it continuous." if joint.kind == "revolute" else "Add <limit>."
+        out.add("limit-missing", "warning", joint.where, message, fix, joint.line)
+        return
+    lower, upper = joint.limits.lower, joint.limits.upper
+    if lower == upper:
+        given = "lower" in element.attributes or "upper" in element.attributes
+        message = f"its limits leave no motion: lower = upper = {lower:g}" + ("." if given else ", by default.")
+        fix = "Widen the limits, or make the joint fixed" + (" or continuous." if joint.kind == "revolute" else ".")
+        severity = "note" if joint.mimic is not None else "warning"
+        out.add("limit-empty", severity, joint.where, message, fix, element.line)
+    elif joint.kind == "revolute":
+        _degrees((lower, upper), joint, element, out)
+    elif _FAR < max(abs(lower), abs(upper)) < 1e4:
+        message = f"it slides from {lower:g} to {upper:g} m."
+        out.add("limit-length", "warning", joint.where, message, "Distances are in m; are these mm?", element.line)
+
+
+def _degrees(bounds: Iterable[float], joint: JointRecord, element: Element, out: Collector) -> None:
+    suspects = [b for b in bounds if _TURNS < abs(b) <= _DEGREES and b == round(b) and round(b) % 5 == 0]
+    if suspects and not all(abs(b) in {20.0, 50.0, 100.0, 200.0, 500.0} for b in suspects):
+        shown = " and ".join(f"{b:g}" for b in suspects)
+        message = f"its limits of {shown} rad look like degrees."
+        out.add("limit-degrees", "warning", joint.where, message, "Angles are in radians.", element.line)
+    elif suspects:
+        message = f"it turns up to {max(map(abs, suspects)):g} rad, which is many turns."
+        out.add("limit-many-turns", "note", joint.where, message, "A continuous joint needs no limits.", element.line)
+
+
+def _effort_and_velocity(joint: JointRecord, out: Collector) -> None:
+    element = joint.element.first("limit")
+    if element is None or joint.mimic is not None or joint.kind == "floating":
+        return
+    for name, value in (("effort", joint.limits.effort), ("velocity", joint.limits.velocity)):
+        if name not in element.attributes:
+            message = f"its <limit> has no {name}, which URDF requires; it is taken as unlimited."
+            out.add("limit-missing", "note", joint.where, message, f'Add {name}="...".', element.line)
+        elif value == 0.0:
+            message = f"its {name} limit is 0: a controller that respects it cannot move the joint."
+            out.add("limit-zero", "warning", joint.where, message, "Give the real limit.", element.line)
+
+
+def _pose_units(joint: JointRecord, out: Collector) -> None:
+    distance = float(np.max(np.abs(joint.xyz)))
+    origin = joint.element.first("origin")
+    line = joint.line if origin is None else origin.line
+    if distance > _FAR:
+        message = f"it is {distance:g} m from its parent's frame."
+        out.add("far-joint", "warning", joint.where, message, "Positions are in m; are these mm?", line)
+    if origin is None:
+        return
+    try:
+        angles = [to_float(x) for x in origin.attributes.get("rpy", "").split()]
+    except BadNumber:
+        return
+    if any(abs(a) > _TURNS and a == round(a) for a in angles):
+        message = f"its rpy {origin.attributes['rpy']!r} looks like degrees."
+        out.add("rpy-degrees", "warning", joint.where, message, "Angles are in radians.", line)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether every joint moves some inertia: else the joint-space mass matrix is singular and accelerations undefined.
+
+The articulated-body pass factors the mass matrix; a joint whose pivot Sᵀ I^A S vanishes at a general pose is named.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.robots.lint.bodies import Lump
+from ada_dynamics.robots.lint.report import Collector
+from ada_dynamics.robots.readers.description import JointRecord
+from ada_dynamics.spatial.rotation import from_axis_angle, from_quaternion
+
+# Pivots below this part of what the body's inertia would give about other axes are rounding.
+_RELATIVE = 1e-11
+
+
+def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) -> None:
+    """Report joints whose motion no inertia resists, at one general pose."""
+    rng = np.random.default_rng(7)
+    moving = [b for b in bodies if b.parent >= 0 or has_floating_base]
+    articulated = {b.index: b.spatial_inertia() for b in moving}
+    loaded = {b.index: b.mass > 0.0 or bool(np.any(articulated[b.index])) for b in moving}
+    beyond: dict[int, bool] = {b.index: False for b in moving}  # whether a later body has any inertia
+    free_bodies: list[Lump] = []
+    for body in reversed(moving):
+        S, X = _motion(body, rng)
+        I = articulated[body.index]
+        armature = body.joint.armature if body.joint else 0.0
+        D = S.T @ I @ S + armature * np.eye(S.shape[1])
+        values, vectors = np.linalg.eigh(D)
+        limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (_scale(I)[:, None] * S)) @ vectors)
+        free = values <= np.maximum(limits, 0.0)
+        is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # an impossible inertia, reported as such
+        if free.any() and not is_negative:
+            free_bodies.append(body)
+        if body.parent in articulated:
+            U = I @ S @ vectors[:, ~free]
+            rest = I - (U / values[~free]) @ U.T
+            articulated[body.parent] += X.T @ rest @ X
+            beyond[body.parent] |= loaded[body.index] or beyond[body.index]
+    for body in _independent(free_bodies, moving):
+        _report(body, loaded[body.index], beyond[body.index], out)
+
+
+def _independent(free: list[Lump], moving: list[Lump]) -> list[Lump]:
+    """Of the bodies that nothing resists, those whose joint has coordinates of its own that move nothing else.
+
+    Joints tied by <mimic> move together: only if all of them are free is the one that leads them.
+    """
+    follows = {j.name: j.mimic.joint for b in moving if (j := b.joint) is not None and j.mimic is not None}
+    leaders: dict[str, str] = {}
+    for name in follows:
+        path: dict[str, None] = {}
+        while name in follows and name not in leaders and name not in path:
+            path[name] = None
+            name = follows[name]
+        leaders.update(dict.fromkeys(path, leaders.get(name, name)))
+    names = {b.joint.name for b in free if b.joint is not None}
+    held = {leader for name, leader in leaders.items() if name not in names}
+    return [b for b in free if b.joint is None or (b.joint.name not in follows and b.joint.name not in held)]
+
+
+def _scale(I: Array) -> Array:
+    """How big each diagonal entry of an inertia could be about another axis."""
+    angular, linear = float(np.max(np.diag(I)[:3])), float(np.max(np.diag(I)[3:]))
+    return np.array([angular] * 3 + [linear] * 3)
+
+
+def _report(body: Lump, loaded: bool, beyond: bool, out: Collector) -> None:
+    if body.joint is None:
+        where, line, what = f"link {body.name!r}", body.links[0][0].line, "the floating base"
+    else:
+        where, line, what = body.joint.where, body.joint.line, "this joint"
+    links = ", ".join(repr(link.name) for link, _, _ in body.links[:4]) + (", ..." if len(body.links) > 4 else "")
+    if loaded:
+        reason = f"the inertia of link {links} vanishes about its axis"
+        fix = "Give the link its moment of inertia about that axis (or the joint an armature)."
+    elif beyond:
+        reason = f"link {links} has no mass, and the joints beyond it take up all that it could move"
+        fix = "Give the link a mass and an inertia, or remove the joint."
+    else:
+        reason = f"link {links} has neither mass nor inertia, and there is none beyond it"
+        fix = "Give the link a mass and an inertia, or make the joint fixed."
+    out.add("singular", "error", where, f"nothing resists the motion of {what}: {reason}.", fix, line)
+
+
+def _motion(body: Lump, rng: np.random.Generator) -> tuple[Array, Array]:
+    """S in the child's frame, and the 6x6 transform of motions from the parent's frame, at a random position."""
+    joint = body.joint
+    kind = "floating" if joint is None else joint.kind
+    turn, slide = np.eye(3), np.zeros(3)
+    axis = np.array([0.0, 0.0, 1.0]) if joint is None or joint.axis is None else joint.axis
+    axis = axis / np.linalg.norm(axis)
+    if kind in {"revolute", "continuous", "prismatic", "cylindrical", "planar"}:
+        S = _axis_motion(kind, axis)
+        if kind != "prismatic":
+            turn = _turned(axis, rng)
+        if kind in {"prismatic", "cylindrical"}:
+            slide = axis * rng.uniform(0.1, 0.2)
+    elif kind == "universal" and joint is not None and joint.axis2 is not None:
+        S, turn = _universal_motion(joint, axis, rng)
+    else:
+        S = np.eye(6)[:, :3] if kind == "spherical" else np.eye(6)
+        p = rng.normal(size=4)
+        turn = np.array(from_quaternion(*(p / np.linalg.norm(p)).tolist()))
+    R, p = body.rotation @ turn, body.position + body.rotation @ slide
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -R.T @ np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
+    return S, X
+
+
+def _axis_motion(kind: str, axis: Array) -> Array:
+    turning, sliding = np.concatenate([axis, np.zeros(3)]), np.concatenate([np.zeros(3), axis])
+    if kind in {"revolute", "continuous"}:
+        return turning[:, None]
+    if kind == "prismatic":
+        return sliding[:, None]
+    if kind == "cylindrical":
+        return np.column_stack([sliding, turning])
+    first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    first /= np.linalg.norm(first)
+    plane = [np.concatenate([np.zeros(3), a]) for a in (first, np.cross(axis, first))]
+    return np.column_stack([*plane, turning])
+
+
+def _universal_motion(joint: JointRecord, axis: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    second = np.asarray(joint.axis2) / np.linalg.norm(np.asarray(joint.axis2))
+    inner = _turned(second, rng)
+    S = np.zeros((6, 2))
+    S[:3, 0], S[:3, 1] = inner.T @ axis, second
+    return S, _turned(axis, rng) @ inner
+
+
+def _turned(axis: Array, rng: np.random.Generator) -> Array:
+    """Rotation about a unit axis by a random angle."""
+    return np.array(from_axis_angle((float(axis[0]), float(axis[1]), float(axis[2])), float(rng.uniform(0.3, 1.2))))

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a name, a path or a text to a model."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.model.builder import BASES
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.robots.catalogue import CATALOGUE
+from ada_dynamics.robots.readers.description import Description
+from ada_dynamics.robots.readers.document import read_document
+from ada_dynamics.robots.readers.loops import LoopSource
+from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.robots.readers.urdf import check_mimic, to_builder
+from ada_dynamics.robots.readers.xacro import expand_xacro
+
+_log = logging.getLogger("ada_dynamics")
+
+Source = str | os.PathLike[str]
+
+
+class Document(NamedTuple):
+    """A robot description, not yet parsed."""
+
+    data: bytes | str
+    name: str  # for messages
+    path: Path | None  # where relative file names start
+    base: str = "fixed"  # how the root link is held where nobody says it
+    gravity: tuple[float, float, float] | None = None  # [m/s²], where nobody says it
+
+
+def load(
+    source: Source,
+    base: str | None = None,
+    gravity: Sequence[float] | None = None,
+    mimic: str = "keep",
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> Model:
+    """Load a robot.
+
+    Example::
+
+        model = load("pa10")
+        model = load("robot.urdf", base="floating", gravity=(0, 0, -1.62))
+        model = load("robot.urdf.xacro", mappings={"arm": "left"})
+        model = load("four_bar.urdf", loops="four_bar.loops.yaml")
+
+    Args:
+        source: name in the catalogue (such as "pa10"), path of a URDF, xacro, MJCF or SDFormat file, or the text of
+            such a document (a string that starts with "<"). A xacro file is a program that runs with your rights: only
+            open those you trust.
+        base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles); by default
+            fixed, or as the catalogue has the robot.
+        gravity: gravity vector in the world's axes [m/s²]; by default that of the file where it has one (MJCF,
+            SDFormat worlds) or of the catalogue (robots in space), else (0, 0, -9.81).
+        mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
+            "refuse" (an error that names the joints).
+        mappings: values for the <xacro:arg>s of a xacro file.
+        loops: joints that close loops, on top of those in the document: path of a YAML or JSON file, or its content as
+            a dict or a list of dicts; `docs/loops.md` shows all spellings.
+
+    Raises:
+        InputError: an argument is unusable.
+        ModelError: the description is; the message names the file, line, link or joint, and the fix.
+    """
+    document, robot = find_robot(source, base, mimic, mappings, loops)
+    for note in robot.notes:
+        _log.info("%s: %s", document.name, note)
+    return to_model(document, robot, base, gravity, mimic)
+
+
+def to_model(
+    document: Document,
+    robot: Description,
+    base: str | None = None,
+    gravity: Sequence[float] | None = None,
+    mimic: str = "keep",
+) -> Model:
+    """The model of a description: see `load`."""
+    if gravity is None:
+        gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
+    return to_builder(robot, mimic).build(base or document.base, gravity, _as_text(document.data))
+
+
+def find_robot(
+    source: Source,
+    base: str | None = None,
+    mimic: str = "keep",
+    mappings: Mapping[str, object] | None = None,
+    loops: LoopSource | None = None,
+) -> tuple[Document, Description]:
+    """The document that a source means, and what it says: see `load`."""
+    if base is not None and base not in BASES:
+        raise unknown_name("base", base, BASES)
+    check_mimic(mimic)
+    document = find_document(source, mappings)
+    robot = read_document(document.data, document.name, mimic, loops)
+    _remember_place(robot, document.path)
+    if robot.holds_itself and base not in (None, "fixed"):
+        raise InputError(
+            f"{document.name}: base={base!r}, but this file says itself how the robot is held: leave base out. "
+            "A body floats where it has a free joint (MJCF) or no joint to the world (SDFormat)."
+        )
+    return document, robot
+
+
+def _remember_place(robot: Description, path: Path | None) -> None:
+    """Let meshes know the file that names them, for their addresses start there."""
+    if path is None:
+        return
+    beside = str(path.absolute())
+    for link in robot.links:
+        link.visuals = [replace(s, beside=beside) if s.mesh else s for s in link.visuals]
+        link.collisions = [replace(s, beside=beside) if s.mesh else s for s in link.collisions]
+
+
+def _as_text(data: bytes | str) -> str:
+    return data if isinstance(data, str) else data.decode("utf-8", "replace")
+
+
+def find_document(source: Source, mappings: Mapping[str, object] | None = None) -> Document:
+    """The description that a source means: see `load`."""
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"source is {source!r}; it must be a name, a path or URDF text.")
+    if isinstance(source, str):
+        if source.lstrip("\ufeff \t\r\n").startswith("<"):
+            _no_mappings(mappings, "URDF text")
+            return Document(source, "URDF text", None)
+        if source in CATALOGUE:
+            entry = CATALOGUE[source]
+            if mappings:
+                text, where = entry.expand(mappings), entry.xacro_path
+                return Document(text, f"{source} (expanded)", where, entry.base, entry.gravity)
+            return Document(read_file(entry.path), entry.path.name, entry.path, entry.base, entry.gravity)
+        _refuse_if_unknown(source)
+    path = Path(source)
+    if path.suffix.lower() == ".xacro":
+        return Document(expand_xacro(path, mappings), f"{path} (expanded)", path)
+    _no_mappings(mappings, str(path))
+    return Document(read_file(path), str(path), path)
+
+
+def _no_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
+    if mappings:
+        raise InputError(f"mappings are for xacro files, but {what[:200]} is none (its name does not end in .xacro).")
+
+
+def _refuse_if_unknown(source: str) -> None:
+    """An error that helps where a text is neither in the catalogue nor a file."""
+    if not source.strip():
+        raise InputError("source is empty; give a name of the catalogue, a path or URDF text.")
+    try:
+        if Path(source).exists():
+            return
+    except (OSError, ValueError):
+        pass
+    shown = source if len(source) <= 200 else source[:197] + "..."
+    near = difflib.get_close_matches(source[:200].lower(), CATALOGUE, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    known = f"The catalogue has {', '.join(CATALOGUE)}."
+    if "://" in source:
+        known = "Addresses such as package:// or http:// are not followed: give the path of a file."
+    raise ModelError(f"there is no file {shown!r} (looked from {Path.cwd()}) and no such robot.{hint} {known}")

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random mechanisms with loops of every type, for property tests: they close exactly at the pose that comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import WORLD_LINK, Builder
+from ada_dynamics.model.edit.poses import NO_MOVE, compose, displaced, invert, link_poses
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
+from ada_dynamics.model.model import Model
+from ada_dynamics.model.rigid import Pose
+from ada_dynamics.robots.mechanisms.geometry import turned_y
+from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z
+
+SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
+PLANAR_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed")
+PLANAR_LOOP_KINDS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "fixed")
+TRIES = 60  # pairs of links that are looked at for each loop
+CROWDED = 0.15  # part of the loops that may be redundant beside others
+
+
+def random_mechanism(
+    rng: np.random.Generator,
+    n_loops: int | None = None,
+    *,
+    floating: bool = False,
+    spatial: bool = True,
+    kinds: Sequence[str] | None = None,
+    loop_kinds: Sequence[str] | None = None,
+    losses: bool = False,
+) -> Mechanism:
+    """A random tree, and loop joints placed so that they are closed at a random configuration of it.
+
+    There are somewhat more joint coordinates than constraints, so nearly all of these mechanisms can move. Loops share
+    links, and some end at the world. Joints are `joint_i`, links `link_i` on the root `link_0`, loops `loop_i`.
+
+    Args:
+        rng: where the numbers come from.
+        n_loops: number of loops; from 1 to 4 by default.
+        floating: whether the base floats.
+        spatial: in space, or all in the x-z plane, where many constraints are redundant.
+        kinds: types of the tree's joints; all without Euler angles by default (in the plane: those that stay in it).
+        loop_kinds: types of the loop joints; all by default (in the plane: those that leave less than its motions).
+        losses: whether some joints have damping, friction and a rotor.
+
+    Raises:
+        InputError: an argument is out of range.
+    """
+    count = int(rng.integers(1, 5)) if n_loops is None else n_loops
+    if count < 1:
+        raise InputError(f"n_loops is {n_loops}; it must be at least 1.")
+    tree_kinds = tuple(kinds or (SPATIAL_KINDS if spatial else PLANAR_KINDS))
+    closing = tuple(loop_kinds or (LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
+    for what, given, allowed in (("kinds", tree_kinds, tuple(JOINT_TYPES)), ("loop_kinds", closing, LOOP_KINDS)):
+        if not set(given) <= set(allowed) or (what == "kinds" and not any(JOINT_TYPES[k].nv for k in given)):
+            raise InputError(f"{what} is {given}; allowed are {allowed}, with one that moves.")
+    chosen = [str(rng.choice(closing)) for _ in range(count)]
+    draft = _Draft(rng, spatial, losses)
+    wanted = sum(_rows(kind, spatial) for kind in chosen) + int(rng.integers(1, 5))
+    draft.grow(tree_kinds, wanted)
+    base = "floating" if floating else "fixed"
+    gravity = (0.4, -0.7, -9.7)
+    tree = draft.builder().build(base, gravity)
+    q, _ = tree.random_state(rng)
+    builder = draft.builder()
+    poses = link_poses(tree, q)
+    for i, kind in enumerate(chosen, start=1):
+        ends = draft.ends(_rows(kind, spatial), floating)
+        _close(builder, f"loop_{i}", kind, ends, poses, draft)
+    return Mechanism(builder.build(base, gravity), q)
+
+
+def _rows(kind: str, spatial: bool) -> int:
+    """Number of independent constraints of a loop joint."""
+    free = JOINT_TYPES[kind].nv
+    return 6 - free if spatial else max(3 - max(free, 1), 2) if kind != "fixed" else 3
+
+
+@dataclass
+class _Draft:
+    """A random tree that is being made: what `Builder.link` and `Builder.joint` will be given."""
+
+    rng: np.random.Generator
+    spatial: bool
+    losses: bool
+    links: list[tuple[str, Solid]] = field(default_factory=list)
+    joints: list[dict[str, Any]] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)  # by link
+    freedoms: list[int] = field(default_factory=list)  # of the joint that carries a link
+    loops: list[tuple[frozenset[int], int]] = field(default_factory=list)  # joints on the path, constraints
+
+    def grow(self, kinds: Sequence[str], freedoms: int) -> None:
+        """Add joints until they have so many velocities."""
+        self._add_link(-1, 0)
+        while sum(self.freedoms) < freedoms:
+            i = len(self.links)
+            # Mostly on the last link: long branches make loops with room to move.
+            parent = i - 1 if self.rng.random() < 0.8 else int(self.rng.integers(i))
+            kind = str(self.rng.choice(list(kinds)))
+            rotation, place = self.frame()
+            self.joints.append(
+                {
+                    "name": f"joint_{i}",
+                    "kind": kind,
+                    "parent": f"link_{parent}",
+                    "child": f"link_{i}",
+                    "xyz": place,
+                    "rotation": rotation,
+                    **self.axes(kind),
+                    **(self._losses() if self.losses and kind != "fixed" else {}),
+                }
+            )
+            self._add_link(parent, JOINT_TYPES[kind].nv)
+
+    def builder(self) -> Builder:
+        """A builder with these links and joints."""
+        builder = Builder("random_mechanism")
+        for name, solid in self.links:
+            builder.link(name, *solid)
+        for joint in self.joints:
+            builder.joint(**joint)
+        return builder
+
+    def frame(self) -> Pose:
+        """A random place and orientation; in the plane, a turn about y."""
+        place = self.rng.uniform(-0.4, 0.4, 3)
+        if self.spatial:
+            Q, _ = np.linalg.qr(self.rng.normal(size=(3, 3)))
+            return Q * np.sign(np.linalg.det(Q)), place
+        place[1] = 0.0
+        return turned_y(self.rng.uniform(-np.pi, np.pi)), place
+
+    def axes(self, kind: str) -> dict[str, Any]:
+        """Axes as a joint of this type needs them."""
+        if not self.spatial:
+            in_plane = (np.sin(0.7), 0.0, np.cos(0.7)) if self.rng.random() < 0.5 else X
+            return {"axis": in_plane if kind == "prismatic" else Y, **({"axis2": Z} if kind == "universal" else {})}
+        oblique = self.rng.random() < 0.5
+        axes = np.linalg.qr(self.rng.normal(size=(3, 3)))[0] if oblique else np.eye(3)[self.rng.permutation(3)]
+        return {"axis": axes[0], **({"axis2": axes[1]} if kind == "universal" else {})}
+
+    def ends(self, rows: int, floating: bool) -> tuple[str, str]:
+        """Two links, or a link and the world, with joints enough between them that all loops can move."""
+        crowded = self.rng.random() < CROWDED
+        best, best_score, best_path = (0, 1), -np.inf, frozenset[int]()
+        for _ in range(TRIES):
+            a, b = (int(x) for x in self.rng.integers(len(self.links), size=2))
+            if self.rng.random() < 0.25:
+                b = -1
+            path = frozenset(self._ancestors(a) ^ self._ancestors(b)) | ({-1} if floating and -1 in (a, b) else set())
+            room = self._freedoms_of(path) - rows
+            # Room for one motion is best; a loop that holds its whole path, alone or with others, is worst.
+            score = -abs(room - 1) - (0.0 if crowded else 20.0 * max(1 - self._room_with_others(path, rows), 0))
+            score += self.rng.random()
+            if room + rows > 0 and score > best_score:
+                best, best_score, best_path = (a, b), score, path
+        self.loops.append((best_path, rows))
+        names = [WORLD_LINK if i < 0 else f"link_{i}" for i in best]
+        return (names[0], names[1]) if self.rng.random() < 0.5 else (names[1], names[0])
+
+    def _freedoms_of(self, path: frozenset[int]) -> int:
+        return sum(6 if i < 0 else self.freedoms[i] for i in path)
+
+    def _room_with_others(self, path: frozenset[int], rows: int) -> int:
+        """Freedoms less constraints of the worst set of loops that this one would belong to."""
+        rooms = []
+        for chosen in range(2 ** len(self.loops)):
+            group = [(path, rows)] + [loop for i, loop in enumerate(self.loops) if chosen >> i & 1]
+            joints = frozenset[int]().union(*(own for own, _ in group))
+            rooms.append(self._freedoms_of(joints) - sum(count for _, count in group))
+        return min(rooms)
+
+    def _ancestors(self, link: int) -> set[int]:
+        found = set()
+        while link >= 0:
+            found.add(link)
+            link = self.parents[link]
+        return found
+
+    def _add_link(self, parent: int, freedoms: int) -> None:
+        rng = self.rng
+        A = 0.2 * rng.normal(size=(3, 3))
+        spread = A @ A.T + 0.02 * np.eye(3)
+        mass = float(rng.uniform(0.5, 2.0))
+        solid = Solid(mass, rng.uniform(-0.2, 0.2, 3), mass * (np.trace(spread) * np.eye(3) - spread))
+        self.links.append((f"link_{len(self.links)}", solid))
+        self.parents.append(parent)
+        self.freedoms.append(freedoms)
+
+    def _losses(self) -> dict[str, float]:
+        values = self.rng.uniform(0.05, 0.3, 3) * (self.rng.random(3) < 0.5)
+        return dict(zip(("damping", "friction", "armature"), values.tolist(), strict=True))
+
+
+def _close(
+    builder: Builder, name: str, kind: str, ends: tuple[str, str], poses: dict[str, Pose], draft: _Draft
+) -> None:
+    """A loop joint at a random position of its own: its child-side frame is put where that leads to."""
+    axes = draft.axes(kind)
+    near = draft.frame()
+    moved = _random_displacement(kind, axes, draft)
+    parent, child = (poses[end] if end != WORLD_LINK else NO_MOVE for end in ends)
+    far = compose(invert(child), compose(compose(parent, near), moved))
+    builder.loop(
+        name, kind, *ends, near[1], child_xyz=far[1], parent_rotation=near[0], child_rotation=far[0], **axes
+    )  # fmt: skip
+
+
+def _random_displacement(kind: str, axes: dict[str, Any], draft: _Draft) -> Pose:
+    """Pose of a joint's child-side frame in its parent-side one, at a random position (in the plane: one in it)."""
+    if kind == "fixed":
+        return NO_MOVE
+    probe: Model = Builder("probe").link("a").link("b", 1.0).joint("joint", kind, "a", "b", **axes).build()
+    q, _ = probe.random_state(draft.rng)
+    if not draft.spatial and kind == "spherical":
+        half = 0.5 * draft.rng.uniform(-np.pi, np.pi)
+        q = np.array([0.0, np.sin(half), 0.0, np.cos(half)])
+    if not draft.spatial and kind == "cylindrical":
+        q[0] = 0.0
+    if not draft.spatial and kind == "universal":
+        q[1] = 0.0
+    return displaced(probe, "joint", 0.5 * q if kind in ("prismatic", "cylindrical", "planar") else q)

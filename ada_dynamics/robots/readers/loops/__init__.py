@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readers of joints that close loops, one file per spelling; `docs/loops.md` shows them side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
+from ada_dynamics.robots.readers.loops import gepetto, sidecar
+from ada_dynamics.robots.readers.loops.constraint import read_constraint
+from ada_dynamics.robots.readers.loops.fields import refuse
+from ada_dynamics.robots.readers.loops.gazebo import read_gazebo
+from ada_dynamics.robots.readers.loops.json_text import parse_json
+from ada_dynamics.robots.readers.loops.loop_joint import read_loop_joint
+from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, from_object, kind_of
+from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupling, read_loop
+from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.xml import Element
+
+LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
+
+ELEMENTS = ("constraint", "loop_joint", "loop", "coupling")  # of a URDF's root, besides <gazebo><joint>
+
+_ENDS = {"parent", "child", "link1", "link2", "predecessor", "successor"}
+_IN_CODE = "the argument loops"
+
+
+# --- inside a URDF ----------------------------------------------------------------------------------------------
+def read_urdf_loops(robot: Description, sink: Sink) -> None:
+    """Add the loops, couplings and actuated joints that stand inside a URDF."""
+    couplings = []
+    for element in robot.root.children:
+        if element.tag == "gazebo":
+            robot.loops.extend(read_gazebo(element, robot, sink))
+        elif element.tag == "coupling" or (element.tag == "constraint" and is_coupling(element)):
+            couplings.append(element)
+        elif element.tag in ELEMENTS:
+            loop = _reader_of(element)(element, robot.file, sink)
+            if loop is not None:
+                robot.loops.append(loop)
+        else:
+            _check_spelling(element, sink)
+    for element in couplings:
+        apply_coupling(element, robot, sink)
+    _read_actuated(robot, sink)
+
+
+def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopRecord | None]:
+    if element.tag == "loop_joint":
+        return read_loop_joint
+    # The first version of URDF+ called its loops <constraint>, too.
+    if element.tag == "loop" or element.first("predecessor") is not None:
+        return read_loop
+    return read_constraint
+
+
+def _check_spelling(element: Element, sink: Sink) -> None:
+    """What looks like a loop under a misspelt name would be skipped, and the robot would fall apart without a word."""
+    if not any(child.tag in _ENDS for child in element.children) or element.tag in {"joint", "link", "sensor"}:
+        return
+    hint = near(element.tag, ELEMENTS)
+    if hint:
+        message = f"<{element.tag[:40]}> is no element of a robot, but looks like a loop."
+        sink(Problem("unknown-element", element.line, "<robot>", message, hint.strip()))
+
+
+def _read_actuated(robot: Description, sink: Sink) -> None:
+    """Our own attribute: actuated="false" on a <joint> without a motor; other readers skip it."""
+    passive: set[str] = set()
+    for joint in robot.joints:
+        said = joint.element.attributes.get("actuated")
+        if said is None:
+            continue
+        if said.strip().lower() not in {"true", "false"}:
+            message = f"actuated={said[:40]!r} is neither true nor false."
+            sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false."))
+        elif said.strip().lower() == "false":
+            passive.add(joint.name)
+    if passive:
+        moving = [j for j in robot.joints if j.kind != "fixed" and j.mimic is None and j.name not in passive]
+        robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]
+
+
+# --- beside it --------------------------------------------------------------------------------------------------
+def add_loops(robot: Description, source: LoopSource) -> None:
+    """Add the loops and actuated joints of a file, or of Python dicts, to a robot.
+
+    Args:
+        robot: gets them; its own ones stay.
+        source: path of a YAML or JSON file in our own spelling or that of Gepetto, or the same as a dict; or a list of
+            dicts, one for each loop.
+
+    Raises:
+        InputError: the argument is something else, or YAML is given and PyYAML is not installed.
+        ModelError: a file cannot be read; the message names the file, line and field.
+    """
+    node, file = _node(source)
+    if isinstance(node, Table):
+        ours = [key for key in node.entries if key in sidecar.KEYS]
+        theirs = [key for key in node.entries if key in gepetto.KEYS]
+        if theirs and not ours:
+            gepetto.read_gepetto(node, file, robot)
+            return
+        if not ours:
+            known = (*sidecar.KEYS, *gepetto.KEYS)
+            hints = "".join(near(key, known) for key in list(node.entries)[:1])
+            message = f"it is {kind_of(node)}; none of these tells of loops."
+            raise refuse(file, node.line, "the file", message, f"{hints}Known: {', '.join(known)}.")
+    elif not isinstance(node, Listing):
+        raise refuse(file, node.line, "the file", f"it is {kind_of(node)}.", "Write loops: [...].")
+    sidecar.read_sidecar(node, file, robot)
+
+
+def _node(source: object) -> tuple[Node, str]:
+    if isinstance(source, str | os.PathLike):
+        return _from_file(Path(source)), str(source)
+    if isinstance(source, Mapping | Sequence) and not isinstance(source, bytes | bytearray):
+        return from_object(source, _IN_CODE), _IN_CODE
+    raise InputError(f"loops is {source!r}; it must be a path, a dict or a list of dicts.")
+
+
+def _from_file(path: Path) -> Node:
+    data = read_file(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise ModelError(f"{path}, line {line}: it is not UTF-8 text ({problem.reason}).") from None
+    return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML into nodes with line numbers, by the package PyYAML (an optional extra); nothing in it is ever run.
+
+Built from PyYAML's events, without its constructors: no tags, bounded depth and size; an alias costs what it repeats.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.robots.readers.loops.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
+
+MAX_CHARACTERS = 4 * 1024 * 1024
+
+_PLAIN_TAGS = {None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "seq", "map"))}
+
+
+def parse_yaml(text: str, file: str) -> Node:
+    """The only document in a YAML text.
+
+    Raises:
+        InputError: the package PyYAML is not installed.
+        ModelError: the text is no YAML, or too big, or has tags, repeated keys or more than one document.
+    """
+    yaml = _package()
+    if len(text) > MAX_CHARACTERS:
+        raise ModelError(f"{file}: it has {len(text)} characters; at most {MAX_CHARACTERS} are read.")
+    builder = _Builder(file)
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            builder.take(event)
+    except yaml.YAMLError as problem:
+        raise ModelError(f"{file}{_place(problem)}: it is not well-formed YAML: {_reason(problem)}.") from None
+    except RecursionError:
+        raise ModelError(f"{file}: it is nested too deeply.") from None
+    return builder.document()
+
+
+def _package() -> ModuleType:
+    try:
+        import yaml
+    except ImportError:
+        raise InputError(
+            "YAML files need the package PyYAML, which is not installed. Install it with: pip install pyyaml. "
+            "A .json file with the same content, or a Python dict, needs nothing."
+        ) from None
+    return yaml  # type: ignore[no-any-return]
+
+
+def _place(problem: Any) -> str:
+    mark = getattr(problem, "problem_mark", None)
+    return "" if mark is None else f", line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _reason(problem: Any) -> str:
+    words = " ".join(str(getattr(problem, "problem", None) or problem).split())
+    context = getattr(problem, "context", None)
+    return f"{context}, {words}" if context else words
+
+
+class _Open:
+    """A list or mapping that is being read."""
+
+    def __init__(self, line: int, anchor: str | None, is_table: bool) -> None:
+        self.line, self.anchor, self.is_table = line, anchor, is_table
+        self.items: list[Node] = []
+        self.entries: dict[str, tuple[int | None, Node]] = {}
+        self.key: Scalar | None = None
+        self.size = 1
+
+
+class _Builder:
+    """Takes events one by one."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._counter = Counter(file)
+        self._open: list[_Open] = []
+        self._documents: list[Node] = []
+        self._anchors: dict[str, tuple[Node, int] | None] = {}  # none while it is being read
+
+    def take(self, event: Any) -> None:
+        """One event."""
+        kind = type(event).__name__
+        if kind == "ScalarEvent":
+            self._check_tag(event)
+            is_text = event.style is not None and event.style != ""
+            self._counter.count()
+            self._add(Scalar(self._line(event), event.value, is_text), 1, event.anchor)
+        elif kind in ("SequenceStartEvent", "MappingStartEvent"):
+            self._start(event, kind == "MappingStartEvent")
+        elif kind in ("SequenceEndEvent", "MappingEndEvent"):
+            done = self._open.pop()
+            self._counter.count()
+            node = Table(done.line, done.entries) if done.is_table else Listing(done.line, tuple(done.items))
+            self._add(node, done.size, done.anchor)
+        elif kind == "AliasEvent":
+            self._alias(event)
+
+    def document(self) -> Node:
+        """What was read."""
+        if len(self._documents) != 1:
+            many = f"it holds {len(self._documents)} documents" if self._documents else "it is empty"
+            raise ModelError(f"{self._file}: {many}; it must hold one mapping, such as loops: [...].")
+        return self._documents[0]
+
+    def _line(self, event: Any) -> int:
+        return int(event.start_mark.line) + 1
+
+    def _refuse(self, event: Any, message: str) -> ModelError:
+        return ModelError(f"{self._file}, line {self._line(event)}: {message}")
+
+    def _check_tag(self, event: Any) -> None:
+        if event.tag not in _PLAIN_TAGS:
+            raise self._refuse(event, f"it has the tag {shortened(event.tag)!r}; tags are not read: remove it.")
+
+    def _start(self, event: Any, is_table: bool) -> None:
+        self._check_tag(event)
+        if len(self._open) >= MAX_DEPTH:
+            raise self._refuse(event, f"it is nested more than {MAX_DEPTH} deep.")
+        if self._open and self._open[-1].is_table and self._open[-1].key is None:
+            raise self._refuse(event, "a key is a list or a mapping; keys must be texts.")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        self._open.append(_Open(self._line(event), event.anchor, is_table))
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self._anchors:
+            raise self._refuse(event, f"the alias *{event.anchor} has no anchor &{event.anchor} before it.")
+        found = self._anchors[event.anchor]
+        if found is None:
+            raise self._refuse(event, f"the alias *{event.anchor} stands inside of what it repeats.")
+        self._counter.count(found[1])
+        self._add(found[0], found[1], None)
+
+    def _add(self, node: Node, size: int, anchor: str | None) -> None:
+        if anchor is not None:
+            self._anchors[anchor] = (node, size)
+        if not self._open:
+            self._documents.append(node)
+            return
+        top = self._open[-1]
+        top.size += size
+        if not top.is_table:
+            top.items.append(node)
+        elif top.key is None:
+            top.key = self._as_key(node, top)
+        else:
+            top.entries[top.key.text] = (top.key.line, node)
+            top.key = None
+
+    def _as_key(self, node: Node, table: _Open) -> Scalar:
+        if not isinstance(node, Scalar):
+            raise ModelError(f"{self._file}, line {node.line}: a key is a list or a mapping; keys must be texts.")
+        if node.text in table.entries:
+            first = table.entries[node.text][0]
+            raise ModelError(
+                f"{self._file}, line {node.line}: the key {shortened(node.text)!r} is there twice (lines {first}, "
+                f"{node.line}): remove one."
+            )
+        return node

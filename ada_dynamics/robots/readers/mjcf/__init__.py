@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MuJoCo's MJCF into a description: bodies, joints, masses, defaults, equalities as loops and mimicking joints.
+
+A body is a link with the body's own frame; a joint elsewhere in the body, and each of several joints, gets a link
+without mass at its anchor. q is MuJoCo's qpos, with quaternions as x, y, z, w. Included files stand where they are
+included. Actuators tell which joints have motors; what they do is left to the caller. All else that is left out is
+noted with its count. What would change the motion and has no counterpart here (forces of tendons, fluids, gravity
+compensation) is refused.
+"""
+
+from __future__ import annotations
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.robots.readers.description import Description, note_odd_shapes
+from ada_dynamics.robots.readers.mjcf.bodies import Walk, scale_masses
+from ada_dynamics.robots.readers.mjcf.equality import Equalities
+from ada_dynamics.robots.readers.mjcf.include import Includes
+from ada_dynamics.robots.readers.mjcf.left_out import counted, note_the_rest, read_actuators
+from ada_dynamics.robots.readers.mjcf.meshes import Meshes
+from ada_dynamics.robots.readers.mjcf.replicate import expand_replicates
+from ada_dynamics.robots.readers.mjcf.settings import read_settings
+from ada_dynamics.robots.readers.mjcf.shapes import read_colours
+from ada_dynamics.robots.readers.mjcf.spring_damper import set_springs_and_dampers
+from ada_dynamics.robots.readers.mjcf.tendons import Tendons
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.xml import Element
+
+
+def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
+    """Links, joints and loops of an MJCF document."""
+    robot = Description(root.attributes.get("model", "").strip() or "MuJoCo Model", file, root, holds_itself=True)
+    Includes(file, sink).expand(root)
+    for element in (flex for section in root.all("deformable") for flex in section.children if flex.tag != "skin"):
+        message = f"<{element.tag}> is not read."
+        fix = "Only rigid bodies are read."
+        sink(Problem("not-modelled", element.line, "<deformable>", message, fix, element.file))
+    settings = read_settings(root, robot, sink)
+    read_colours(root, settings)
+    bodies = root.all("worldbody")
+    if not bodies:
+        raise ModelError(f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>.")
+    worldbody = _merged(bodies)
+    expand_replicates(worldbody, settings, sink)
+    world = Walk(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
+    scale_masses(robot, settings.total_mass)
+    note_odd_shapes(robot)
+    tendons = Tendons(root, settings, sink)
+    equalities = Equalities(robot, world, tendons, settings, sink)
+    set_springs_and_dampers(robot, world.joints)
+    for section in root.all("equality") if "equality" not in settings.off else ():
+        equalities.read(section)
+    equalities.finish()
+    if tendons.kinds:
+        robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
+    read_actuators(root, robot, world, tendons, settings, sink)
+    note_the_rest(root, robot)
+    return robot
+
+
+def _merged(sections: list[Element]) -> Element:
+    """Several <worldbody> sections as one."""
+    if len(sections) == 1:
+        return sections[0]
+    merged = Element("worldbody", {}, sections[0].line)
+    merged.children = [child for section in sections for child in section.children]
+    return merged

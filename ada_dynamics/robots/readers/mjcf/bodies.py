@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF's kinematic tree: nested bodies, the joints in them, and the sites and frames that loops refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.model.rigid import NO_MOVE, Pose, compose
+from ada_dynamics.robots.readers.anchored import Assembly
+from ada_dynamics.robots.readers.description import Description, LinkRecord
+from ada_dynamics.robots.readers.mjcf.inertia import Mass, bounded, read_geom, read_inertial, together
+from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
+from ada_dynamics.robots.readers.mjcf.meshes import Meshes
+from ada_dynamics.robots.readers.mjcf.shapes import read_shape
+from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.xml import Element
+
+WORLD = "world"
+
+_UNREAD = ("attach", "composite", "flexcomp", "plugin")
+
+
+@dataclass
+class World:
+    """What the tree of bodies holds, for the sections that refer to it."""
+
+    bodies: dict[str, Pose] = field(default_factory=dict)  # pose in the world as the file defines the model
+    sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)  # body, and pose in it
+    joints: dict[str, MjcfJoint] = field(default_factory=dict)
+
+
+@dataclass
+class _Place:
+    """Where the walk through the tree is."""
+
+    body: str
+    frame: Pose  # of the <frame>s around, in the body
+    in_class: str
+
+
+class Walk:
+    """One pass over <worldbody>."""
+
+    def __init__(self, robot: Description, settings: Settings, meshes: Meshes, sink: Sink) -> None:
+        self.world = World()
+        self._meshes = meshes
+        self._robot, self._settings, self._sink = robot, settings, sink
+        self._assembly = Assembly(robot)
+        self._count = 0
+
+    def run(self, worldbody: Element) -> World:
+        """Add all bodies and joints to the robot."""
+        self._assembly.add_link(LinkRecord(WORLD, worldbody))
+        self.world.bodies[WORLD] = NO_MOVE
+        pending = [(worldbody, _Place(WORLD, NO_MOVE, MAIN))]
+        while pending:
+            element, place = pending.pop()
+            pending.extend(reversed(self._content(element, place)))
+        return self.world
+
+    def _values(self, element: Element, where: str, in_class: str) -> Values:
+        return Values(element, where, self._sink, self._settings, in_class)
+
+    def _content(self, element: Element, place: _Place) -> list[tuple[Element, _Place]]:
+        """What stands directly in a body or frame; the bodies in it come later, in their order."""
+        found: list[tuple[Element, _Place]] = []
+        for child in element.children:
+            if child.tag == "frame":
+                found.extend(self._content(child, self._frame(child, place)))
+            elif child.tag == "body":
+                inner = self._body(child, place)
+                if inner is not None:
+                    found.append((child, inner))
+            elif child.tag == "site":
+                self._site(child, place)
+            elif child.tag in _UNREAD:
+                message = f"<{child.tag}> is not read."
+                fix = "Write out what it stands for: MuJoCo does so by mj_saveLastXML."
+                self._sink(Problem("not-modelled", child.line, f"body {place.body!r}", message, fix, child.file))
+        return found
+
+    def _frame(self, element: Element, place: _Place) -> _Place:
+        values = self._values(element, f"a frame in body {place.body!r}", MAIN)
+        for name in ("scale", "massscale"):
+            values.refuse(name, "Write out the sizes that are meant.")
+        return _Place(place.body, compose(place.frame, values.pose()), values.text("childclass", place.in_class))
+
+    def _site(self, element: Element, place: _Place) -> None:
+        name = element.attributes.get("name", "").strip()
+        if not name:
+            return
+        if name in self.world.sites:
+            self._twice("site", name, element)
+            return
+        values = self._values(element, f"site {name!r}", place.in_class)
+        pose = compose(place.frame, values.pose()) if not values.has("fromto") else _of_line(values, place.frame)
+        self.world.sites[name] = (place.body, pose)
+
+    def _twice(self, what: str, name: str, element: Element) -> None:
+        message = f"two of them have this name (the second in line {element.line})."
+        where = f"{what} {name!r}"
+        self._sink(Problem(f"duplicate-{what}", element.line, where, message, "Rename one.", element.file))
+
+    def _body(self, element: Element, place: _Place) -> _Place | None:
+        self._count += 1
+        name = element.attributes.get("name", "").strip() or f"body_{self._count}"
+        if name in self.world.bodies:
+            self._twice("link", name, element)
+            return None
+        where = f"body {name!r}"
+        values = self._values(element, where, MAIN)
+        inner = _Place(name, NO_MOVE, values.text("childclass", place.in_class))
+        if values.flag("mocap"):
+            self._robot.notes.append(
+                f"body {name!r} is moved by motion capture (mocap): it stays where the file has it."
+            )
+        values.refuse("gravcomp", "Gravity acts on all links here: give the compensation as tau.")
+        pose = compose(place.frame, values.pose())
+        link = LinkRecord(name, element)
+        self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
+        joints = self._joints(element, inner, NO_MOVE)
+        self._set_mass(link, inner)
+        self._add_shapes(link, element, inner)
+        connect_body(self._assembly, link, place.body, pose, joints, self._sink)
+        for joint in joints:
+            self.world.joints[joint.name] = joint
+        return inner
+
+    def _joints(self, element: Element, place: _Place, frame: Pose) -> list[MjcfJoint]:
+        joints: list[MjcfJoint] = []
+        for child in element.children:
+            if child.tag in ("joint", "freejoint"):
+                name = child.attributes.get("name", "").strip() or f"joint_{len(self.world.joints) + len(joints) + 1}"
+                if name in self.world.joints or any(name == joint.name for joint in joints):
+                    self._twice("joint", name, child)
+                    continue
+                values = self._values(child, f"joint {name!r}", place.in_class)
+                joints.append(read_joint(name, values, self._settings, frame))
+            elif child.tag == "frame":
+                inner = self._frame(child, _Place(place.body, frame, place.in_class))
+                joints.extend(self._joints(child, inner, inner.frame))
+        return joints
+
+    # --- masses -------------------------------------------------------------------------------------------------
+    def _set_mass(self, link: LinkRecord, place: _Place) -> None:
+        own = link.element.first("inertial")
+        choice = self._settings.inertia_from_geoms
+        found: Mass | None = None
+        if choice == "true" or (choice == "auto" and own is None):
+            parts = self._geoms(link.element, place)
+            found = together(parts) if parts else None
+        if found is None and own is not None:
+            if len(link.element.all("inertial")) > 1:
+                self._twice("inertial", link.name, link.element.all("inertial")[1])
+            found = read_inertial(self._values(own, link.where, MAIN))
+        nothing = Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+        given = bounded(found or nothing, self._settings)
+        if found is not None or given.mass or given.inertia.any():
+            found = given
+            link.mass, link.com, link.inertia = found.mass, found.com, found.inertia
+            link.inertial = own if own is not None else link.element
+
+    def _geoms(self, element: Element, place: _Place) -> list[Mass]:
+        parts: list[Mass] = []
+        for child in element.children:
+            if child.tag == "geom":
+                where = f"geom {child.attributes['name']!r}" if "name" in child.attributes else "a geom"
+                values = self._values(child, f"{where} of body {place.body!r}", place.in_class)
+                mass = read_geom(values, self._settings, self._meshes, place.frame)
+                if mass is not None:
+                    parts.append(mass)
+            elif child.tag == "frame":
+                parts.extend(self._geoms(child, self._frame(child, place)))
+        return parts
+
+    def _add_shapes(self, link: LinkRecord, element: Element, place: _Place) -> None:
+        """Shapes of the geoms in a body; one that cannot be read is left out, unless it gives the mass."""
+        for child in element.children:
+            if child.tag == "geom":
+                problems: list[Problem] = []
+                values = Values(child, link.where, problems.append, self._settings, place.in_class)
+                shape, is_seen, touches = read_shape(values, self._settings, place.frame)
+                self._robot.odd_shapes.extend(problems)
+                if shape is not None and not problems:
+                    link.visuals += [shape] if is_seen else []
+                    link.collisions += [shape] if touches else []
+            elif child.tag == "frame":
+                self._add_shapes(link, child, self._frame(child, place))
+
+
+def _of_line(values: Values, frame: Pose) -> Pose:
+    ends = values.numbers("fromto", 6, 6)
+    return compose(frame, (values.rotation(), 0.5 * (ends[:3] + ends[3:])))
+
+
+def scale_masses(robot: Description, total: float) -> None:
+    """Make all masses together what <compiler settotalmass> says; inertias go with them."""
+    now = sum(link.mass for link in robot.links)
+    if total <= 0.0 or now <= 0.0:
+        return
+    for link in robot.links:
+        link.mass *= total / now
+        link.inertia = link.inertia * (total / now)

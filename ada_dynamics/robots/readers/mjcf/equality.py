@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF's <equality>: connect (one point), weld, joint (a polynomial); each of them is exact here, not soft.
+
+A joint that is linear in another one mimics it. Two connects between the same bodies are a hinge: a revolute joint.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.rigid import UNIT, Pose, compose, inverse, shortest_turn
+from ada_dynamics.robots.readers.description import Description, LoopRecord
+from ada_dynamics.robots.readers.mjcf.bodies import WORLD, World
+from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
+from ada_dynamics.robots.readers.mjcf.tendons import Tendons
+from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values, rotation_of
+from ada_dynamics.robots.readers.problems import Sink
+from ada_dynamics.robots.readers.xml import Element
+
+_SAME_LENGTH = 1e-5  # relative; sites are often written with six digits
+_SAME_AXIS = 1e-9
+
+_Ends = tuple[tuple[str, Pose], tuple[str, Pose]]
+
+
+class Equalities:
+    """Reads one <equality> section after the other; `finish` hands the loops to the robot."""
+
+    def __init__(self, robot: Description, world: World, tendons: Tendons, settings: Settings, sink: Sink) -> None:
+        """Args: the robot so far, what its bodies hold, its tendons, its settings, and where problems go."""
+        self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
+        self._tendons = tendons
+        self._loops: list[LoopRecord] = []
+        self._connects: list[LoopRecord] = []
+        self._count = 0
+
+    def read(self, section: Element) -> None:
+        """All constraints of a section."""
+        for element in section.children:
+            self._count += 1
+            name = element.attributes.get("name", "").strip() or f"{element.tag}_{self._count}"
+            values = Values(element, f"equality {name!r}", self._sink, self._settings, MAIN, "equality")
+            if not values.flag("active", True):
+                self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active: it is left out.")
+            elif element.tag == "joint":
+                self._read_joint(values)
+            elif element.tag == "tendon":
+                self._read_tendon(values)
+            elif element.tag in ("connect", "weld"):
+                self._read_loop(name, values, element.tag)
+            else:
+                message = f"is not read: nothing here corresponds to an equality of type {element.tag[:40]!r}."
+                values.problem("not-modelled", message, "Remove it, or tie joints and bodies instead.")
+
+    # --- joints -------------------------------------------------------------------------------------------------
+    def _read_joint(self, values: Values) -> None:
+        joints = self._world.joints
+        names = [values.text("joint1"), values.text("joint2")]
+        for name in names:
+            if name and name not in joints:
+                values.problem(
+                    "unknown-joint", f"names a joint that is not there: {unknown_name('joint', name, joints)}"
+                )
+                return
+        if not all(names):
+            message = "holds a joint at a constant." if names[0] else "has no joint1."
+            values.problem("equality-joint", message, "Remove the joint from its body, or name joint1 and joint2.")
+            return
+        coefficients = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+        if values.has("polycoef"):
+            given = values.numbers("polycoef", 1, 5)
+            coefficients[: len(given)] = given
+        a0, a1 = float(coefficients[0]), float(coefficients[1])
+        if coefficients[2:].any():
+            message = f"has polycoef={values.text('polycoef')!r}, which is not linear."
+            values.problem("equality-joint", message, "A joint mimics another one linearly: by two numbers.")
+            return
+        self._tie(values, joints[names[0]], joints[names[1]], a1, a0)
+
+    def _tie(self, values: Values, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
+        """y - y0 = shift + factor (x - x0), with the references x0 and y0."""
+        if {follower.type, leader.type} - {"hinge", "slide"}:
+            values.problem("equality-joint", "ties a ball or free joint.", "Only hinges and slides can mimic.")
+            return
+        record = next(joint for joint in self._robot.joints if joint.name == follower.name)
+        if record.mimic is not None:
+            values.problem("equality-joint", f"ties {follower.name!r}, which mimics {record.mimic.joint!r} already.")
+            return
+        record.mimic = Mimic(leader.name, factor, follower.reference + shift - factor * leader.reference)
+
+    def _read_tendon(self, values: Values) -> None:
+        """Two joints tied by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
+        tendon = self._tendons.fixed(values.text("tendon1"))
+        terms = [] if tendon is None else [(joint, c) for joint, c in tendon.terms if c != 0.0]
+        joints = self._world.joints
+        if values.text("tendon2") or len(terms) != 2 or any(joint not in joints for joint, _ in terms):
+            message = "is a condition that ties other than two joints: only a fixed tendon over two joints is read."
+            values.problem("equality-tendon", message, "Tie the joints by equalities of type joint, or remove it.")
+            return
+        (leader, c1), (follower, c2) = terms
+        given = values.numbers("polycoef", 1, 5) if values.has("polycoef") else np.zeros(1)
+        self._tie(values, joints[follower], joints[leader], -c1 / c2, float(given[0]) / c2)
+
+    # --- connect and weld ---------------------------------------------------------------------------------------
+    def _read_loop(self, name: str, values: Values, tag: str) -> None:
+        ends = self._sites(values) if values.has("site1") or values.has("site2") else self._bodies(values, tag)
+        if ends is None:
+            return
+        is_point = tag == "connect" or values.number("torquescale", 1.0) == 0.0
+        (parent, in_parent), (child, in_child) = ends
+        kind = "spherical" if is_point else "fixed"
+        loop = LoopRecord(name, kind, parent, child, self._robot.file, values.element.line)
+        loop.parent_rotation, loop.parent_xyz = in_parent
+        loop.child_rotation, loop.child_xyz = in_child
+        self._loops.append(loop)
+        if is_point:
+            self._connects.append(loop)
+
+    def _sites(self, values: Values) -> _Ends | None:
+        sites = self._world.sites
+        for key in ("site1", "site2"):
+            if values.text(key) not in sites:
+                values.problem("unknown-site", f"has {key}: {unknown_name('site', values.text(key), sites)}")
+                return None
+        return sites[values.text("site1")], sites[values.text("site2")]
+
+    def _bodies(self, values: Values, tag: str) -> _Ends | None:
+        first, second = values.text("body1"), values.text("body2", WORLD)
+        for key, name in (("body1", first), ("body2", second)):
+            if name not in self._world.bodies:
+                values.problem("unknown-link", f"has {key}: {unknown_name('body', name, self._world.bodies)}")
+                return None
+        if tag == "connect" and not values.has("anchor"):
+            values.problem("missing-attribute", "has neither an anchor nor sites.", 'Add anchor="..." in body1.')
+            return None
+        anchor = (UNIT, values.vector("anchor", (0.0, 0.0, 0.0)))
+        second_in_first = compose(inverse(self._world.bodies[first]), self._world.bodies[second])
+        if tag == "connect":  # the anchor is in body1; where the file places the bodies, the loop is closed
+            return (first, anchor), (second, compose(inverse(second_in_first), anchor))
+        given = values.numbers("relpose", 7, 7) if values.has("relpose") else np.zeros(7)
+        if given[3:].any():  # where body2's anchor is in body1, and how body2 is turned there
+            return (first, (rotation_of(given[3:]), given[:3])), (second, anchor)
+        return (first, compose(second_in_first, anchor)), (second, anchor)
+
+    # --- hinges -------------------------------------------------------------------------------------------------
+    def finish(self) -> None:
+        """Recognise hinges, and hand all loops to the robot."""
+        gone: set[int] = set()
+        for i, one in enumerate(self._connects):
+            for other in self._connects[i + 1 :]:
+                if id(one) not in gone and id(other) not in gone and self._make_hinge(one, other):
+                    gone.add(id(other))
+                    break
+        self._robot.loops.extend(loop for loop in self._loops if id(loop) not in gone)
+
+    def _make_hinge(self, one: LoopRecord, other: LoopRecord) -> bool:
+        """Turn the first of two points on one axis into a revolute joint."""
+        second = (other.parent_xyz, other.child_xyz)
+        if (one.parent, one.child) == (other.child, other.parent):
+            second = second[::-1]
+        elif (one.parent, one.child) != (other.parent, other.child):
+            return False
+        along = [end - start for start, end in zip((one.parent_xyz, one.child_xyz), second, strict=True)]
+        lengths = [float(np.linalg.norm(d)) for d in along]
+        names = f"connects {one.name!r} and {other.name!r}"
+        if min(lengths) == 0.0 or abs(lengths[0] - lengths[1]) > _SAME_LENGTH * max(lengths):
+            self._robot.notes.append(
+                f"{names} join the same bodies at points {lengths[0]:.6g} m apart in one and {lengths[1]:.6g} m in the "
+                "other: they are no hinge and stay two points."
+            )
+            return False
+        one.kind = "revolute"
+        one.axis = one.parent_rotation.T @ along[0] / lengths[0]
+        seen = one.child_rotation.T @ along[1] / lengths[1]
+        if not _are_same(one.axis, seen):
+            one.child_rotation = one.child_rotation @ shortest_turn(one.axis, seen)
+        self._robot.notes.append(f"{names} are two points on one axis: the revolute joint {one.name!r}.")
+        return True
+
+
+def _are_same(a: Array, b: Array) -> bool:
+    return float(np.max(np.abs(a - b))) < _SAME_AXIS

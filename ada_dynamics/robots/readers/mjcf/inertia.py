@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mass and inertia of an MJCF body: its <inertial>, or what its geoms of uniform density have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.rigid import UNIT, Pose, compose, shortest_turn
+from ada_dynamics.robots.readers.mjcf.meshes import Meshes
+from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+
+SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
+
+_LINES = ("capsule", "ellipsoid", "cylinder", "box")  # that may be given by their ends
+_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Mass:
+    """A mass, its centre, and its inertia about that in the axes of the body."""
+
+    mass: float
+    com: Array
+    inertia: Array
+
+
+def read_inertial(values: Values) -> Mass:
+    """An <inertial> element."""
+    for name in ("pos", "mass"):
+        if not values.has(name):
+            values.problem("missing-attribute", f"has no {name}.", f'Add {name}="...".')
+    R, com = values.pose()
+    mass = values.number("mass", 0.0)
+    if values.has("fullinertia"):
+        xx, yy, zz, xy, xz, yz = values.numbers("fullinertia", 6, 6).tolist()
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    elif values.has("diaginertia"):
+        I = np.diag(values.numbers("diaginertia", 3, 3))
+    else:
+        values.problem(
+            "missing-attribute", "has neither diaginertia nor fullinertia.", 'Add diaginertia="..." [kg m²].'
+        )
+        I = np.zeros((3, 3))
+    return Mass(mass, com, _turned(I, R))
+
+
+def together(parts: list[Mass]) -> Mass:
+    """Several masses as one."""
+    total = float(sum(part.mass for part in parts))
+    if total == 0.0:
+        return Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+    com = np.sum([part.mass * part.com for part in parts], axis=0) / total
+    inertia = np.zeros((3, 3))
+    for part in parts:
+        d = part.com - com
+        inertia += part.inertia + part.mass * (float(d @ d) * np.eye(3) - np.outer(d, d))
+    return Mass(total, com, inertia)
+
+
+def read_geom(values: Values, settings: Settings, meshes: Meshes, around: Pose) -> Mass | None:
+    """Mass of a geom; None where it has none or does not count.
+
+    Args:
+        values: of the geom.
+        settings: of the document.
+        meshes: of the document.
+        around: pose of the <frame>s that it stands in.
+    """
+    low, high = settings.inertia_groups
+    if not low <= values.number("group", 0.0) <= high:
+        return None
+    mass = values.number("mass", -1.0) if values.has("mass") else None
+    shape = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
+    if shape in ("plane", "hfield") or mass == 0.0 or (mass is None and values.number("density", 1000.0) == 0.0):
+        return None
+    if values.flag("shellinertia"):
+        values.problem("not-modelled", "has shellinertia.", 'Give its mesh inertia="shell", or the body an <inertial>.')
+    if values.has("mesh") or shape in ("mesh", "sdf"):
+        return _of_mesh(values, shape, mass, meshes, around)
+    size, pose = size_and_pose(values, shape)
+    if not (size > 0.0).all():
+        values.problem("size", f"is a {shape} with size {size.tolist()}.", "All of them must be positive.")
+        return None
+    volume, moments = _of_uniform_density(shape, size)
+    own = mass if mass is not None else values.number("density", 1000.0) * volume
+    R, com = compose(around, pose)
+    return Mass(own, com, _turned(np.diag(own * moments), R))
+
+
+def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> Mass | None:
+    if shape != "mesh" or not values.has("mesh"):
+        fix = "Give the body an <inertial>; MuJoCo writes it by mj_saveLastXML with saveinertial."
+        values.problem("mesh-inertia", f"gives the body's inertia by a {shape} that is fitted to a mesh.", fix)
+        return None
+    found = meshes.bulk(values.text("mesh"), values)
+    if found is None:
+        return None
+    own = mass if mass is not None else values.number("density", 1000.0) * found.size
+    R, com = compose(compose(around, values.pose()), (UNIT, found.centre))
+    return Mass(own, com, _turned(own / found.size * found.inertia, R))
+
+
+def bounded(mass: Mass, settings: Settings) -> Mass:
+    """A mass with <compiler>'s least values, and with moments that a body can have where that is asked for."""
+    if not settings.least_mass and not settings.least_inertia and not settings.balances:
+        return mass
+    moments, axes = np.linalg.eigh(mass.inertia)
+    wanted = np.maximum(moments, settings.least_inertia)
+    if settings.balances and wanted[0] + wanted[1] < wanted[2]:
+        wanted = np.full(3, wanted.mean())
+    inertia = mass.inertia if np.array_equal(wanted, moments) else _turned(np.diag(wanted), axes)
+    return Mass(max(mass.mass, settings.least_mass), mass.com, inertia)
+
+
+def size_and_pose(values: Values, shape: str) -> tuple[Array, Pose]:
+    """Sizes as without fromto, and the geom's pose in its frame."""
+    wanted = _SIZES[shape]
+    if not values.has("fromto"):
+        size = values.numbers("size", wanted, 3)[:wanted] if values.has("size") else np.zeros(wanted)
+        return size, values.pose()
+    ends = values.numbers("fromto", 6, 6)
+    if shape not in _LINES:
+        values.problem("keyword", f"is a {shape} with fromto.", f"Only {', '.join(_LINES)} may have it.")
+        return np.ones(wanted), values.pose()
+    along = ends[:3] - ends[3:]  # MuJoCo's own choice: z points back, which no inertia can tell
+    half = 0.5 * float(np.linalg.norm(along))
+    radius = float(values.numbers("size", 1, 3)[0]) if values.has("size") else 0.0
+    size = np.array([radius, half] if wanted == 2 else [radius, radius, half])
+    if half == 0.0:
+        return np.zeros(wanted), values.pose()
+    return size, (shortest_turn(np.array([0.0, 0.0, 1.0]), along), 0.5 * (ends[:3] + ends[3:]))
+
+
+def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
+    """Volume, and moments of inertia per mass about the centre."""
+    if shape == "sphere":
+        r = float(size[0])
+        return 4.0 / 3.0 * np.pi * r**3, np.full(3, 0.4 * r * r)
+    if shape == "ellipsoid":
+        squares = size * size
+        return 4.0 / 3.0 * np.pi * float(np.prod(size)), 0.2 * (squares.sum() - squares)
+    if shape == "box":
+        squares = size * size
+        return 8.0 * float(np.prod(size)), (squares.sum() - squares) / 3.0
+    r, half = size.tolist()
+    tube = np.pi * r * r * 2.0 * half
+    across, along = r * r / 4.0 + half * half / 3.0, r * r / 2.0
+    if shape == "cylinder":
+        return tube, np.array([across, across, along])
+    # Two half balls on the ends: each has its centre 3r/8 beyond the end and 83/320 r² about it, across.
+    ball = 4.0 / 3.0 * np.pi * r**3
+    whole = tube + ball
+    across = (tube * across + ball * (83.0 / 320.0 * r * r + (half + 0.375 * r) ** 2)) / whole
+    along = (tube * along + ball * 0.4 * r * r) / whole
+    return whole, np.array([across, across, along])
+
+
+def _turned(I: Array, R: Array) -> Array:
+    turned: Array = R @ I @ R.T
+    return 0.5 * (turned + turned.T)

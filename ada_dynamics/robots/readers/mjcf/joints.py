@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF's joints: any number in a body, each anywhere in it; one after the other moves the body.
+
+Each becomes a joint with a link at its anchor; the last of them carries the body's own frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Limits
+from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose, about, compose
+from ada_dynamics.robots.readers.anchored import Assembly
+from ada_dynamics.robots.readers.description import JointRecord, LinkRecord
+from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.xml import Element
+
+TYPES = ("free", "ball", "slide", "hinge")
+
+
+@dataclass(eq=False)
+class MjcfJoint:
+    """A joint as read, in the frame of its body."""
+
+    name: str
+    element: Element
+    type: str
+    anchor: Array = field(default_factory=lambda: np.zeros(3))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    reference: float = 0.0  # its value where the body is as the file places it
+    limits: Limits = field(default_factory=Limits)
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, instead of the two
+
+    @property
+    def kind(self) -> str:
+        """Our name of the type."""
+        if self.type == "hinge":
+            return "continuous" if self.limits.lower == -math.inf and self.limits.upper == math.inf else "revolute"
+        return {"slide": "prismatic", "ball": "spherical", "free": "floating"}[self.type]
+
+
+def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> MjcfJoint:
+    """A <joint> or <freejoint>.
+
+    Args:
+        name: its name.
+        values: its attributes.
+        settings: of the document.
+        frame: pose of the <frame>s around it in the body.
+    """
+    if values.element.tag == "freejoint":
+        if values.text("align", "auto") == "true":
+            values.problem("not-modelled", "has align, which moves the body's frame.", 'Set align="false".')
+        return MjcfJoint(name, values.element, "free")
+    joint = MjcfJoint(name, values.element, values.word("type", "hinge", TYPES))
+    joint.stiffness = 0.0 if "spring" in settings.off else _first_of_polynomial(values, "stiffness")
+    joint.damping = 0.0 if "damper" in settings.off else _first_of_polynomial(values, "damping")
+    joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
+    joint.armature = values.number("armature", 0.0)
+    if values.has("springdamper"):
+        constant, ratio = values.numbers("springdamper", 2, 2).tolist()
+        joint.spring_damper = (constant, ratio) if constant > 0.0 and ratio > 0.0 else None
+    given = {"stiffness": joint.stiffness, "damping": joint.damping}
+    for what, value in (given | {"frictionloss": joint.friction, "armature": joint.armature}).items():
+        if value < 0.0:
+            values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
+    if joint.type == "free":
+        if joint.armature:
+            values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
+        if joint.stiffness or joint.spring_damper:
+            values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
+        return joint
+    if joint.type != "slide":  # a slide's place makes no difference
+        joint.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
+    if joint.type != "ball":
+        joint.axis = frame[0] @ values.direction("axis", (0.0, 0.0, 1.0))
+        turns = joint.type == "hinge"
+        reference = values.number("ref", 0.0)
+        rest = values.number("springref", 0.0)
+        joint.reference = settings.angle(reference) if turns else reference
+        joint.rest = settings.angle(rest) if turns else rest
+        joint.limits = _limits(values, settings, turns)
+    return joint
+
+
+def _first_of_polynomial(values: Values, name: str) -> float:
+    """The linear coefficient; newer MuJoCo has two more."""
+    if not values.has(name):
+        return 0.0
+    coefficients = values.numbers(name, 1, 3)
+    if coefficients[1:].any():
+        values.problem("not-modelled", f"has {name} that is not linear.", "Keep its first number.")
+    return float(coefficients[0])
+
+
+def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
+    lower, upper, effort = -math.inf, math.inf, math.inf
+    found = None if "limit" in settings.off else _range(values, settings, "range", "limited")
+    if found is not None:
+        lower, upper = (settings.angle(value) if turns else value for value in found)
+    efforts = _range(values, settings, "actuatorfrcrange", "actuatorfrclimited")
+    if efforts is not None:
+        effort = max(abs(efforts[0]), abs(efforts[1]))
+    return Limits(lower, upper, effort=effort)
+
+
+def _range(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
+    """A range, if it is on."""
+    choice = values.word(switch, "auto", ("auto", "true", "false"))
+    is_on = choice == "true" or (choice == "auto" and settings.autolimits and values.has(name))
+    if not is_on or not values.has(name):
+        return None
+    lower, upper = values.numbers(name, 2, 2).tolist()
+    if lower > upper:
+        values.problem("limits-inverted", f"has {name} {lower:g} above {upper:g}.", "Exchange them.")
+        lower, upper = upper, lower
+    return lower, upper
+
+
+# --- into the tree ----------------------------------------------------------------------------------------------
+def connect_body(
+    assembly: Assembly, link: LinkRecord, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink
+) -> None:
+    """Hang a body on its parent by its joints, or rigidly where it has none."""
+    assembly.add_link(link)
+    if not joints:
+        assembly.fix(parent, link.name, pose, link.element)
+        return
+    if any(joint.type == "free" for joint in joints):
+        _connect_free(assembly, link, parent, joints, sink)
+        return
+    at, offset = parent, pose  # pose of the body's frame, as it would be at zero, in the link before
+    for joint in joints[:-1]:
+        frame = compose(offset, _zero(joint))
+        between = assembly.add_massless(f"{link.name}_at_{joint.name}", joint.element)
+        assembly.add_joint(_record(joint, at, between), frame)
+        at, offset = between, (UNIT, -joint.anchor)
+    last = joints[-1]
+    assembly.join(_record(last, at, link.name), compose(offset, _zero(last)), (UNIT, last.anchor))
+
+
+def _zero(joint: MjcfJoint) -> Pose:
+    """Pose of the joint's frame at zero: MuJoCo places bodies at the joints' references."""
+    if joint.type == "hinge":
+        return about(joint.axis, -joint.reference), joint.anchor
+    if joint.type == "slide":
+        return UNIT, -joint.reference * joint.axis / np.linalg.norm(joint.axis)
+    return UNIT, joint.anchor
+
+
+def _record(joint: MjcfJoint, parent: str, child: str) -> JointRecord:
+    record = JointRecord(joint.name, joint.element, joint.kind, parent, child, axis=joint.axis, limits=joint.limits)
+    record.damping, record.friction, record.armature = joint.damping, joint.friction, joint.armature
+    record.stiffness, record.rest = joint.stiffness, joint.rest if joint.stiffness else 0.0
+    return record
+
+
+def _connect_free(assembly: Assembly, link: LinkRecord, parent: str, joints: list[MjcfJoint], sink: Sink) -> None:
+    joint = joints[0]
+    if len(joints) > 1 or parent != "world":
+        message = "it has a free joint, and other joints or another body around it."
+        fix = "A free body stands in <worldbody> and has no other joint."
+        sink(Problem("free-joint", link.line, link.where, message, fix, link.element.file))
+    # The joint's coordinates are the body's pose in the world, wherever the file places it at the start.
+    assembly.add_joint(_record(joint, "world", link.name), NO_MOVE)

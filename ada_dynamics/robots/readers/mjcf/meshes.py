@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volume, centre and inertia of MJCF's meshes: legacy, exact, convex or shell, as MuJoCo has them.
+
+All are sums over pyramids from a point to the triangles. "legacy" takes every pyramid's volume as positive, so that a
+mesh that is not closed, or not convex, weighs too much: it is MuJoCo's default, and masses are to be MuJoCo's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import ModelError
+from ada_dynamics.robots.readers.mjcf.include import folder_of
+from ada_dynamics.robots.readers.mjcf.mesh_file import Faces, read_mesh
+from ada_dynamics.robots.readers.mjcf.values import Settings, Values, rotation_of
+from ada_dynamics.robots.readers.problems import Sink
+from ada_dynamics.robots.readers.xml import Element
+
+KINDS = ("legacy", "exact", "convex", "shell")
+_LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
+
+
+@dataclass(frozen=True, eq=False)
+class Bulk:
+    """A volume (of a shell: an area), its centre, and the inertia about that per density."""
+
+    size: float
+    centre: Array
+    inertia: Array
+
+
+class Meshes:
+    """The meshes of a document; a file is read when a body's mass depends on it."""
+
+    def __init__(self, root: Element, file: str, settings: Settings, sink: Sink) -> None:
+        """Args: the document with all its includes, its name, its settings, and where problems go."""
+        self._settings, self._sink = settings, sink
+        self._folder = folder_of(file)
+        self._elements: dict[str, Element] = {}
+        for element in (m for assets in root.all("asset") for m in assets.all("mesh")):
+            name = element.attributes.get("name") or Path(element.attributes.get("file", "")).stem
+            self._elements.setdefault(name.strip(), element)
+        self._found: dict[str, Bulk] = {}
+
+    def bulk(self, name: str, user: Values) -> Bulk | None:
+        """Of a mesh that a geom names; None after a report."""
+        if name not in self._found:
+            element = self._elements.get(name)
+            if element is None:
+                user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
+                return None
+            values = Values(element, f"mesh {name!r}", self._sink, self._settings)
+            try:
+                found = self._read(values)
+            except ModelError as problem:
+                user.problem("mesh-inertia", f"gives the body's inertia by a mesh: {problem}", "")
+                return None
+            if found is None:
+                return None
+            self._found[name] = found
+        return self._found[name]
+
+    def _read(self, values: Values) -> Bulk | None:
+        for what in ("builtin", "maxhullvert"):
+            if values.has(what):
+                fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
+                values.problem("not-modelled", f"has {what}, which is not read.", fix)
+                return None
+        kind = values.word("inertia", "legacy", KINDS)
+        vertices, faces = self._triangles(values)
+        R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
+        scale = values.vector("scale", (1.0, 1.0, 1.0))
+        placed: Array = (vertices - values.vector("refpos", (0.0, 0.0, 0.0))) @ R * scale
+        if float(np.prod(scale)) < 0.0:
+            faces = faces[:, ::-1]  # mirrored: what was outside stays so
+        if kind == "convex" or not len(faces):
+            faces = _hull(placed)
+        found = bulk_of(placed[faces], kind)
+        if not found.size > _LEAST:
+            message = f"has the volume {found.size:.3g} m³ by inertia={kind!r}: its triangles may look inwards."
+            values.problem("mesh-inertia", message, 'Give it inertia="shell", or the body an <inertial>.')
+            return None
+        return found
+
+    def _triangles(self, values: Values) -> tuple[Array, Faces]:
+        if not values.has("file"):
+            vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3)
+            faces = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
+            vertices = vertices.astype(np.float32).astype(np.float64)  # as MuJoCo keeps them
+            return vertices, faces.astype(np.int64).reshape(-1, 3)
+        return read_mesh(self._path(values))
+
+    def _path(self, values: Values) -> Path:
+        name = values.text("file").replace("\\", "/")
+        if self._settings.strips_paths:
+            name = name.rsplit("/", 1)[-1]
+        inside = Path(self._settings.mesh_folder) / name
+        if self._folder is None and not inside.is_absolute():
+            raise ModelError(f"{name}: a text has no folder to look in; load the file by its path.")
+        beside = [] if values.element.file is None else [Path(values.element.file).parent / inside]
+        places = [inside if self._folder is None else self._folder / inside, *beside]
+        return next((place for place in places if place.is_file()), places[0])
+
+
+def bulk_of(triangles: Array, kind: str) -> Bulk:
+    """Of triangles (m, 3, 3) with their outsides to where their corners turn counter-clockwise."""
+    edges = triangles[:, 1:] - triangles[:, :1]
+    normals = 0.5 * np.cross(edges[:, 0], edges[:, 1])
+    areas = np.linalg.norm(normals, axis=1)
+    middles = triangles.mean(axis=1)
+    centroid = areas @ middles / max(float(areas.sum()), _LEAST)
+    if kind == "shell":
+        sizes, centre = areas, centroid
+    else:
+        sizes = _volumes(triangles - centroid, normals, kind)
+        total = float(sizes.sum())
+        centre = sizes @ (0.75 * middles + 0.25 * centroid) / total if total > _LEAST else centroid
+        sizes = _volumes(triangles - centre, normals, kind)
+    # ∫ x xᵀ over a pyramid from the centre is V/20 (Σ cᵢcᵢᵀ + (Σ cᵢ)(Σ cᵢ)ᵀ), over a triangle A/12 of it
+    corners = triangles - centre
+    sums = corners.sum(axis=1)
+    products = np.einsum("m,mki,mkj->ij", sizes, corners, corners) + np.einsum("m,mi,mj->ij", sizes, sums, sums)
+    products /= 12.0 if kind == "shell" else 20.0
+    inertia: Array = np.trace(products) * np.eye(3) - products
+    return Bulk(float(sizes.sum()), centre, inertia)
+
+
+def _volumes(triangles: Array, normals: Array, kind: str) -> Array:
+    signed: Array = np.einsum("mi,mi->m", triangles.mean(axis=1), normals) / 3.0
+    return np.abs(signed) if kind == "legacy" else signed
+
+
+def _hull(vertices: Array) -> Faces:
+    """Triangles of the convex hull, outsides out."""
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        raise ModelError("the convex hull of a mesh needs scipy: pip install scipy") from None
+    try:
+        hull = ConvexHull(vertices)
+    except (QhullError, ValueError):
+        raise ModelError("its vertices have no convex hull with a volume") from None
+    faces: Faces = hull.simplices.astype(np.int64)
+    corners = vertices[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("mi,mi->m", normals, hull.equations[:, :3]) < 0.0
+    faces[inwards] = faces[inwards, ::-1]
+    return faces

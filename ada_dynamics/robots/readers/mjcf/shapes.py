@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Geoms of an MJCF body as shapes; those that have no counterpart here, meshes among them, are left out."""
+
+from __future__ import annotations
+
+from ada_dynamics.model.elements import PLAIN, Shape
+from ada_dynamics.model.rigid import Pose, compose
+from ada_dynamics.robots.readers.mjcf.inertia import SHAPES, size_and_pose
+from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.problems import Problem
+from ada_dynamics.robots.readers.xml import Element
+
+_KINDS = ("box", "sphere", "cylinder", "capsule")
+_FIRST_HIDDEN = 3  # group of geoms that MuJoCo's viewer does not show
+
+
+def read_colours(root: Element, settings: Settings) -> None:
+    """Put the colours of a document's materials into its settings; those that cannot be read are left out."""
+    for material in (m for assets in root.all("asset") for m in assets.all("material")):
+        problems: list[Problem] = []
+        values = Values(material, "a material", problems.append, settings)
+        colour = tuple(values.vector("rgba", PLAIN).tolist())
+        if values.has("rgba") and not problems:
+            settings.colours[values.text("name")] = colour
+
+
+def read_shape(values: Values, settings: Settings, around: Pose) -> tuple[Shape | None, bool, bool]:
+    """A geom as a shape (or None), whether it is seen and whether it touches others.
+
+    Args:
+        values: of the geom; problems may not raise.
+        settings: of the document.
+        around: pose of the <frame>s that it stands in.
+    """
+    kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
+    if kind not in _KINDS or values.has("mesh"):
+        return None, False, False
+    size, pose = size_and_pose(values, kind)
+    if not (size > 0.0).all():
+        return None, False, False
+    if kind in ("cylinder", "capsule"):
+        size = size * [1.0, 2.0]
+    elif kind == "box":
+        size = 2.0 * size
+    R, p = compose(around, pose)
+    hidden = values.number("group", 0.0) >= _FIRST_HIDDEN
+    touches = values.number("contype", 1.0) != 0.0 or values.number("conaffinity", 1.0) != 0.0
+    colour = tuple(values.vector("rgba", settings.colours.get(values.text("material"), PLAIN)).tolist())
+    return Shape(kind, tuple(size.tolist()), p, R, colour), not hidden, touches or hidden

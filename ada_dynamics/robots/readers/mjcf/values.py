@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF's attributes: with defaults by class, and orientations in five notations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import clean_rotation
+from ada_dynamics.model.rigid import UNIT, Pose, about, shortest_turn
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.values import BadNumber, to_float
+from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.spatial.rotation import from_quaternion
+
+MAIN = "main"  # the class of what names none
+
+_SHORTEST = 1e-14  # MuJoCo's own bound for directions
+
+
+@dataclass
+class Settings:
+    """What holds for a whole document: units of angles, Euler sequence, defaults."""
+
+    degrees: bool = True
+    sequence: str = "xyz"
+    autolimits: bool = True
+    inertia_from_geoms: str = "auto"  # auto, true or false
+    inertia_groups: tuple[int, int] = (0, 5)
+    total_mass: float = -1.0
+    least_mass: float = 0.0  # of every body [kg]
+    least_inertia: float = 0.0  # principal moments of every body [kg m²]
+    balances: bool = False  # whether moments that no body has are made equal
+    off: set[str] = field(default_factory=set)  # what <flag> disables
+    mesh_folder: str = ""
+    strips_paths: bool = False  # whether meshes are looked up by their files' names alone
+    defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes
+    colours: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of materials
+
+    def angle(self, value: float) -> float:
+        """An angle of the file in radians."""
+        return float(np.radians(value)) if self.degrees else value
+
+
+class Values:
+    """Reads the attributes of one element, with the defaults of its class, and reports what it cannot read."""
+
+    def __init__(
+        self,
+        element: Element,
+        where: str,
+        sink: Sink,
+        settings: Settings,
+        in_class: str = MAIN,
+        family: str | None = None,
+    ) -> None:
+        """An element.
+
+        Args:
+            element: the element.
+            where: what it describes, for messages.
+            sink: where problems go.
+            settings: of the document.
+            in_class: the class of defaults around it.
+            family: the tag under which its defaults stand, if that is another one.
+        """
+        self.element, self.where, self._sink, self._settings = element, where, sink, settings
+        name = element.attributes.get("class", in_class)
+        if name not in settings.defaults:
+            known = list(settings.defaults)
+            self.problem("class", f"has class={name[:40]!r}, which is not defined.", near(name, known))
+            name = MAIN
+        defaults: Mapping[str, str] = settings.defaults.get(name, {}).get(family or element.tag, {})
+        self._own = {**defaults, **element.attributes}
+        # An orientation of its own stands for that of the class, in whatever notation.
+        if any(key in element.attributes for key in _ORIENTATIONS):
+            for key in _ORIENTATIONS:
+                if key not in element.attributes:
+                    self._own.pop(key, None)
+
+    def problem(self, code: str, message: str, fix: str = "") -> None:
+        """Report a problem of the element."""
+        message = f"<{self.element.tag}> {message}"
+        self._sink(Problem(code, self.element.line, self.where, message, fix, self.element.file))
+
+    def refuse(self, name: str, fix: str) -> None:
+        """Report an attribute that is not zero and that has no counterpart here."""
+        if self.has(name) and any(value != 0.0 for value in self.numbers(name)):
+            self.problem("not-modelled", f"has {name}={self._own[name][:40]!r}, which is not modelled.", fix)
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is there, on the element or by default."""
+        return name in self._own
+
+    def text(self, name: str, default: str = "") -> str:
+        """An attribute as it is written."""
+        return self._own.get(name, default).strip()
+
+    def word(self, name: str, default: str, allowed: Sequence[str]) -> str:
+        """One of several words."""
+        value = self.text(name, default)
+        if value in allowed:
+            return value
+        self.problem("keyword", f"has {name}={value[:40]!r}.", f"{near(value, allowed)}Known: {', '.join(allowed)}.")
+        return default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """true or false."""
+        return self.word(name, "true" if default else "false", ("true", "false")) == "true"
+
+    def numbers(self, name: str, least: int = 1, most: int = 100) -> Array:
+        """Numbers separated by spaces; as many zeros as are needed after a report."""
+        text = self._own.get(name, "")
+        try:
+            values = [to_float(part) for part in text.split()]
+            if not least <= len(values) <= most:
+                wanted = str(least) if least == most else f"{least} to {most}"
+                raise BadNumber(f"has {len(values)} numbers instead of {wanted}")
+            return np.array(values)
+        except BadNumber as reason:
+            self.problem("not-a-number", f"{name}={text[:60]!r}: {reason}.", "Allowed: finite numbers and spaces.")
+            return np.zeros(least)
+
+    def vector(self, name: str, default: Sequence[float]) -> Array:
+        """A vector, or the default."""
+        return self.numbers(name, len(default), len(default)) if self.has(name) else np.array(default, dtype=float)
+
+    def number(self, name: str, default: float) -> float:
+        """A number, or the default."""
+        return float(self.numbers(name, 1, 1)[0]) if self.has(name) else default
+
+    def direction(self, name: str, default: Sequence[float]) -> Array:
+        """A vector that is not zero."""
+        value = self.vector(name, default)
+        if float(np.linalg.norm(value)) < _SHORTEST:
+            self.problem("zero-axis", f"has {name} of length zero.", "Give a direction such as 0 0 1.")
+            return np.array(default, dtype=float)
+        return value
+
+    # --- poses --------------------------------------------------------------------------------------------------
+    def pose(self) -> Pose:
+        """Position and orientation."""
+        return self.rotation(), self.vector("pos", (0.0, 0.0, 0.0))
+
+    def rotation(self) -> Array:
+        """The orientation, in whichever notation it is given."""
+        given = [name for name in _ORIENTATIONS if self.has(name)]
+        if len(given) > 1:
+            self.problem("two-orientations", f"has both {given[0]!r} and {given[1]!r}.", "Keep one of them.")
+        return getattr(self, f"_from_{given[0]}")() if given else UNIT
+
+    def _from_quat(self) -> Array:
+        return rotation_of(self.direction("quat", (1.0, 0.0, 0.0, 0.0)))
+
+    def _from_axisangle(self) -> Array:
+        values = self.vector("axisangle", (0.0, 0.0, 1.0, 0.0))
+        if float(np.linalg.norm(values[:3])) < _SHORTEST:
+            self.problem("zero-axis", "has an axisangle with an axis of length zero.", "Give a direction.")
+            return UNIT
+        return about(values[:3], self._settings.angle(float(values[3])))
+
+    def _from_euler(self) -> Array:
+        return self.turned_by(self.vector("euler", (0.0, 0.0, 0.0)))
+
+    def turned_by(self, angles: Array) -> Array:
+        """Rotation by three Euler angles of the document's unit and sequence."""
+        R: Array = UNIT
+        for letter, angle in zip(self._settings.sequence, angles, strict=True):
+            turn = about(np.eye(3)["xyz".index(letter.lower())], self._settings.angle(float(angle)))
+            # Small letters turn about the axes that turned before, capital letters about those that stay.
+            R = R @ turn if letter.islower() else turn @ R
+        return clean_rotation(R)
+
+    def _from_xyaxes(self) -> Array:
+        values = self.vector("xyaxes", (1.0, 0.0, 0.0, 0.0, 1.0, 0.0))
+        x = values[:3] / max(float(np.linalg.norm(values[:3])), _SHORTEST)
+        y = values[3:] - x * float(x @ values[3:])
+        if float(np.linalg.norm(values[:3])) < _SHORTEST or float(np.linalg.norm(y)) < _SHORTEST:
+            self.problem("zero-axis", "has xyaxes that span no plane.", "Give two directions across each other.")
+            return UNIT
+        y = y / np.linalg.norm(y)
+        return clean_rotation(np.column_stack([x, y, np.cross(x, y)]))
+
+    def _from_zaxis(self) -> Array:
+        return shortest_turn(np.array([0.0, 0.0, 1.0]), self.direction("zaxis", (0.0, 0.0, 1.0)))
+
+
+def rotation_of(quaternion: Array) -> Array:
+    """Rotation of a quaternion w, x, y, z of any length."""
+    w, x, y, z = quaternion.tolist()
+    return UNIT if x == y == z == 0.0 else clean_rotation(np.array(from_quaternion(x, y, z, w)))
+
+
+_ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDFormat 1.4 to 1.12 into a description: one model, its links and joints as a graph.
+
+Where a link has two parents, the later joint in the file closes a loop. As SDFormat says it, all joints are at zero and
+all loops closed in the poses that the file gives; so a loop joint's frame on its parent's side follows from them.
+Joints that are not at their child's frame get a link without mass there. Nested and included models are refused.
+Joints without a motor may have the attribute ada:actuated="false", which is ours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.model.rigid import NO_MOVE, UNIT
+from ada_dynamics.robots.readers.anchored import Assembly
+from ada_dynamics.robots.readers.description import (
+    Description,
+    JointRecord,
+    LinkRecord,
+    LoopRecord,
+    NamedPlace,
+    note_odd_shapes,
+)
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
+from ada_dynamics.robots.readers.sdf.graph import root_of, split
+from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
+from ada_dynamics.robots.readers.sdf.shapes import read_shapes
+from ada_dynamics.robots.readers.sdf.values import Values
+from ada_dynamics.robots.readers.xml import Element
+
+AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
+VERSIONS = (*AXES_IN_MODEL, *(f"1.{minor}" for minor in range(5, 13)))
+
+ACTUATED = "ada:actuated"
+
+_MOMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
+
+
+def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
+    """Links, joints and loops of the only model in an SDFormat document."""
+    version = root.attributes.get("version", "1.12").strip()
+    if version not in VERSIONS:
+        message = f"version={version[:40]!r} is not read."
+        sink(Problem("version", root.line, "<sdf>", message, f"Known: {VERSIONS[0]} to {VERSIONS[-1]}."))
+    model, gravity = _the_model(root, file, sink)
+    robot = Description(model.attributes.get("name", "").strip() or "model", file, model)
+    robot.gravity = gravity
+    where = f"model {robot.name!r}"
+    for element in model.children:
+        if element.tag in ("model", "include"):
+            message = f"has a <{element.tag}> inside, and nested models are not read."
+            sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
+        elif element.tag == "link":
+            _read_link(element, robot, sink)
+    note_odd_shapes(robot)
+    if not robot.links:
+        return robot
+    joints = [joint for element in model.all("joint") if (joint := read_joint(element, sink)) is not None]
+    frames = _frames(model, robot, joints, where, sink)
+    placed = [joint for joint in joints if place(joint, frames, sink, version in AXES_IN_MODEL)]
+    _assemble(robot, model, placed, sink)
+    return robot
+
+
+def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[float, float, float] | None]:
+    worlds = root.all("world")
+    models = [*root.all("model"), *(model for world in worlds for model in world.all("model"))]
+    if len(models) != 1:
+        found = f"it holds {len(models)} models" if models else "an SDFormat file without a <model>"
+        raise ModelError(f"{file}, line {root.line}: <sdf>: {found}; one robot is one model.")
+    if not worlds:
+        return models[0], None
+    x, y, z = Values(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
+    return models[0], (x, y, z)
+
+
+def _read_link(element: Element, robot: Description, sink: Sink) -> None:
+    name = element.attributes.get("name", "").strip()
+    if not name or name == WORLD:
+        sink(Problem("link-name", element.line, "a link", f"its name is {name!r}.", 'Give another name="...".'))
+        return
+    link = LinkRecord(name, element)
+    robot.links.append(link)
+    link.visuals = read_shapes(element, "visual", link.where, robot.odd_shapes.append)
+    link.collisions = read_shapes(element, "collision", link.where, robot.odd_shapes.append)
+    values = Values(element, link.where, sink)
+    if values.child("gravity") is not None and not values.flag("gravity"):
+        values.problem(
+            "no-gravity", element, "is free of gravity.", "Gravity acts on all links here: remove <gravity>."
+        )
+    decay = values.inside("velocity_decay")
+    if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
+        values.problem("decay", element, "has a velocity_decay.", "Remove it, or give its joint damping.")
+    inertial = values.inside("inertial")
+    # A link says nothing: SDFormat's default is a mass of 1 kg with unit moments.
+    link.inertial = None if inertial is None else inertial.element
+    link.mass, link.inertia = 1.0, np.eye(3)
+    if inertial is None:
+        return
+    if inertial.element.attributes.get("auto", "false").strip().lower() in {"true", "1"}:
+        fix = 'Give <mass> and <inertia>, without auto="true".'
+        inertial.problem("auto-inertia", inertial.element, "is to be made from shapes, which is not done here.", fix)
+    if inertial.child("fluid_added_mass") is not None:
+        inertial.problem("fluid", inertial.element, "has <fluid_added_mass>, which is not modelled.", "Remove it.")
+    link.mass = inertial.number("mass", 1.0)
+    R, link.com = inertial.pose()
+    tensor = inertial.inside("inertia")
+    I = np.eye(3)
+    for tag, i, j in _MOMENTS:
+        I[i, j] = I[j, i] = I[i, j] if tensor is None else tensor.number(tag, float(i == j))
+    link.inertia = I if R is UNIT else 0.5 * (R @ I @ R.T + (R @ I @ R.T).T)
+
+
+def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> Frames:
+    pose = Values(model, where, sink).pose()
+    placed = model.first("pose")
+    if placed is not None and placed.attributes.get("relative_to"):
+        message = "its pose is relative to another frame of the world, which is not read."
+        sink(Problem("pose", placed.line, where, message, "Give its pose in the world."))
+    frames = Frames(where, sink, pose)
+    canonical = model.attributes.get("canonical_link", "").strip() or robot.links[0].name
+    for link in robot.links:
+        frames.add(link.name, link.element, None, None)
+    for element in model.all("frame"):
+        name = element.attributes.get("name", "").strip()
+        attached = element.attributes.get("attached_to", "").strip()
+        frames.add(name, element, attached or None, canonical if attached in ("", MODEL) else attached)
+    for joint in joints:
+        frames.add(joint.name, joint.element, joint.child_frame, joint.child_frame)
+    return frames
+
+
+def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: Sink) -> None:
+    names = [link.name for link in robot.links]
+    root = root_of(joints, names, model.attributes.get("canonical_link", "").strip() or None)
+    is_static = Values(model, f"model {robot.name!r}", sink).flag("static")
+    robot.holds_itself = root == WORLD or is_static
+    if root == WORLD:
+        robot.links.insert(0, LinkRecord(WORLD, model))
+    tree, closing = split(joints, names, root)
+    assembly = Assembly(robot)
+    for joint in tree:
+        record = JointRecord(joint.name, joint.element, joint.kind, joint.parent, joint.child)
+        record.limits, record.damping, record.friction = joint.limits, joint.damping, joint.friction
+        record.stiffness, record.rest = joint.stiffness, joint.rest
+        record.mimic = joint.mimic if joint.kind != "fixed" else None
+        record.axis, record.axis2 = _axes(joint)
+        assembly.join(record, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
+    robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
+    passive = {joint.name for joint in tree if joint.element.attributes.get(ACTUATED, "true").strip() == "false"}
+    if passive:
+        moving = [j for j in tree if j.kind != "fixed" and j.mimic is None and j.name not in passive]
+        robot.actuated = [NamedPlace(j.name, robot.file, j.element.line) for j in moving]
+
+
+def _axes(joint: SdfJoint) -> tuple[np.ndarray | None, np.ndarray | None]:
+    first = joint.axes[0] if joint.axes else None
+    return first, (joint.axes[1] if len(joint.axes) > 1 else None)
+
+
+def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopRecord:
+    """A joint as one that closes a loop."""
+    if joint.damping or joint.friction or joint.stiffness or joint.mimic is not None:
+        message = "it closes a loop, so it has no coordinate for its damping, friction, spring or <mimic> to act on."
+        fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
+        sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
+    kind = "revolute" if joint.kind == "continuous" else joint.kind
+    loop = LoopRecord(joint.name, kind, joint.parent, joint.child, robot.file, joint.element.line)
+    loop.parent_rotation, loop.parent_xyz = joint.in_parent or NO_MOVE
+    loop.child_rotation, loop.child_xyz = joint.in_child or NO_MOVE
+    loop.axis, loop.axis2 = _axes(joint)
+    return loop

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDFormat's frames: every link, joint and <frame> is one, and each pose is relative to another of them.
+
+By default a link's pose is relative to the model, a joint's to its child, a <frame>'s to what it is attached to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.sdf.values import Values
+from ada_dynamics.robots.readers.xml import Element
+
+MODEL = "__model__"
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame: its pose relative to another one, and what it moves with."""
+
+    name: str
+    element: Element
+    relative_to: str | None  # none: the model itself
+    pose: Pose
+    attached_to: str | None  # link, or another frame; none: it is a link itself
+
+
+class Frames:
+    """All frames of a model."""
+
+    def __init__(self, where: str, sink: Sink, model_pose: Pose = NO_MOVE) -> None:
+        """Args: the model (for messages), where problems go, and the model's pose in the world."""
+        self._where, self._sink, self._model_pose = where, sink, model_pose
+        self._frames: dict[str, Frame] = {}
+
+    def add(self, name: str, element: Element, default: str | None, attached_to: str | None) -> None:
+        """Read the pose of an element that has a frame.
+
+        Args:
+            name: of the frame.
+            element: may have a <pose>.
+            default: what the pose is relative to where it does not say.
+            attached_to: what the frame moves with, unless it is a link.
+        """
+        if name in self._frames:
+            line = self._frames[name].element.line
+            message = f"its name {name!r} is that of <{self._frames[name].element.tag}> in line {line}, too."
+            self._problem(element, message, "Names of links, joints and frames of a model must differ.")
+            return
+        pose = element.first("pose")
+        given = None if pose is None else pose.attributes.get("relative_to") or pose.attributes.get("frame")
+        value = Values(element, f"{element.tag} {name!r}", self._sink).pose()
+        self._frames[name] = Frame(name, element, given or default, value, attached_to)
+
+    def put(self, name: str, element: Element, pose: Pose) -> None:
+        """Add a link whose pose in the model is known."""
+        self._frames.setdefault(name, Frame(name, element, None, pose, None))
+
+    def relative(self, base: str, target: str, element: Element | None = None) -> Pose:
+        """Pose of a frame in another one; what their chains share cancels, so no digits are lost far from the root.
+
+        Args:
+            base: the other frame.
+            target: the frame.
+            element: where they are named, for messages.
+        """
+        one, other = self._frames.get(base), self._frames.get(target)
+        if other is not None and other.relative_to == base != WORLD:  # neighbours, as nearly always
+            return other.pose
+        if one is not None and one.relative_to == target != WORLD:
+            return inverse(one.pose)
+        up, down = self._chain(base, element), self._chain(target, element)
+        shared = {frame.name for frame in up} & {frame.name for frame in down}
+        pose = compose(inverse(_down_to(up, shared)), _down_to(down, shared))
+        return compose(self._model_pose, pose) if base == WORLD else pose
+
+    def link_of(self, name: str, element: Element) -> str | None:
+        """The link that a frame moves with, or "world"; None after reporting why there is none."""
+        seen: set[str] = set()
+        current = name
+        while current != WORLD:
+            frame = self._frames.get(current)
+            if frame is None:
+                self._problem(element, str(unknown_name("link or frame", current, self._frames)))
+                return None
+            if frame.attached_to is None:
+                return frame.name
+            if current in seen:
+                self._problem(element, f"the frames {', '.join(sorted(seen))} are attached to each other in a circle.")
+                return None
+            seen.add(current)
+            current = frame.attached_to
+        return WORLD
+
+    def _chain(self, name: str, element: Element | None) -> list[Frame]:
+        """The frame and those that its pose is relative to, up to the model."""
+        chain: list[Frame] = []
+        current: str | None = name
+        while current is not None and current not in (MODEL, WORLD):
+            frame = self._frames.get(current)
+            if frame is None:
+                at = chain[-1].element if chain else element
+                message = str(unknown_name("link, joint or frame", current, self._frames))
+                self._sink(Problem("unknown-frame", at.line if at else None, self._where, message))
+                return chain
+            if any(frame is one for one in chain):
+                names = " -> ".join(repr(one.name) for one in chain[:8])
+                self._problem(frame.element, f"the poses of {names} are relative to each other in a circle.")
+                return chain
+            chain.append(frame)
+            current = frame.relative_to
+        return chain
+
+    def _problem(self, element: Element, message: str, fix: str = "") -> None:
+        self._sink(Problem("frame", element.line, self._where, message, fix))
+
+
+def _down_to(chain: list[Frame], shared: set[str]) -> Pose:
+    """Pose of a chain's first frame in its first shared one, or in the model."""
+    pose = NO_MOVE
+    for frame in chain:
+        if frame.name in shared:
+            break
+        pose = compose(frame.pose, pose)
+    return pose

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDFormat's joints: type, ends, axes, limits, dissipation. Whether one closes a loop is decided by the graph."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.model.rigid import Pose
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
+from ada_dynamics.robots.readers.sdf.values import Values
+from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.springs import checked_spring
+from ada_dynamics.robots.readers.xml import Element
+
+KINDS = {
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "ball": "spherical",
+    "universal": "universal",
+    "fixed": "fixed",
+}
+
+_REFUSED = {
+    "revolute2": "Write two revolute joints with a link between them.",
+    "gearbox": "Write a revolute joint with <mimic>.",
+    "screw": "There is no alternative here: a screw ties a turn to a slide.",
+}
+_AXES = {"universal": ("axis", "axis2"), "fixed": (), "ball": ()}
+_SHORTEST = 1e-9
+
+
+@dataclass(eq=False)
+class SdfJoint:
+    """A joint as read: it may become a joint of the tree or one that closes a loop."""
+
+    name: str
+    element: Element
+    kind: str
+    parent_frame: str
+    child_frame: str
+    parent: str = ""  # link
+    child: str = ""
+    must_close: bool = False  # whether it asks to be cut
+    axes: tuple[Array, ...] = ()  # in the joint's frame
+    limits: Limits = field(default_factory=Limits)
+    damping: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+    in_parent: Pose | None = None
+    in_child: Pose | None = None
+
+    @property
+    def where(self) -> str:
+        """Name for messages."""
+        return f"joint {self.name!r}"
+
+
+def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
+    """The joint without its frames, or None after reporting why there is none."""
+    name = element.attributes.get("name", "").strip()
+    if not name:
+        sink(Problem("missing-attribute", element.line, "a joint", "<joint> has no name.", 'Add name="...".'))
+        return None
+    values = Values(element, f"joint {name!r}", sink)
+    written = element.attributes.get("type", "").strip()
+    if written not in KINDS:
+        fix = _REFUSED.get(written) or f"{near(written, list(KINDS))}Known: {', '.join(KINDS)}."
+        values.problem("joint-type", element, f"has type={written[:40]!r}, which is not read.", fix)
+        return None
+    parent, child = values.text("parent"), values.text("child")
+    if parent is None or child is None:
+        return None
+    joint = SdfJoint(name, element, KINDS[written], parent, child)
+    joint.must_close = _asks_to_be_cut(values)
+    _read_motion(joint, written, values)
+    return joint
+
+
+def _asks_to_be_cut(values: Values) -> bool:
+    physics = values.inside("physics")
+    simbody = None if physics is None else physics.inside("simbody")
+    return simbody is not None and simbody.flag("must_be_loop_joint")
+
+
+def _read_motion(joint: SdfJoint, written: str, values: Values) -> None:
+    """Limits, dissipation and mimicking, which stand in <axis>; a universal joint's two axes must agree on them."""
+    found: list[tuple[Limits, float, float, float, float]] = []
+    for tag in _AXES.get(written, ("axis",)):
+        axis = values.inside(tag)
+        if axis is not None:
+            found.append(_axis_motion(joint, axis))
+    if not found:
+        return
+    if len(found) == 2 and found[0][1:] != found[1][1:]:
+        message = "its two axes have different damping, friction or springs."
+        values.problem("axes", joint.element, message, "Give both the same, or write two revolute joints.")
+    joint.limits, joint.damping, joint.friction, joint.stiffness, joint.rest = found[0]
+    if joint.kind != "revolute" and joint.kind != "prismatic":
+        joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
+
+
+def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float, float, float]:
+    """Limits, damping, friction, stiffness and rest position."""
+    damping = friction = stiffness = rest = 0.0
+    dynamics = axis.inside("dynamics")
+    if dynamics is not None:
+        damping, friction = dynamics.number("damping", 0.0), dynamics.number("friction", 0.0)
+        stiffness, rest = dynamics.number("spring_stiffness", 0.0), dynamics.number("spring_reference", 0.0)
+        stiffness, rest = checked_spring(joint.kind, stiffness, rest, dynamics.element, joint.where, dynamics.sink)
+        for value, what in ((damping, "damping"), (friction, "friction")):
+            if value < 0.0:
+                dynamics.problem("negative", dynamics.element, f"has {what} {value:g}.", "It must not be negative.")
+    limits = Limits()
+    limit = axis.inside("limit")
+    if limit is not None:
+        bounds = [limit.number(tag, default, unbounded=True) for tag, default in _BOUNDS]
+        # Gazebo's own way to say that there is no limit: 1e16, and -1 for effort and velocity.
+        lower, upper, velocity, effort = (math.copysign(math.inf, b) if abs(b) >= 1e16 else b for b in bounds)
+        if lower > upper:
+            limit.problem("limits-inverted", limit.element, f"has lower {lower:g} above upper {upper:g}.")
+            lower, upper = upper, lower
+        limits = Limits(lower, upper, math.inf if velocity < 0.0 else velocity, math.inf if effort < 0.0 else effort)
+    mimic = axis.inside("mimic")
+    if mimic is not None:
+        joint.mimic = _mimic(mimic)
+    return limits, max(damping, 0.0), max(friction, 0.0), stiffness, rest
+
+
+_BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
+
+
+def _mimic(values: Values) -> Mimic | None:
+    """SDFormat: follower = multiplier (leader - reference) + offset."""
+    source = values.element.attributes.get("joint", "").strip()
+    if not source:
+        values.problem("mimic", values.element, "has no joint.", 'Add joint="...".')
+        return None
+    if values.element.attributes.get("axis", "axis") != "axis":
+        values.problem("mimic", values.element, "follows an axis2.", "Only joints with one axis can be followed.")
+    multiplier, offset = values.number("multiplier", 1.0), values.number("offset", 0.0)
+    return Mimic(source, multiplier, offset - multiplier * values.number("reference", 0.0))
+
+
+def place(joint: SdfJoint, frames: Frames, sink: Sink, axes_in_model: bool = False) -> bool:
+    """Find the joint's links, its frame in both of them, and its axes; whether all of that is there.
+
+    Args:
+        joint: as read.
+        frames: of the model, the joint's own among them.
+        sink: where problems go.
+        axes_in_model: whether axes are in the model's frame, as before SDFormat 1.5.
+    """
+    if joint.child_frame == WORLD:
+        message = "its child is the world."
+        sink(Problem("world", joint.element.line, joint.where, message, "Exchange parent and child."))
+        return False
+    ends = [frames.link_of(name, joint.element) for name in (joint.parent_frame, joint.child_frame)]
+    if ends[0] is None or ends[1] is None:
+        return False
+    joint.parent, joint.child = ends[0], ends[1]
+    joint.in_parent = frames.relative(joint.parent, joint.name)
+    joint.in_child = frames.relative(joint.child, joint.name)
+    values = Values(joint.element, joint.where, sink)
+    tags: tuple[str, ...] = ("axis",)
+    if joint.kind in ("fixed", "spherical"):
+        tags = ()
+    elif joint.kind == "universal":
+        tags = ("axis", "axis2")
+    axes = [_direction(joint, values, tag, frames, axes_in_model) for tag in tags]
+    joint.axes = tuple(axis for axis in axes if axis is not None)
+    if len(joint.axes) != len(tags):
+        return False
+    return joint.kind != "universal" or _perpendicular(joint, values)
+
+
+def _direction(joint: SdfJoint, values: Values, tag: str, frames: Frames, axes_in_model: bool) -> Array | None:
+    axis = values.inside(tag)
+    if axis is None:
+        values.problem("missing-element", joint.element, f"has no <{tag}>.", f"Add <{tag}><xyz>0 0 1</xyz></{tag}>.")
+        return None
+    direction = axis.vector("xyz", (0.0, 0.0, 1.0))
+    if float(np.linalg.norm(direction)) < _SHORTEST:
+        axis.problem("zero-axis", axis.element, "has length zero.", "Give a direction such as 0 0 1.")
+        return None
+    xyz = axis.child("xyz")
+    expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "")
+    if not expressed_in and (axes_in_model or axis.flag("use_parent_model_frame")):
+        expressed_in = MODEL
+    if not expressed_in or expressed_in == joint.name:
+        return direction
+    R, _ = frames.relative(joint.name, expressed_in, joint.element)
+    return R @ direction
+
+
+def _perpendicular(joint: SdfJoint, values: Values) -> bool:
+    first, second = joint.axes
+    if abs(float(first @ second)) <= _SHORTEST * float(np.linalg.norm(first) * np.linalg.norm(second)):
+        return True
+    message = "is universal, but its axes are not perpendicular."
+    values.problem("axes", joint.element, message, "Write two revolute joints with a link between them.")
+    return False

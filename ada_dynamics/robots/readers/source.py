@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files into bytes, with every way in which that fails reported by name."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ada_dynamics.errors import ModelError
+from ada_dynamics.robots.readers.xml import MAX_BYTES
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Content of a regular file of bounded size.
+
+    Raises:
+        ModelError: there is no such file, it is a directory or a device, it may not be read, or it is too big.
+    """
+    try:
+        file = Path(path)
+        status = file.stat()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file (looked from {Path.cwd()}).") from None
+    except (OSError, ValueError) as problem:
+        raise ModelError(f"{_shown(path)}: it cannot be opened ({_reason(problem)}).") from None
+    if stat.S_ISDIR(status.st_mode):
+        raise ModelError(f"{path}: it is a directory; give the path of a .urdf or .xacro file in it.{_inside(file)}")
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelError(f"{path}: it is not a regular file; give the path of a .urdf or .xacro file.")
+    if status.st_size > MAX_BYTES:
+        raise ModelError(f"{path}: it has {status.st_size} bytes; a robot description may have at most {MAX_BYTES}.")
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as problem:
+        raise ModelError(f"{path}: it cannot be read ({_reason(problem)}).") from None
+
+
+def _shown(path: object) -> str:
+    text = str(path)
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    return problem.strerror or str(problem) if isinstance(problem, OSError) else str(problem)
+
+
+def _inside(directory: Path) -> str:
+    """The descriptions in a directory, as a hint."""
+    try:
+        found = sorted(p.name for p in directory.iterdir() if p.suffix in {".urdf", ".xacro"})
+    except OSError:
+        return ""
+    return f" It has {', '.join(found[:6])}{', ...' if len(found) > 6 else ''}." if found else ""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers, vectors, names and poses out of XML attributes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import clean_rotation
+from ada_dynamics.model.rigid import UNIT, Pose
+from ada_dynamics.robots.readers.problems import Problem, Sink
+from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+_UNBOUNDED = re.compile(r"[+-]?(?:inf|infinity)\Z", re.IGNORECASE)
+_LONGEST = 400  # characters of a number
+_LARGEST = 1e30  # beyond anything physical in SI units, and its powers stay within the range of a double
+_QUATERNION_TOLERANCE = 1e-3
+
+
+class BadNumber(ValueError):
+    """A text that is not a usable number; says why."""
+
+
+def to_float(text: str, *, unbounded: bool = False) -> float:
+    """A finite number as C++ and Python both write it.
+
+    Args:
+        text: the number; spaces around it are ignored.
+        unbounded: also accept inf and -inf, and take what is beyond 1e30 as such.
+
+    Raises:
+        BadNumber: it is something else.
+    """
+    stripped = text.strip()
+    if len(stripped) > _LONGEST:
+        raise BadNumber(f"a number of {len(stripped)} characters")
+    if _NUMBER.match(stripped):
+        value = float(stripped)
+        if abs(value) <= _LARGEST:
+            return value
+        if unbounded:
+            return math.copysign(math.inf, value)
+        raise BadNumber(f"{stripped!r} is too large; numbers may be up to {_LARGEST:g}")
+    if unbounded and _UNBOUNDED.match(stripped):
+        return float(stripped)
+    raise BadNumber(f"{stripped!r} {_why_not(stripped)}")
+
+
+def _why_not(text: str) -> str:
+    if not text:
+        return "is empty"
+    if "${" in text or "$(" in text:
+        return "is a xacro expression: give the file the ending .xacro, or expand it first"
+    if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+        return "is not a finite number"
+    if re.match(r"[+-]?[0-9]+,[0-9]+\Z", text):
+        return "has a decimal comma; write a point"
+    return "is not a number"
+
+
+class Attributes:
+    """Reads the attributes of one element and reports what it cannot read."""
+
+    def __init__(self, element: Element, where: str, sink: Sink) -> None:
+        """Args: the element, the link or joint that it describes (for messages), and where problems go."""
+        self.element, self.where, self._sink = element, where, sink
+
+    def problem(self, code: str, message: str, fix: str = "") -> None:
+        """Report a problem of this element."""
+        self._sink(Problem(code, self.element.line, self.where, f"<{self.element.tag}> {message}", fix))
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is there."""
+        return name in self.element.attributes
+
+    def text(self, name: str) -> str | None:
+        """A required text; None after reporting that it is missing or empty."""
+        value = self.element.attributes.get(name)
+        if value is None or not value.strip():
+            what = "has no attribute" if value is None else "has an empty attribute"
+            self.problem("missing-attribute", f"{what} {name!r}.", f'Add {name}="...".')
+            return None
+        return value
+
+    def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
+        """A number; the default (or 0.0 after a report) where the attribute is missing or unreadable."""
+        text = self.element.attributes.get(name)
+        if text is None:
+            if default is None:
+                self.problem("missing-attribute", f"has no attribute {name!r}.", f'Add {name}="..." (a number).')
+            return 0.0 if default is None else default
+        try:
+            return to_float(text, unbounded=unbounded)
+        except BadNumber as reason:
+            allowed = "a finite number such as 1, -0.5 or 1e-3" + (", or inf" if unbounded else "")
+            self.problem("not-a-number", f"{name}={_short(text)}: {reason}.", f"Allowed: {allowed}.")
+            return 0.0 if default is None else default
+
+    def vector(self, name: str, size: int, default: Sequence[float]) -> Array:
+        """Numbers separated by spaces; the default where the attribute is missing or unreadable."""
+        text = self.element.attributes.get(name)
+        if text is None:
+            return np.array(default, dtype=float)
+        try:
+            parts = text[: _LONGEST * (size + 1)].split()
+            if len(parts) != size:
+                raise BadNumber(f"has {len(parts)} numbers instead of {size}")
+            return np.array([to_float(p) for p in parts])
+        except BadNumber as reason:
+            self.problem(
+                "not-a-number", f"{name}={_short(text)}: {reason}.", f"Allowed: {size} finite numbers and spaces."
+            )
+            return np.array(default, dtype=float)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def the_child(element: Element, tag: str, where: str, sink: Sink) -> Element | None:
+    """The only child element with a tag; a second one is a problem, for nobody can say which one counts."""
+    found = element.all(tag)
+    if len(found) > 1:
+        lines = ", ".join(str(e.line) for e in found)
+        sink(
+            Problem(
+                "repeated-element",
+                found[1].line,
+                where,
+                f"it has {len(found)} <{tag}> elements (lines {lines}).",
+                "Keep one.",
+            )
+        )
+    return found[0] if found else None
+
+
+def read_pose(parent: Element, where: str, sink: Sink) -> Pose:
+    """The pose in an element's <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
+    origin = the_child(parent, "origin", where, sink)
+    return (UNIT, np.zeros(3)) if origin is None else pose_in(origin, where, sink)
+
+
+def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
+    """The pose in an element's own attributes: xyz, and rpy or quat_xyzw."""
+    values = Attributes(origin, where, sink)
+    position = values.vector("xyz", 3, (0.0, 0.0, 0.0))
+    if values.has("quat_xyzw"):
+        if values.has("rpy"):
+            values.problem("two-orientations", "has both 'rpy' and 'quat_xyzw'.", "Keep one of them.")
+        p = values.vector("quat_xyzw", 4, (0.0, 0.0, 0.0, 1.0))
+        norm = float(np.linalg.norm(p))
+        if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
+            values.problem("quaternion-length", f"quat_xyzw has length {norm:.6g}.", "A rotation has length 1.")
+            return UNIT, position
+        return clean_rotation(np.array(from_quaternion(*(p / norm).tolist()))), position
+    angles = values.vector("rpy", 3, (0.0, 0.0, 0.0))
+    if not angles.any():
+        return UNIT, position
+    return clean_rotation(np.array(from_rpy(*angles.tolist()))), position

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""xacro files into URDF text, by the PyPI package xacro (an optional extra).
+
+A xacro file is a program: it evaluates Python expressions and reads other files. Only open those you trust.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ada_dynamics.addresses import Addresses
+from ada_dynamics.errors import AdaError, InputError, ModelError
+from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.robots.readers.xml import parse_xml
+
+_ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in module variables
+
+
+def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | None = None) -> str:
+    """URDF text of a xacro file.
+
+    A xacro file is a program that runs with your rights: only open those you trust.
+
+    Args:
+        path: the file.
+        mappings: values for its <xacro:arg>s.
+
+    Raises:
+        InputError: the package xacro is not installed, or mappings are not names and values.
+        ModelError: the file cannot be read or expanded.
+    """
+    parse_xml(read_file(path), str(path))  # refuses entities, binary files and the like before anything runs
+    xacro = _package()
+    arguments = _arguments(mappings)
+    with _ONE_AT_A_TIME, _finding_packages(Path(path)):
+        try:
+            document = xacro.process_file(str(path), mappings=arguments)
+            return str(document.toprettyxml(indent="  "))
+        except AdaError:
+            raise
+        except RecursionError:
+            raise ModelError(f"{path}: xacro recurses without end: does a file or macro include itself?") from None
+        except Exception as problem:  # whatever an expression in the file may raise
+            reason = " ".join(str(problem).split()) or type(problem).__name__
+            raise ModelError(f"{path}: xacro cannot expand it: {reason[:500]}{_sites(xacro, path)}.") from problem
+
+
+def _package() -> ModuleType:
+    try:
+        import xacro
+    except ImportError:
+        raise InputError(
+            "xacro files need the package xacro, which is not installed. Install it with: pip install xacro"
+        ) from None
+    return xacro  # type: ignore[no-any-return]
+
+
+def _arguments(mappings: object) -> dict[str, str]:
+    if mappings is None:
+        return {}
+    if not isinstance(mappings, Mapping) or not all(isinstance(k, str) for k in mappings):
+        raise InputError(f"mappings is {mappings!r}; it must be a dict of argument names and values.")
+    return {name: str(value) for name, value in mappings.items()}
+
+
+def _sites(xacro: ModuleType, path: str | os.PathLike[str]) -> str:
+    """The chain of included files in which xacro stopped."""
+    files = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
+    return f" (in {files[-1]})" if files else ""
+
+
+@contextmanager
+def _finding_packages(path: Path) -> Iterator[None]:
+    """Let $(find package) find what meshes' addresses find, where there is no ROS, too."""
+    from xacro import substitution_args
+
+    installed: Callable[[str], str] = substitution_args._eval_find
+    names: dict[str, Any] = getattr(substitution_args, "_eval_dict", {})
+
+    addresses = Addresses(path)
+
+    def find(package: str) -> str:
+        folder = addresses.package(package)
+        return str(folder) if folder is not None else installed(package)
+
+    substitution_args._eval_find = find
+    before = names.get("find")
+    if before is not None:
+        names["find"] = find
+    try:
+        yield
+    finally:
+        substitution_args._eval_find = installed
+        if before is not None:
+            names["find"] = before

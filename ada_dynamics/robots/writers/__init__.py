@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers of models, one file per format; `docs/loops.md` shows what each spelling of loops can say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.writers.draft import Draft, Inexpressible
+from ada_dynamics.robots.writers.gepetto import gepetto
+from ada_dynamics.robots.writers.loop_elements import constraint, gazebo, loop_joint, urdf_plus_loops
+from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
+from ada_dynamics.robots.writers.mjcf import mjcf
+from ada_dynamics.robots.writers.sdf import sdf
+from ada_dynamics.robots.writers.sidecar import sidecar, to_json, to_yaml
+
+__all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
+
+_SIDECAR_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A way to write a model with loops."""
+
+    name: str
+    summary: str
+    make: Callable[[Draft], dict[str, str]]  # texts by file ending
+
+
+_ALL = (
+    Spelling("sidecar", "a URDF and our own YAML (or JSON) beside it; all loop types", sidecar),
+    Spelling("constraint", "<constraint> inside a URDF (ros/urdfdom#264); all loop types", constraint),
+    Spelling("loop_joint", "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", loop_joint),
+    Spelling("urdf_plus", "URDF+ <loop>; revolute, prismatic, planar, fixed", urdf_plus_loops),
+    Spelling("gepetto", "a URDF and Gepetto's YAML beside it; spherical, fixed", gepetto),
+    Spelling("gazebo", "<gazebo><joint> inside a URDF; loops that are closed where all joints are at zero", gazebo),
+    Spelling("mjcf", "MuJoCo's XML; revolute, spherical, fixed (kept softly by MuJoCo)", mjcf),
+    Spelling("sdf", "SDFormat; loops that are closed where all joints are at zero", sdf),
+)
+SPELLINGS: Mapping[str, Spelling] = MappingProxyType({spelling.name: spelling for spelling in _ALL})
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """Texts of a model's files by their endings or names, the main one first, and what is said in another way."""
+
+    texts: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+
+
+def render(model: Model, spelling: str) -> Rendered:
+    """A model as text.
+
+    Args:
+        model: what to write.
+        spelling: a name of SPELLINGS.
+
+    Raises:
+        InputError: there is no such spelling.
+        Inexpressible: the spelling cannot say all of the model; the message names each part and an alternative.
+    """
+    if spelling not in SPELLINGS:
+        raise unknown_name("spelling", spelling, SPELLINGS)
+    draft = Draft(model, spelling)
+    texts = SPELLINGS[spelling].make(draft)
+    if draft.refused:
+        raise Inexpressible(spelling, draft.refused)
+    return Rendered(texts, draft.notes)
+
+
+def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar") -> list[Path]:
+    """Write a model to files that `load` reads back.
+
+    Example::
+
+        write(model, "robot.urdf", "constraint")         # robot.urdf
+        write(model, "robot.urdf", "sidecar")            # robot.urdf and robot.loops.yaml
+        write(model, "robot.loops.yaml", "sidecar")      # the loops only; a .json file, too
+
+    Args:
+        model: what to write.
+        path: the main file; a second one, where there is one, gets its name with another ending.
+        spelling: a name of SPELLINGS.
+
+    Returns:
+        The files, the main one first.
+
+    Raises:
+        InputError: there is no such spelling, or the file cannot be written.
+        Inexpressible: the spelling cannot say all of the model; nothing is written.
+    """
+    target = Path(path)
+    return save(texts_for(model, target, spelling), target.parent)
+
+
+def save(rendered: Rendered, folder: Path) -> list[Path]:
+    """Write texts to files of their names."""
+    for name, text in rendered.texts.items():
+        _replace(folder / name, text)
+    return [folder / name for name in rendered.texts]
+
+
+def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
+    """Texts by file name, for a main file of that name."""
+    ending = target.suffix.lower()
+    if spelling == "sidecar" and ending in _SIDECAR_ENDINGS:
+        return Rendered({target.name: to_json(model) if ending == ".json" else to_yaml(model)})
+    rendered = render(model, spelling)
+    main, *beside = rendered.texts
+    is_beside = ending in _SIDECAR_ENDINGS and bool(beside)
+    stem = target.name[: -len(ending)] if ending else target.name
+    texts = {}
+    for own_ending, text in rendered.texts.items():
+        takes_name = own_ending == (beside[0] if is_beside else main)
+        texts[target.name if takes_name else stem + own_ending] = text
+    main_name = next(iter(texts))
+    texts[main_name], changed = with_lasting_addresses(texts[main_name], model, target)
+    moved = f"{changed} meshes have file:// addresses now: from {target} theirs would not be found."
+    return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file in one step, so that nobody reads half of it."""
+    temporary = file.with_name(f".{file.name[:80]}.{os.getpid()}.part")
+    try:
+        try:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as problem:
+        raise InputError(f"{file} cannot be written: {problem.strerror or problem}.") from None

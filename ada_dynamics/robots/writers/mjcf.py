@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model as MuJoCo's MJCF. Loops become equalities between sites, which MuJoCo keeps softly, not exactly.
+
+A revolute loop is two connects on its axis; MuJoCo resists turns across the axis by their distance. A universal or
+cylindrical joint of the tree is two joints of one body, which have the same coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
+from ada_dynamics.model.names import free_name
+from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.robots.writers.draft import Draft
+from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_quaternion
+from ada_dynamics.robots.writers.shapes_out import is_geom, mjcf_geoms
+from ada_dynamics.robots.writers.xml_out import make, to_text
+
+LEVER = 0.1  # [m] between the two points of a revolute loop
+
+_TYPES = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "spherical": "ball",
+    "floating": "free",
+    "fixed": "",
+}
+_TWO = {"universal": ("hinge", "hinge"), "cylindrical": ("slide", "hinge")}  # one after the other, as the coordinates
+_INSTEAD = {
+    "planar": "write two prismatic joints and a revolute one with massless links between them.",
+}
+_LOOPS = ("revolute", "spherical", "fixed")
+WORLD = "world"
+
+
+def mjcf(draft: Draft) -> dict[str, str]:
+    """The document."""
+    draft.check_kinds((*_TYPES, *_TWO), _INSTEAD)
+    draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar, which have all types")
+    _check_names(draft)
+    sites = _Sites(draft)
+    equality = [element for loop in draft.model.loops.values() for element in sites.equalities(loop)]
+    equality += [_mimic(joint.name, joint.mimic) for joint in draft.joints if joint.mimic is not None]
+    root = make(
+        "mujoco",
+        {"model": draft.model.name},
+        [
+            make("compiler", {"angle": "radian", "autolimits": "true"}),
+            make("option", {"gravity": numbers(draft.model.gravity)}),
+            make("worldbody", {}, [*sites.of(WORLD), *_bodies(draft, sites)]),
+            make("equality", {}, equality) if equality else None,
+            _actuators(draft) if draft.says_actuated else None,
+        ],
+    )
+    return {".xml": to_text(root)}
+
+
+def _check_names(draft: Draft) -> None:
+    if WORLD in draft.model.links and (draft.model.root != WORLD or draft.floats):
+        draft.refuse("Link 'world'", "is not the world, as MuJoCo takes it", "rename it.")
+    if any(math.isfinite(joint.limits.velocity) for joint in draft.joints):
+        draft.note("velocity limits are left out: MJCF has none.")
+    fixed = [joint.name for joint in draft.joints if joint.kind == "fixed"]
+    shapes = [shape for link in draft.model.links.values() for shape in (*link.visuals, *link.collisions)]
+    if not all(map(is_geom, shapes)):
+        draft.note("meshes and shapes without volume are left out.")
+    if any(link.collisions for link in draft.model.links.values()):
+        draft.note("collision shapes are geoms without contact (contype 0): links that are joined may overlap.")
+    if fixed:
+        draft.note(f"the names of {len(fixed)} fixed joints are left out: a body without joints is fixed.")
+
+
+# --- bodies -----------------------------------------------------------------------------------------------------
+def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
+    """The bodies on the world; built from the leaves inwards."""
+    model = draft.model
+    static = _static_links(draft)
+    inside: dict[str, list[Element]] = {name: [] for name in (WORLD, *model.links)}
+    for joint in reversed(draft.joints):
+        element = _body(model.links[joint.child], joint, sites, draft)
+        element.children += reversed(inside[joint.child])
+        on = joint.parent
+        if joint.kind == "floating":  # MuJoCo has free bodies on the world only
+            _check_free(joint, static, draft)
+            on = WORLD
+        inside[on].append(element)
+    if model.root == WORLD:
+        return inside[WORLD][::-1]
+    base = next(iter(model.joints.values())) if draft.floats else None
+    if base is not None and base.armature:
+        draft.refuse(f"Joint {base.name!r}", "is floating and has armature", "give the link that inertia.")
+    root = _body(model.links[model.root], base, sites, draft)
+    root.children += reversed(inside[model.root])
+    return [root, *reversed(inside[WORLD])]
+
+
+def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
+    """Links that do not move, with their poses in the world."""
+    poses = {WORLD: (np.eye(3), np.zeros(3))}
+    if not draft.floats:
+        poses[draft.model.root] = poses[WORLD]
+    for joint in draft.joints:
+        if joint.kind == "fixed" and joint.parent in poses:
+            R, p = poses[joint.parent]
+            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
+    return poses
+
+
+def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Draft) -> None:
+    where = f"Joint {joint.name!r}"
+    if joint.armature:
+        draft.refuse(where, "is floating and has armature", "give the link that inertia.")
+    if joint.parent not in static:
+        draft.refuse(where, "is floating on a link that moves", "MuJoCo frees bodies of the world only: put it there.")
+        return
+    R, p = static[joint.parent]
+    if (p + R @ joint.xyz).any() or not is_unit(R @ joint.rotation):
+        draft.refuse(where, "is floating and not at the origin", "MuJoCo's free joints are: put it there.")
+
+
+def _body(link: Link, joint: Joint | None, sites: _Sites, draft: Draft) -> Element:
+    attributes = {"name": link.name}
+    if joint is not None and joint.kind != "floating":
+        if joint.xyz.any():
+            attributes["pos"] = numbers(joint.xyz)
+        if not is_unit(joint.rotation):
+            attributes["quat"] = numbers(to_quaternion(joint.rotation))
+    joints = [] if joint is None or joint.kind == "fixed" else _joints(joint, draft)
+    return make("body", attributes, [_inertial(link), *joints, *mjcf_geoms(link), *sites.of(link.name)])
+
+
+def _inertial(link: Link) -> Element | None:
+    if not link.mass and not link.inertia.any():
+        return None
+    I = link.inertia
+    attributes = {"pos": numbers(link.com), "mass": number(link.mass)}
+    if (np.diag(np.diag(I)) == I).all():
+        attributes["diaginertia"] = numbers(np.diag(I))
+    else:
+        attributes["fullinertia"] = numbers([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+    return make("inertial", attributes)
+
+
+def _joints(joint: Joint, draft: Draft) -> list[Element]:
+    """One <joint>, or the two that a joint with two axes consists of."""
+    if joint.kind not in _TWO:
+        return [_joint(joint.name, _TYPES.get(joint.kind, "hinge"), joint, joint.axis, draft)]
+    names = motor_names(joint)
+    taken = [name for name in names if name in draft.model.joints]
+    if taken:
+        draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is taken", "rename one.")
+    draft.note(f"joint {joint.name!r} is {joint.kind}: it is written as {names[0]!r} and {names[1]!r}.")
+    axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
+    return [
+        _joint(name, kind, joint, axis, draft) for name, kind, axis in zip(names, _TWO[joint.kind], axes, strict=True)
+    ]
+
+
+def motor_names(joint: Joint) -> list[str]:
+    """Names in MuJoCo of what a joint's coordinates belong to."""
+    return [f"{joint.name}_1", f"{joint.name}_2"] if joint.kind in _TWO else [joint.name]
+
+
+def _joint(name: str, kind: str, joint: Joint, axis: Array, draft: Draft) -> Element:
+    attributes = {"name": name, "type": kind}
+    if kind in ("hinge", "slide"):
+        attributes["axis"] = numbers(axis)
+        attributes.update(_limits(joint, draft))
+    values = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
+    values |= {"stiffness": joint.stiffness, "springref": joint.rest if joint.stiffness else 0.0}
+    attributes |= {word: number(value) for word, value in values.items() if value}
+    return make("joint", attributes)
+
+
+def _limits(joint: Joint, draft: Draft) -> dict[str, str]:
+    limits = joint.limits
+    attributes = {}
+    ends = (limits.lower, limits.upper)
+    if math.isfinite(ends[0]) and math.isfinite(ends[1]):
+        attributes["range"] = numbers(ends)
+    elif math.isfinite(ends[0]) or math.isfinite(ends[1]):
+        why = f"is limited on one side ({limits.lower:g}, {limits.upper:g})"
+        draft.refuse(f"Joint {joint.name!r}", why, "give it a limit on the other side.")
+    if math.isfinite(limits.effort):
+        attributes["actuatorfrcrange"] = numbers((-limits.effort, limits.effort))
+    return attributes
+
+
+# --- equalities and motors --------------------------------------------------------------------------------------
+class _Sites:
+    """Sites that loops need, by link."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._by_link: dict[str, list[Element]] = {}
+        self._names: set[str] = set()
+        self._loops = set(draft.model.loops)
+
+    def of(self, link: str) -> list[Element]:
+        """Sites on a link."""
+        return self._by_link.get(link, [])
+
+    def equalities(self, loop: LoopJoint) -> list[Element]:
+        """The constraints of a loop, after their sites were made."""
+        second = free_name(f"{loop.name}_axis", self._loops)
+        if loop.kind == "fixed":
+            return [self._pair("weld", loop.name, loop, np.zeros(3))]
+        pairs = [self._pair("connect", loop.name, loop, np.zeros(3))]
+        if loop.kind == "revolute":
+            self._loops.add(second)
+            pairs.append(self._pair("connect", second, loop, LEVER * loop.axis))
+        return pairs
+
+    def _pair(self, tag: str, name: str, loop: LoopJoint, offset: Array) -> Element:
+        ends = (
+            (loop.parent, loop.parent_xyz, loop.parent_rotation),
+            (loop.child, loop.child_xyz, loop.child_rotation),
+        )
+        names = []
+        for side, (link, xyz, R) in zip(("parent", "child"), ends, strict=True):
+            names.append(free_name(f"{name}_{side}", self._names))
+            self._names.add(names[-1])
+            attributes = {"name": names[-1], "pos": numbers(xyz + R @ offset)}
+            if not is_unit(R):
+                attributes["quat"] = numbers(to_quaternion(R))
+            self._by_link.setdefault(link, []).append(make("site", attributes))
+        return make(tag, {"name": name, "site1": names[0], "site2": names[1]})
+
+
+def _mimic(joint: str, mimic: Mimic) -> Element:
+    coefficients = numbers((mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0))
+    names = {"name": f"{joint}_mimic", "joint1": joint, "joint2": mimic.joint}
+    return make("joint", {**names, "polycoef": coefficients})
+
+
+def _actuators(draft: Draft) -> Element:
+    motors = []
+    for name in draft.model.actuated:
+        joint = draft.model.joints[name]
+        names = motor_names(joint)
+        if len(names) != joint.nv:
+            why = f"is {joint.kind} and has a motor"
+            draft.refuse(f"Joint {name!r}", why, "MuJoCo's motors act on one coordinate: use single joints.")
+        motors += [make("motor", {"name": f"{one}_motor", "joint": one}) for one in names]
+    return make("actuator", {}, motors)

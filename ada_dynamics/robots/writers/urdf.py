@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model's tree as a URDF: links, inertias, joints, limits, dissipation, mimicking; and what its own URDF had besides.
+
+Transmissions and the like are no part of a model; where it was read from a URDF, they are copied from there, and so are
+its looks and collision shapes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import AdaError
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
+from ada_dynamics.robots.readers.loops import ELEMENTS
+from ada_dynamics.robots.readers.xml import Element, parse_xml
+from ada_dynamics.robots.writers.draft import Draft
+from ada_dynamics.robots.writers.numbers import bounded, is_unit, number, numbers, to_rpy
+from ada_dynamics.robots.writers.xml_out import make
+
+KINDS = (
+    "fixed",
+    "revolute",
+    "continuous",
+    "prismatic",
+    "planar",
+    "floating",
+    "spherical",
+    "cylindrical",
+    "universal",
+)
+_INSTEAD = {"spherical_euler": "make it spherical, whose coordinates are a quaternion."}
+_WITH_AXIS = {"revolute", "continuous", "prismatic", "planar", "cylindrical", "universal"}
+_NEED_LIMIT = {"revolute", "prismatic"}  # a URDF joint without <limit> is refused by ROS
+_MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
+_KEPT_IN_LINKS = ("visual", "collision")
+
+
+def tree_of(draft: Draft) -> Element:
+    """The robot without its loops."""
+    draft.check_kinds(KINDS, _INSTEAD)
+    if draft.floats:
+        draft.note("the floating base is no part of a URDF: load it with the same base again.")
+    source = _source(draft)
+    looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
+    links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
+    joints = [joint_element(joint, draft) for joint in draft.joints]
+    attributes = {"name": draft.model.name}
+    if source is not None:
+        attributes.update({k: v for k, v in source.attributes.items() if k not in ("name", "version")})
+    return make("robot", attributes, [*(_extras(source) if source else ()), *links, *joints])
+
+
+def origin(xyz: Array, R: Array, tag: str = "origin") -> Element | None:
+    """An <origin>, or none where nothing is moved."""
+    attributes = pose_attributes(xyz, R)
+    return make(tag, attributes) if attributes else None
+
+
+def pose_attributes(xyz: Array, R: Array) -> dict[str, str]:
+    """xyz and rpy, as far as they are not zero."""
+    attributes = {}
+    if xyz.any():
+        attributes["xyz"] = numbers(xyz)
+    if not is_unit(R):
+        attributes["rpy"] = numbers(to_rpy(R))
+    return attributes
+
+
+def _link(link: Link, looks: Element | None) -> Element:
+    inertial = None
+    if link.has_inertial or link.mass or link.inertia.any():
+        tensor = {name: number(float(link.inertia[i, j])) for name, i, j in _MOMENTS}
+        centre = make("origin", {"xyz": numbers(link.com)}) if link.com.any() else None
+        inertial = make("inertial", {}, [centre, make("mass", {"value": number(link.mass)}), make("inertia", tensor)])
+    if looks is not None:  # as it was written, with the names and materials
+        return make("link", {"name": link.name}, [inertial, *(c for c in looks.children if c.tag in _KEPT_IN_LINKS)])
+    shapes = [("visual", shape) for shape in link.visuals] + [("collision", shape) for shape in link.collisions]
+    return make("link", {"name": link.name}, [inertial, *(_shape(role, shape) for role, shape in shapes)])
+
+
+def _shape(role: str, shape: Shape) -> Element:
+    """A <visual> or a <collision>; colours are written where they are seen."""
+    if shape.kind == "mesh":
+        scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": numbers(shape.size)}
+        body = make("mesh", {"filename": shape.mesh or "", **scale})
+    elif shape.kind == "box":
+        body = make("box", {"size": numbers(shape.size)})
+    else:
+        body = make(shape.kind, dict(zip(SHAPE_SIZES[shape.kind], map(number, shape.size), strict=True)))
+    material = None
+    if role == "visual" and shape.rgba != PLAIN:
+        material = make("material", {"name": _colour_name(shape)}, [make("color", {"rgba": numbers(shape.rgba)})])
+    return make(role, {}, [origin(shape.xyz, shape.rotation), make("geometry", {}, [body]), material])
+
+
+def _colour_name(shape: Shape) -> str:
+    """The same for the same colour, for materials of one name are one to some readers."""
+    return "rgba_" + "".join(f"{round(255 * part):02x}" for part in shape.rgba)
+
+
+def joint_element(joint: Joint, draft: Draft) -> Element:
+    """A <joint>."""
+    attributes = {"name": joint.name, "type": joint.kind}
+    if draft.is_passive(joint):
+        attributes["actuated"] = "false"
+    children = [
+        make("parent", {"link": joint.parent}),
+        make("child", {"link": joint.child}),
+        origin(joint.xyz, joint.rotation),
+    ]
+    if joint.kind in _WITH_AXIS:
+        children.append(make("axis", {"xyz": numbers(joint.axis)}))
+    if joint.axis2 is not None:
+        children.append(make("axis2", {"xyz": numbers(joint.axis2)}))
+    children += [_limit(joint), _dynamics(joint)]
+    if joint.mimic is not None:
+        m = joint.mimic
+        values = {"joint": m.joint, "multiplier": number(m.multiplier), "offset": number(m.offset)}
+        children.append(make("mimic", values))
+    return make("joint", attributes, children)
+
+
+def _limit(joint: Joint) -> Element | None:
+    limits = joint.limits
+    has_any = math.isfinite(limits.effort) or math.isfinite(limits.velocity)
+    if joint.kind == "fixed" or (joint.kind not in _NEED_LIMIT and not has_any):
+        return None
+    ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if joint.kind in _NEED_LIMIT else {}
+    return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity)})
+
+
+def _dynamics(joint: Joint) -> Element | None:
+    values = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
+    values |= {"spring_stiffness": joint.stiffness, "spring_reference": joint.rest if joint.stiffness else 0.0}
+    attributes = {name: number(value) for name, value in values.items() if value}
+    return make("dynamics", attributes) if attributes else None
+
+
+# --- what the model does not hold -------------------------------------------------------------------------------
+def _source(draft: Draft) -> Element | None:
+    """The URDF that the model was read from, if there is one."""
+    text = draft.model.source
+    if text is None:
+        return None
+    try:
+        root = parse_xml(text, draft.model.name)
+    except AdaError:  # a text that somebody else put there
+        return None
+    return root if root.tag == "robot" else None
+
+
+def _extras(source: Element) -> list[Element]:
+    """Elements of a robot other than links, joints and loops."""
+    kept = []
+    for element in source.children:
+        if element.tag in ("link", "joint", *ELEMENTS):
+            continue
+        without = element
+        if element.tag == "gazebo" and "reference" not in element.attributes:
+            without = _without(element, {"joint"})
+            if not without.children and not without.text:
+                continue
+        elif element.tag == "transmission":  # its rotor inertia is the joint's armature now
+            without = _copy(element, [_without(child, {"drake:rotor_inertia"}) for child in element.children])
+        kept.append(without)
+    return kept
+
+
+def _without(element: Element, tags: set[str]) -> Element:
+    return _copy(element, [child for child in element.children if child.tag not in tags])
+
+
+def _copy(element: Element, children: list[Element]) -> Element:
+    return make(element.tag, element.attributes, children, element.text)
