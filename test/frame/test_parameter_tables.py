@@ -24,7 +24,8 @@ def test_the_tables_of_parameters_are_up_to_date():
 
 
 def test_every_topic_and_service_of_the_dynamics_node_is_on_the_page():
-    text = (REPOSITORY / "docs/ros2.md").read_text(encoding="utf-8")
+    pages = ("docs/ros2.md", "docs/simulation_interfaces.md")
+    text = "".join((REPOSITORY / page).read_text(encoding="utf-8") for page in pages)
     files = [*(REPOSITORY / "ada_robot/node").glob("*.py"), REPOSITORY / "ada_robot/ros/diagnostics.py"]
     code = "\n".join(file.read_text(encoding="utf-8") for file in files)
     calls = re.findall(r"(?:create_(?:publisher|subscription|service)\(|Inbox\(node, )\w+, f?\"([^\"{]+)", code)
