@@ -29,8 +29,7 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, plus, product, total
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         """The law over generic scalars: efforts, M_fl θ̇, the reaction beyond weight, and the rank of the condition."""
         rates, places = [v[i] for i in self.v_index], [q[i] for i in self.q_index]
         wanted = [
-            plus(a, plus(product(d, minus(r, w)), product(k, minus(p, x))))
+            a + (d * (r - w) + k * (p - x))
             for a, d, r, w, k, p, x in zip(
                 acceleration, damping, velocity, rates, stiffness, position, places, strict=True
             )
@@ -168,13 +167,13 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         (right,) = zip(*scaled_rows([due], self.rows, length), strict=True)
         eased = [1.0 / expr.sqrt(w) for w in weights]  # in these units all joints weigh the same
         rows = [
-            [product(x, s) for x, s in zip(row, eased, strict=True)]
+            [x * s for x, s in zip(row, eased, strict=True)]
             for row in (*closed, *scaled_rows(columns, self.rows, length))
         ]
         space = row_space(rows, RANK_TOLERANCE)
-        near = [product(w, expr.sqrt(weight)) for w, weight in zip(wanted, weights, strict=True)]
-        best = [minus(x, y) for x, y in zip(space.inside(near), space.least((*rates, *right)), strict=True)]
-        return [product(x, s) for x, s in zip(best, eased, strict=True)], total(space.kept[len(closed) :])
+        near = [w * expr.sqrt(weight) for w, weight in zip(wanted, weights, strict=True)]
+        best = [x - y for x, y in zip(space.inside(near), space.least((*rates, *right)), strict=True)]
+        return [x * s for x, s in zip(best, eased, strict=True)], sum(space.kept[len(closed) :], ZERO)
 
     def _law(self, state: State, time: float) -> Command:
         wanted, zero, gains = cast(JointReference, self.reference), self._zero, self._gains

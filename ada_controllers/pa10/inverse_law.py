@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from ada_dynamics import expr
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
 
 Y, Z = 1, 2
 PI = 3.141592653589793
@@ -163,7 +163,7 @@ def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
     x, y, z, _ = columns
     rest = v3.sub(v3.cross(x, y), z)
     errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *last[:3], last[3] - 1.0)
-    return v3.total(error * error for error in errors)
+    return sum((error * error for error in errors), ZERO)
 
 
 def _angle(axis: int, sine: Scalar, cosine: Scalar) -> tuple[Scalar, AxisRotation]:

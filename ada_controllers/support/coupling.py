@@ -19,8 +19,7 @@ from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import product, total
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 """Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""
@@ -95,7 +94,7 @@ class SupportCoupling:
         """Conditions of the loops on the joints, in units that compare with those of M_fl: J θ̈ + γ = 0."""
         rows, rates = loop_conditions(self.tree, q, v)
         mass = self.model.total_mass
-        return [[product(mass, x) for x in row[-self.count :]] for row in rows], [product(mass, x) for x in rates]
+        return [[mass * x for x in row[-self.count :]] for row in rows], [mass * x for x in rates]
 
     # --- numbers ----------------------------------------------------------------------------------------------------
     def matrix(self, q: Array) -> Array:
@@ -139,7 +138,7 @@ class SupportCoupling:
                 found = coupling(self.tree, q, rest, self.support)
                 closed, _ = self.loops(q, rest)
                 space = row_space([*closed, *scaled_rows(found.columns, rows, self.length)], RANK_TOLERANCE)
-                return {"x": space.inside(b), "rank": [total(space.kept[len(closed) :])]}
+                return {"x": space.inside(b), "rank": [sum(space.kept[len(closed) :], ZERO)]}
 
             self._projections[rows] = compiled("null_space", {"q": self.tree.nq, "b": self.count}, body)
         return self._projections[rows]
@@ -160,7 +159,7 @@ def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], length: 
     found = []
     for i in rows:
         factor = 1.0 if i < 3 else length if columns and isinstance(columns[0], Motion) else 1.0 / length
-        found.append([product(factor, component(column, i)) for column in columns])
+        found.append([factor * component(column, i) for column in columns])
     return found
 
 
@@ -173,7 +172,7 @@ def component(vector: Force | Motion, i: int) -> Scalar:
 def free_motion(found: Coupling, wrench: Force) -> Motion:
     """M_f⁻¹ F: the acceleration of a support that nothing holds."""
     values = [*wrench.moment, *wrench.force]
-    x = [total(product(a, b) for a, b in zip(row, values, strict=True)) for row in found.inertia.inverse_matrix()]
+    x = [sum((a * b for a, b in zip(row, values, strict=True)), ZERO) for row in found.inertia.inverse_matrix()]
     return Motion((x[0], x[1], x[2]), (x[3], x[4], x[5]))
 
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, plus, product, total
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 Row = Sequence[Scalar]
 
@@ -36,7 +35,7 @@ class RowSpace(NamedTuple):
     @property
     def rank(self) -> Scalar:
         """How many rows are independent."""
-        return total(self.kept)
+        return sum(self.kept, ZERO)
 
     def inside(self, x: Row) -> list[Scalar]:
         """The part of x in the null space: (U - A# A) x (Takahashi 2012, after eq. 6.4)."""
@@ -50,10 +49,10 @@ class RowSpace(NamedTuple):
         solved: list[Scalar] = []
         for value, factors, inverse in zip(b, self.lower, self.inverse, strict=True):
             for factor, before in zip(factors, solved, strict=True):
-                value = minus(value, product(factor, before))
-            solved.append(product(value, inverse))
+                value = value - factor * before
+            solved.append(value * inverse)
         count = len(self.rows[0]) if self.rows else 0
-        return [total(product(z, row[j]) for z, row in zip(solved, self.rows, strict=True)) for j in range(count)]
+        return [sum((z * row[j] for z, row in zip(solved, self.rows, strict=True)), ZERO) for j in range(count)]
 
 
 def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
@@ -63,7 +62,7 @@ def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
         A: the rows.
         tolerance: share of the longest row's length below which what is new in a row does not count.
     """
-    smallest = product(product(tolerance, tolerance), _largest([dot(row, row) for row in A]))
+    smallest = tolerance * tolerance * _largest([dot(row, row) for row in A])
     rows: list[list[Scalar]] = []
     lower: list[tuple[Scalar, ...]] = []
     inverse: list[Scalar] = []
@@ -73,11 +72,11 @@ def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
         for _ in range(2):
             shares = [dot(row, rest) for row in rows]
             rest = _less(rest, rows, shares)
-            factors = [plus(factor, share) for factor, share in zip(factors, shares, strict=True)]
+            factors = [factor + share for factor, share in zip(factors, shares, strict=True)]
         square = dot(rest, rest)
         counts = expr.select(smallest, square, 1.0, 0.0)
-        shorten = product(counts, 1.0 / expr.sqrt(expr.select(smallest, square, square, 1.0)))
-        rows.append([product(x, shorten) for x in rest])
+        shorten = counts * (1.0 / expr.sqrt(expr.select(smallest, square, square, 1.0)))
+        rows.append([x * shorten for x in rest])
         lower.append(tuple(factors))
         inverse.append(shorten)
         kept.append(counts)
@@ -86,7 +85,7 @@ def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
 
 def dot(a: Row, b: Row) -> Scalar:
     """a . b."""
-    return total(product(x, y) for x, y in zip(a, b, strict=True))
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
 
 
 def _largest(values: Sequence[Scalar]) -> Scalar:
@@ -107,5 +106,5 @@ def _without(x: Row, rows: Sequence[Row]) -> list[Scalar]:
 def _less(x: Row, rows: Sequence[Row], shares: Row) -> list[Scalar]:
     rest = list(x)
     for row, share in zip(rows, shares, strict=True):
-        rest = [minus(value, product(share, entry)) for value, entry in zip(rest, row, strict=True)]
+        rest = [value - share * entry for value, entry in zip(rest, row, strict=True)]
     return rest

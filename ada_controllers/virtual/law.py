@@ -28,7 +28,7 @@ from ada_dynamics.dynamics.quantities.base import position_guards, position_rate
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar, Vec3
 
 Vector = Sequence[Scalar]
 
@@ -118,7 +118,7 @@ class Equations:
             k * e + d * r for k, e, d, r in zip(follow.pose_stiffness, error, follow.pose_damping, rates, strict=True)
         ]
         for i, column in enumerate(columns):
-            effort[i] = effort[i] + v3.total(v3.product(c, f) for c, f in zip(column, force, strict=True))
+            effort[i] = effort[i] + sum((c * f for c, f in zip(column, force, strict=True)), ZERO)
         return Virtual(effort, force, error, rates)
 
     def pose_error(
@@ -147,17 +147,15 @@ class Equations:
         for i in range(tree.nv):
             column = tuple(J[k][i] for k in range(6)) if i >= base else (0.0,) * 6
             columns.append([*root.rotation.down(column[:3]), *root.rotation.down(column[3:])])
-        moving = [v3.total(v3.product(c[k], x) for c, x in zip(columns, v, strict=True)) for k in range(6)]
-        return error, [v3.minus(w, m) for w, m in zip(twist, moving, strict=True)], columns
+        moving = [sum((c[k] * x for c, x in zip(columns, v, strict=True)), ZERO) for k in range(6)]
+        return error, [w - m for w, m in zip(twist, moving, strict=True)], columns
 
     # --- a* ----------------------------------------------------------------------------------------------------------
     def by_force(self, q: Vector, v: Vector, effort: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
         """a* of eq. 7.5, and what must not be negative."""
         found = self.solver.run(q, v, effort)
         back = self._led_back(q, v, loops, None)
-        return [v3.plus(a, b) for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(
-            found
-        )
+        return [a + b for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(found)
 
     def by_path(self, q: Vector, v: Vector, wanted: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
         """Of all accelerations that the loops allow, the nearest one by kinetic energy to what is wanted.
@@ -166,7 +164,7 @@ class Equations:
         (Gauss's principle). There is a way in every pose, also where no force on the link moves it.
         """
         back = self._led_back(q, v, loops, wanted)
-        return [v3.plus(a, b) for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
+        return [a + b for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
 
     def wanted(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
         """Accelerations that shorten a way; a floating base does what follows from those of the joints."""
@@ -181,7 +179,7 @@ class Equations:
         needed = inverse_dynamics(tree, q, v, wanted)[:base]
         factors = factorise([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
         found = factors.backward(factors.divided(factors.forward(needed)))
-        wanted[:base] = [v3.minus(0.0, x) for x in found]
+        wanted[:base] = [-x for x in found]
         return wanted
 
     def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> Closed:
@@ -193,10 +191,10 @@ class Equations:
         kp, kd = loops.gains
         residuals = []
         for row, rate, gap in zip(outputs["J"], outputs["rate"], self.gap(q), strict=True):
-            speed = v3.total(v3.product(j, x) for j, x in zip(row, v, strict=True))
+            speed = sum((j * x for j, x in zip(row, v, strict=True)), ZERO)
             left = kd * speed + kp * gap
             if wanted is not None:
-                left = left + rate + v3.total(v3.product(j, x) for j, x in zip(row, wanted, strict=True))
+                left = left + rate + sum((j * x for j, x in zip(row, wanted, strict=True)), ZERO)
             residuals.append(left)
         return self.solver.correct(q, [residuals[c] for c in mechanism.plans.used])
 

@@ -16,7 +16,6 @@ from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.spatial.vec3 import product
 
 ZONE = 1e-2  # relative singular value below which a branch goes on instead of being found anew
 DAMPED = 1e-3  # relative singular value below which a gap closes no further
@@ -82,9 +81,9 @@ class Manifold:
             return {
                 "M": found["M"],
                 "r": found["r"],
-                "J": [[product(k, x) for x in row] for k, row in zip(scales, found["J"], strict=True)],
-                "rate": [product(k, x) for k, x in zip(scales, found["rate"], strict=True)],
-                "gap": [product(k, gap[c]) for k, c in zip(scales, plans.conditions, strict=True)],
+                "J": [[k * x for x in row] for k, row in zip(scales, found["J"], strict=True)],
+                "rate": [k * x for k, x in zip(scales, found["rate"], strict=True)],
+                "gap": [k * gap[c] for k, c in zip(scales, plans.conditions, strict=True)],
             }
 
         sizes = {"q": tree.nq, "v": tree.nv, "effort": tree.nv}

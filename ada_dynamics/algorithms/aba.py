@@ -20,7 +20,6 @@ from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class Pivot(NamedTuple):
@@ -60,13 +59,13 @@ def eliminate_joint(
     inverses = []
     for j, (s, tau) in enumerate(zip(body.joint.subspace(q), effort, strict=True)):
         U = inertia.times(s)
-        armature = body.armature if added_armature is None else plus(body.armature, added_armature[j])
-        inverse_D = 1.0 / plus(s.power(U), armature)
-        u = minus(tau, s.power(wrench))
+        armature = body.armature if added_armature is None else body.armature + added_armature[j]
+        inverse_D = 1.0 / (s.power(U) + armature)
+        u = tau - s.power(wrench)
         scaled = U.scaled(inverse_D)
         inertia = inertia.less_outer(U, scaled)
         wrench = wrench + scaled.scaled(u)
-        pivots.append(Pivot(scaled, product(inverse_D, u)))
+        pivots.append(Pivot(scaled, inverse_D * u))
         inverses.append(inverse_D)
     return Eliminated(inertia, wrench, tuple(pivots), tuple(inverses))
 
@@ -90,7 +89,7 @@ def joint_acceleration(
     result: list[Scalar] = [0.0] * len(subspace)
     # The last one eliminated knows the accelerations of none of the others.
     for i in range(len(subspace) - 1, -1, -1):
-        rate = minus(pivots[i].u_over_D, carried.power(pivots[i].U_over_D))
+        rate = pivots[i].u_over_D - carried.power(pivots[i].U_over_D)
         result[i] = rate
         carried = carried + subspace[i].scaled(rate)
     return result, carried
@@ -111,7 +110,7 @@ def forward_dynamics(
     depend on the acceleration itself, as in a linearly implicit step (see `contact.contact_loads`).
     """
     X = transforms(tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
+    effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
 
     # Pass 1: outward, wrenches with zero joint accelerations
     biased = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))

@@ -19,8 +19,7 @@ from ada_dynamics.algorithms.closing import Block, Conditions, Outcome, Terms, h
 from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product, total
+from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
 
 
 class Rate(NamedTuple):
@@ -63,8 +62,8 @@ class WayBack:
         """λ from eqs. 2.18, 3.6 and 3.14, q̈ from eqs. 2.22, 3.8 and 3.20."""
         t = list(self.start)
         for handle, force in forces.items():
-            t = [plus(a, y.power(force)) for a, y in zip(t, self.pulled[handle], strict=True)]
-        found = [minus(0.0, value) for value in self.factors.backward(t)]
+            t = [a + y.power(force) for a, y in zip(t, self.pulled[handle], strict=True)]
+        found = [-value for value in self.factors.backward(t)]
         x = list(self.known)
         for i, value in zip(self.unknown, found, strict=True):
             x[i] = value
@@ -77,9 +76,9 @@ class WayBack:
 
     @staticmethod
     def _rate(rate: Rate, found: Sequence[Scalar], forces: Mapping[int, Force]) -> Scalar:
-        value = plus(rate.offset, total(product(g, x) for g, x in zip(rate.weights, found, strict=True)))
+        value = rate.offset + sum((g * x for g, x in zip(rate.weights, found, strict=True)), ZERO)
         for handle, force in forces.items():
-            value = plus(value, rate.columns[handle].power(force))
+            value = value + rate.columns[handle].power(force)
         return value
 
 
@@ -109,14 +108,14 @@ class System:
             if has_rotor(terms):
                 self._add(len(terms.efforts))
                 give += [1.0 / terms.armature] * len(terms.efforts)
-                pull += [product(tau, 1.0 / terms.armature) for tau in terms.efforts]
+                pull += [tau * (1.0 / terms.armature) for tau in terms.efforts]
             else:
                 self.x += terms.efforts
         u = self.unknown
-        self.A = [[plus(self.G[i][j], give[r]) if i == j else self.G[i][j] for j in u] for r, i in enumerate(u)]
-        known = [total(product(g, x) for g, x in zip(self.G[i], self.x, strict=True)) for i in u]
+        self.A = [[self.G[i][j] + give[r] if i == j else self.G[i][j] for j in u] for r, i in enumerate(u)]
+        known = [sum((g * x for g, x in zip(self.G[i], self.x, strict=True)), ZERO) for i in u]
         # r of A x + r + Vᵀ F = 0
-        self.r = [minus(plus(conditions.bias[i], k), p) for i, k, p in zip(u, known, pull, strict=True)]
+        self.r = [conditions.bias[i] + k - p for i, k, p in zip(u, known, pull, strict=True)]
 
     def _add(self, count: int) -> None:
         self.unknown += range(len(self.x), len(self.x) + count)
@@ -130,13 +129,13 @@ class System:
                 row = self.G[i]
                 weights = [row[j] for j in self.unknown]
                 columns = {handle: conditions.columns(handle)[i] for handle in handles}
-                known = total(product(g, x) for g, x in zip(row, self.x, strict=True))
-                offset = plus(conditions.bias[i], known)
+                known = sum((g * x for g, x in zip(row, self.x, strict=True)), ZERO)
+                offset = conditions.bias[i] + known
                 if has_rotor(joint.terms):
                     weights[self.unknown.index(i)] = 0.0
-                    scale = 1.0 / (1.0 + product(row[i], joint.terms.armature))
-                    offset = product(scale, plus(offset, product(row[i], tau)))
-                    weights = [product(scale, weight) for weight in weights]
+                    scale = 1.0 / (1.0 + row[i] * joint.terms.armature)
+                    offset = scale * (offset + row[i] * tau)
+                    weights = [scale * weight for weight in weights]
                     columns = {handle: column.scaled(scale) for handle, column in columns.items()}
                 found.append(Rate(offset, weights, columns))
         return found

@@ -14,7 +14,6 @@ from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 PARAMETERS = 20  # of a piece of a profile: t0, ω, c0, c1, c2
 
@@ -35,10 +34,10 @@ def profile_wrench(parameters: Sequence[Scalar], t: Scalar) -> tuple[Scalar, ...
         parameters: t0, ω, and six numbers each of c0, c1 and c2.
         t: time [s].
     """
-    since = minus(t, parameters[0])
-    wave = expr.sin(product(parameters[1], since))
+    since = t - parameters[0]
+    wave = expr.sin(parameters[1] * since)
     c0, c1, c2 = parameters[2:8], parameters[8:14], parameters[14:20]
-    return tuple(plus(plus(a, product(b, since)), product(c, wave)) for a, b, c in zip(c0, c1, c2, strict=True))
+    return tuple(a + b * since + c * wave for a, b, c in zip(c0, c1, c2, strict=True))
 
 
 def on_body(applied: AppliedWrench, pose: Transform, wrench: Sequence[Scalar]) -> Force:

@@ -17,9 +17,8 @@ from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia, inverse_symmetric
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, NoRotation, Product, Rotation
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, ZERO3, Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 ZERO33: Mat3 = (ZERO3, ZERO3, ZERO3)
 
@@ -74,7 +73,7 @@ class Operator(NamedTuple):
         # with p the position: n = n' + p x f', a' = a - p x α
         la = v3.mat_sub(self.la, v3.mat_mat(P, self.aa))
         left, right = v3.mat_mat(self.la, P), v3.mat_mat(P, v3.transpose(la))
-        ll = symmetric(lambda i, j: plus(self.ll[i][j], minus(left[i][j], right[i][j])))
+        ll = symmetric(lambda i, j: self.ll[i][j] + (left[i][j] - right[i][j]))
         turned = R.up_matrix(la)
         return Operator(R.up_symmetric(self.aa), v3.transpose(turned), turned, R.up_symmetric(ll))
 
@@ -83,7 +82,7 @@ class Operator(NamedTuple):
 
         def less(block: Mat3, left: Sequence[Vec3], right: Sequence[Vec3], mirrored: bool) -> Mat3:
             def entry(i: int, j: int) -> Scalar:
-                return minus(block[i][j], v3.total(product(a[i], b[j]) for a, b in zip(left, right, strict=True)))
+                return block[i][j] - sum((a[i] * b[j] for a, b in zip(left, right, strict=True)), ZERO)
 
             return symmetric(entry) if mirrored else matrix(entry)
 
@@ -113,7 +112,7 @@ def symmetric(entry: Callable[[int, int], Scalar]) -> Mat3:
 def reverse(R: Rotation) -> Rotation:
     """R⁻¹, as cheap to apply as R."""
     if isinstance(R, AxisRotation):
-        return AxisRotation(R.k, R.c, minus(0.0, R.s))
+        return AxisRotation(R.k, R.c, -R.s)
     if isinstance(R, Product):
         return Product(reverse(R.inner), reverse(R.outer))
     return IDENTITY if isinstance(R, NoRotation) else MatrixRotation(v3.transpose(R.matrix()))
@@ -140,11 +139,11 @@ class FreeBody:
         c = v3.scale(1.0 / m, h)
         D = v3.skew(c)
         DDt = v3.mat_mat(D, v3.transpose(D))
-        J = symmetric(lambda i, j: minus(about[i][j], product(m, DDt[i][j])))
+        J = symmetric(lambda i, j: about[i][j] - m * DDt[i][j])
         K = inverse_symmetric(J)
         DK = v3.mat_mat(D, K)
         corner = v3.mat_mat(DK, v3.transpose(D))
-        ll = symmetric(lambda i, j: plus(corner[i][j], 1.0 / m if i == j else 0.0))
+        ll = symmetric(lambda i, j: corner[i][j] + (1.0 / m if i == j else 0.0))
         return cls(Operator(K, v3.transpose(DK), DK, ll), c, J, K)
 
     def acceleration(self, w: Vec3) -> Motion:

@@ -33,9 +33,8 @@ from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus
 
 
 class Solution(NamedTuple):
@@ -93,7 +92,7 @@ class State:
         """Args as for `ada.solve`."""
         self.tree = tree = basis.tree
         self.q, self.v, self.external = q, v, external
-        self.effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
+        self.effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
         self.X: list[Transform] = kinematics.transforms(tree, q)
         self.w: dict[int, Vec3] = {WORLD: ZERO3}
         for body, X in zip(tree.bodies, self.X, strict=True):
@@ -108,7 +107,7 @@ class State:
 
     def mobility(self, wrenches: Mapping[int, Force]) -> Scalar:
         """How fast a pair of wrenches makes its two links give way along itself, if nothing else held them."""
-        return v3.total(self.alone[link].times(wrench).power(wrench) for link, wrench in wrenches.items())
+        return sum((self.alone[link].times(wrench).power(wrench) for link, wrench in wrenches.items()), ZERO)
 
     def link(self, index: int) -> ArticulatedBody:
         """A link by itself."""

@@ -9,12 +9,12 @@ from ada_dynamics.algorithms.centroidal import momentum_columns
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, ZERO3, Scalar, Vec3
 
 
 def moving_mass(tree: Tree) -> Scalar:
     """Mass of the bodies that can move [kg]."""
-    return v3.total(body.inertia.mass for body in tree.bodies)
+    return sum((body.inertia.mass for body in tree.bodies), ZERO)
 
 
 def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:

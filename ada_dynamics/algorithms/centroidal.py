@@ -41,6 +41,6 @@ def _centre(tree: Tree, world: Sequence[object]) -> Vec3:
     moment: Vec3 = ZERO3
     for body, pose in zip(tree.bodies, world, strict=True):
         m, h, _ = body.inertia
-        mass = v3.plus(mass, m)
+        mass = mass + m
         moment = v3.add(moment, v3.add(v3.scale(m, pose.position), pose.rotation.up(h)))  # type: ignore[attr-defined]
     return v3.scale(1.0 / mass, moment)

@@ -25,9 +25,8 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.cross_inertia import NO_CROSS_INERTIA, CrossInertia
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
 
 
 class FreedJoint(NamedTuple):
@@ -120,13 +119,13 @@ class Sweep:
         for s, pivot, inverse_D in zip(subspace, free.pivots, free.inverse_D, strict=True):
             along = {c: s.power(column) for c, column in columns.items()}
             along = {c: k for c, k in along.items() if not is_zero(k)}
-            shares = {c: product(k, inverse_D) for c, k in along.items()}
+            shares = {c: k * inverse_D for c, k in along.items()}
             for c, k in along.items():
                 columns[c] = columns[c] - pivot.U_over_D.scaled(k)
-                self.right[c] = minus(self.right[c], product(k, pivot.u_over_D))
+                self.right[c] = self.right[c] - k * pivot.u_over_D
                 for d, other in along.items():
                     if d >= c:
-                        self.coupling.subtract(c, d, product(shares[c], other))
+                        self.coupling.subtract(c, d, shares[c] * other)
             all_shares.append(shares)
             all_far.append(self._reduce_coupled(body.index, s, pivot, inverse_D, along))
         return all_shares, all_far
@@ -159,7 +158,7 @@ class Sweep:
             self.inertia[b] = self.inertia[b].less_outer(U, scaled[b])
             self.wrench[b] = self.wrench[b] + U.scaled(pivot.u_over_D)
             for c, k in along.items():
-                self.add_column(b, c, scaled[b].scaled(minus(0.0, k)))
+                self.add_column(b, c, scaled[b].scaled(-k))
             for d in felt:
                 if d > b:
                     self._less_outer(b, d, U, scaled[d])
@@ -170,17 +169,17 @@ class Sweep:
         """Eliminate a multiplier; bodies that it touches are coupled afterwards."""
         columns = {b: self.columns[b].pop(c) for b in sorted(self.touched[c])}
         pivot, others = self.coupling.take(c)
-        self.pivots[c] = minus(0.0, pivot)
+        self.pivots[c] = -pivot
         inverse = 1.0 / pivot
         scaled = {b: column.scaled(inverse) for b, column in columns.items()}
         right = self.right.pop(c)
-        constant = product(right, inverse)
-        shares = {d: product(value, inverse) for d, value in others.items()}
+        constant = right * inverse
+        shares = {d: value * inverse for d, value in others.items()}
         for d, share in shares.items():
-            self.right[d] = minus(self.right[d], product(share, right))
+            self.right[d] = self.right[d] - share * right
             for e, value in others.items():
                 if e >= d:
-                    self.coupling.subtract(d, e, product(share, value))
+                    self.coupling.subtract(d, e, share * value)
         for b, column in columns.items():
             self.inertia[b] = self.inertia[b].less_outer(column, scaled[b])
             self.wrench[b] = self.wrench[b] + column.scaled(constant)
@@ -203,7 +202,7 @@ class _Coupling:
         """Subtract from A_cd = A_dc."""
         if is_zero(value):
             return
-        self._rows[c][d] = self._rows[d][c] = minus(self._rows[c].get(d, 0.0), value)
+        self._rows[c][d] = self._rows[d][c] = self._rows[c].get(d, 0.0) - value
 
     def diagonal(self, c: int) -> Scalar:
         """A_cc."""
@@ -242,18 +241,18 @@ def forward_dynamics(
     """
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
+    effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     sweep = Sweep(tree, X, q, plan, added, added_armature)
     for body in tree.bodies:
         own = needed_force(body.inertia, moving[body.index])
         sweep.wrench[body.index] = own - external[body.index] if external and body.index in external else own
     for c, row in enumerate(planned_rows(tree, X, q, v, moving, plan, weights)):
-        sweep.right[c] = minus(0.0, row.rate if rates is None else rates[c])
+        sweep.right[c] = -(row.rate if rates is None else rates[c])
         for body_index, column in row.wrenches.items():
             sweep.add_column(body_index, c, column)
     accelerations, x = _run(sweep, plan, effort)
     pivots = [sweep.pivots[c] for c in range(plan.conditions)]
-    return Closed(accelerations, [minus(0.0, y) for y in x], pivots, sweep.inverse_D)
+    return Closed(accelerations, [-y for y in x], pivots, sweep.inverse_D)
 
 
 def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -277,9 +276,9 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
         if isinstance(step, SolvedCondition):
             value = step.constant
             for b, column in step.columns.items():
-                value = minus(value, motion[b].power(column))
+                value = value - motion[b].power(column)
             for d, share in step.shares.items():
-                value = minus(value, product(share, x[d]))
+                value = value - share * x[d]
             x[step.condition] = value
             continue
         body = step.body
@@ -303,7 +302,7 @@ def _less(
     """value - Σ share x - Σ X_b S / D . a_b."""
     total: Scalar = 0.0
     for c, share in shares.items():
-        total = plus(total, product(share, x[c]))
+        total = total + share * x[c]
     for b, column in far.items():
-        total = plus(total, motion[b].power(column))
-    return minus(value, total)
+        total = total + motion[b].power(column)
+    return value - total

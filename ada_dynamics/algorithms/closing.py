@@ -22,9 +22,8 @@ from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matr
 from ada_dynamics.model.joints import Cylindrical, Fixed, Prismatic, Revolute
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar, Vec3, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import is_zero, plus
 
 Block = list[list[Scalar]]
 
@@ -230,7 +229,7 @@ class LoopJoint:
         result: list[Scalar] = [0.0] * len(self.rows)
         for end in self.ends:
             for k, row in enumerate(self.rows):
-                result[k] = plus(result[k], accelerations[end].power(row.wrenches[end]))
+                result[k] = result[k] + accelerations[end].power(row.wrenches[end])
         return result
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:

@@ -18,9 +18,8 @@ from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Rev
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import UNIT3, ZERO, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class RowKind(NamedTuple):
@@ -77,10 +76,10 @@ def combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
     """The condition Σ w (J a + γ) = 0."""
     columns: dict[int, Scalar] = {}
     wrenches: dict[int, Force] = {}
-    own, rate = NO_FORCE, v3.total(product(w, row.rate) for w, row in zip(weights, rows, strict=True))
+    own, rate = NO_FORCE, sum((w * row.rate for w, row in zip(weights, rows, strict=True)), ZERO)
     for w, row in zip(weights, rows, strict=True):
         for k, value in row.columns.items():
-            columns[k] = plus(columns.get(k, 0.0), product(w, value))
+            columns[k] = columns.get(k, 0.0) + w * value
         for i, wrench in row.wrenches.items():
             wrenches[i] = wrenches.get(i, NO_FORCE) + wrench.scaled(w)
         own = own + row.own.scaled(w)
@@ -164,7 +163,7 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     for i in range(len(kinds)) if rows is None else rows:
         is_force, k = kinds[i]
         if k == NORMAL:
-            result.append(minus(0.0, v3.dot(a_axes[2], b_axes[1])))
+            result.append(-v3.dot(a_axes[2], b_axes[1]))
         else:
             result.append(v3.dot(a_axes[k], apart if is_force else turned))
     return result
@@ -200,7 +199,7 @@ def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     cosines = [
         v3.dot(ways.up(A.up(UNIT3[k]), ways.parent_side), ways.up(B.up(UNIT3[k]), ways.child_side)) for k in axes
     ]
-    return minus(v3.total(cosines), least)
+    return sum(cosines, ZERO) - least
 
 
 # --- velocity and acceleration --------------------------------------------------------------------------------------
@@ -268,7 +267,7 @@ def _add_columns(
 ) -> None:
     body = tree.bodies[i]
     for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
-        columns[k] = plus(columns.get(k, 0.0), product(sign * body.multiplier, s.power(wrench)))
+        columns[k] = columns.get(k, 0.0) + sign * body.multiplier * s.power(wrench)
 
 
 def _normal(ways: Branches) -> dict[int, Vec3]:
@@ -325,7 +324,7 @@ class _Rates:
         if kind.axis == NORMAL:
             u, w = _universal_axes(self.ways)
             turning = v3.add(turning, v3.cross(u, v3.cross(self.w_between, w)))
-        return plus(v3.dot(n, self.wd_between), v3.dot(turning, self.w_between))
+        return v3.dot(n, self.wd_between) + v3.dot(turning, self.w_between)
 
 
 def _point_velocity(

@@ -26,7 +26,6 @@ from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 EXPONENTS = (1.0, 1.5)  # of the depth: a bed of springs, two balls (Hertz)
 _NONE3: Mat3 = (ZERO3, ZERO3, ZERO3)
@@ -88,21 +87,21 @@ def normal_force(law: Law, depth: Scalar, rate: Scalar) -> NormalForce:
     """Hunt and Crossley's law with the depth clipped at zero, as well as the factor that would pull."""
     inside = expr.maximum(depth, 0.0)
     power = expr.sqrt(inside) if law.exponent == 1.5 else 1.0
-    loss = product(1.5, law.dissipation)
-    grip = expr.maximum(plus(1.0, product(loss, rate)), 0.0)
-    spring = product(law.stiffness, product(power, inside))
-    slope = product(law.exponent, product(law.stiffness, product(power, grip)))
+    loss = 1.5 * law.dissipation
+    grip = expr.maximum(1.0 + loss * rate, 0.0)
+    spring = law.stiffness * (power * inside)
+    slope = law.exponent * (law.stiffness * (power * grip))
     return NormalForce(
-        product(spring, grip),
+        spring * grip,
         expr.select(0.0, depth, slope, 0.0),
-        expr.select(0.0, grip, product(loss, spring), 0.0),
+        expr.select(0.0, grip, loss * spring, 0.0),
     )
 
 
 def slip_resistance(law: Law, normal: Scalar, slip: Vec3) -> Scalar:
     """c = μ f_n / √(|v_t|² + v_s²), so that the friction is -c v_t."""
-    square = plus(v3.dot(slip, slip), product(law.slip_speed, law.slip_speed))
-    return product(product(law.friction, normal), 1.0 / expr.sqrt(square))
+    square = v3.dot(slip, slip) + law.slip_speed * law.slip_speed
+    return law.friction * normal * (1.0 / expr.sqrt(square))
 
 
 class _Push(NamedTuple):
@@ -117,26 +116,26 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     """Of a point that moves with `velocity` against what it touches, whose normal n points at it."""
     leaving = v3.dot(n, velocity)
     slip = v3.sub(velocity, v3.scale(leaving, n))
-    normal = normal_force(law, depth, minus(0.0, leaving))
+    normal = normal_force(law, depth, -leaving)
     resistance = slip_resistance(law, normal.force, slip)
     friction = v3.scale(resistance, slip)
     of_law = v3.sub(v3.scale(normal.force, n), friction)
     if step is None:
         return _Push(of_law, of_law, None)
     # where the contact would end within the step there is nothing to be stiff, and nothing may pull
-    coming = minus(normal.force, product(step, product(normal.by_depth, leaving)))
-    along = product(step, plus(normal.by_rate, product(step, normal.by_depth)))
+    coming = normal.force - step * (normal.by_depth * leaving)
+    along = step * (normal.by_rate + step * normal.by_depth)
     along = expr.select(0.0, coming, along, 0.0)
-    across = product(step, resistance)
+    across = step * resistance
     applied = v3.sub(v3.scale(expr.maximum(coming, 0.0), n), friction)
     return _Push(of_law, applied, _along_and_across(along, across, n))
 
 
 def _along_and_across(along: Scalar, across: Scalar, n: Vec3) -> Mat3:
     """across (1 - n nᵀ) + along n nᵀ."""
-    more = minus(along, across)
-    outer = [[product(more, product(n[i], n[j])) for j in range(3)] for i in range(3)]
-    upper = [[plus(outer[i][j], across if i == j else 0.0) for j in range(3)] for i in range(3)]
+    more = along - across
+    outer = [[more * (n[i] * n[j]) for j in range(3)] for i in range(3)]
+    upper = [[outer[i][j] + (across if i == j else 0.0) for j in range(3)] for i in range(3)]
     return v3.mirror_upper(
         ((upper[0][0], upper[0][1], upper[0][2]), (0.0, upper[1][1], upper[1][2]), (0.0, 0.0, upper[2][2]))
     )
@@ -216,9 +215,9 @@ class _Touch(NamedTuple):
 def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> _Touch:
     """Where the arms are constants; a sphere touches with its lowest point."""
     n = pose.rotation.down(contact.normal)
-    arm = v3.scale(minus(0.0, contact.radius), n)
+    arm = v3.scale(-contact.radius, n)
     x = v3.add(contact.point, arm)
-    depth = minus(contact.height, plus(v3.dot(contact.normal, pose.position), v3.dot(n, x)))
+    depth = contact.height - (v3.dot(contact.normal, pose.position) + v3.dot(n, x))
     return _Touch(x, arm, _push(contact.law, depth, n, moving.at(x).linear, step))
 
 
@@ -245,7 +244,7 @@ def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], mo
     near = near._replace(outward=theirs.rotation.up(near.outward))
     x = middle(centre, near, contact.radius)
     relative = v3.sub(_velocity_at(contact.body, x, world, moving), _velocity_at(other.body, x, world, moving))
-    push = _push(contact.law, minus(contact.radius, near.distance), near.outward, relative, None)
+    push = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
     loads: list[Load] = []
     for body, frame, force, origin in (
         (contact.body, mine, push.law, centre),

@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from ada_dynamics import expr
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
-from ada_dynamics.spatial.vec3 import minus, plus, product
+from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
 
 TINY = 1e-24  # [m²], squared distance under which a direction is not told any more
 
@@ -75,20 +74,17 @@ class Box(NamedTuple):
         """Of a point in the body's axes; inside, the face that is the least deep decides."""
         own = v3.mat_vec(v3.transpose(self.axes), v3.sub(x, self.centre))
         side = [expr.select(c, 0.0, -1.0, 1.0) for c in own]
-        over = [minus(product(s, c), h) for s, c, h in zip(side, own, self.half, strict=True)]
+        over = [s * c - h for s, c, h in zip(side, own, self.half, strict=True)]
         beyond = [expr.maximum(o, 0.0) for o in over]
-        square = v3.total(product(b, b) for b in beyond)
+        square = sum((b * b for b in beyond), ZERO)
         length = expr.sqrt(expr.maximum(square, TINY))
         deepest = expr.maximum(expr.maximum(over[0], over[1]), over[2])
         # the face that is the least deep: 1 for one axis, 0 for the others
         on_x = expr.select(over[0], deepest, 0.0, 1.0)
-        on_y = expr.select(over[1], deepest, 0.0, minus(1.0, on_x))
-        faces = (on_x, on_y, minus(minus(1.0, on_x), on_y))
+        on_y = expr.select(over[1], deepest, 0.0, 1.0 - on_x)
+        faces = (on_x, on_y, 1.0 - on_x - on_y)
         scale = 1.0 / length
-        way = [
-            expr.select(TINY, square, product(b, scale), face) * s
-            for b, face, s in zip(beyond, faces, side, strict=True)
-        ]
+        way = [expr.select(TINY, square, b * scale, face) * s for b, face, s in zip(beyond, faces, side, strict=True)]
         distance = expr.select(TINY, square, length, deepest)
         return Nearest(distance, v3.mat_vec(self.axes, (way[0], way[1], way[2])))
 
@@ -98,10 +94,10 @@ Obstacle: TypeAlias = Ball | Capsule | HalfSpace | Box
 
 def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:
     length = expr.sqrt(expr.maximum(v3.dot(arm, arm), TINY))
-    return Nearest(minus(length, radius), v3.scale(1.0 / length, arm))
+    return Nearest(length - radius, v3.scale(1.0 / length, arm))
 
 
 def middle(x: Vec3, nearest: Nearest, radius: Scalar) -> Vec3:
     """Half way between the surface of a shape and that of a sphere at x: where the two push each other."""
-    back = product(0.5, plus(nearest.distance, radius))
+    back = 0.5 * (nearest.distance + radius)
     return v3.sub(x, v3.scale(back, nearest.outward))

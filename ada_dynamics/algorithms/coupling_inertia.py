@@ -127,7 +127,7 @@ def efforts_of_joints(
     needed = inverse_dynamics(tree, q, v, [*base.linear, *base.angular, *joints])
     on_base = Force((needed[3], needed[4], needed[5]), (needed[0], needed[1], needed[2]))
     on_f = found.place.force_down(on_base)
-    return [v3.minus(tau, move.power(on_f)) for tau, move in zip(needed[6:], found.motions, strict=True)]
+    return [tau - move.power(on_f) for tau, move in zip(needed[6:], found.motions, strict=True)]
 
 
 def support_velocity(found: Coupling, v: Sequence[Scalar]) -> Motion:

@@ -16,9 +16,8 @@ from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import is_zero, minus, product
 
 
 def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:
@@ -63,7 +62,7 @@ def mass_matrix(
             for k in range(j, len(S)):
                 # twice on the diagonal of a mimicked pair comes out right: H_ij adds to both (i, j) and (j, i)
                 M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * S[k].power(wrench))
-            M.add(body.v.start + j, body.v.start + j, product(body.multiplier**2, body.armature))
+            M.add(body.v.start + j, body.v.start + j, body.multiplier**2 * body.armature)
             _project_on_ancestors(tree, X, q, M, body.index, j, wrench)
     return M
 
@@ -84,10 +83,10 @@ def _project_on_ancestors(
         body = tree.bodies[body.parent]
         for j, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
             factor = body.multiplier * tree.bodies[index].multiplier
-            entry = product(factor, s.power(wrench))
+            entry = factor * s.power(wrench)
             if not is_zero(entry):
                 # A joint and one that mimics it share a coordinate: their coupling counts in both triangles.
-                M.add(i, j, product(2.0, entry) if i == j else entry)
+                M.add(i, j, 2.0 * entry if i == j else entry)
 
 
 def forward_dynamics(
@@ -104,4 +103,4 @@ def forward_dynamics(
     `added` and `added_armature` are those of `aba.forward_dynamics`.
     """
     h = inverse_dynamics(tree, q, v, None, external)
-    return solve(mass_matrix(tree, q, added, added_armature), [minus(t, b) for t, b in zip(tau, h, strict=True)])
+    return solve(mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)])

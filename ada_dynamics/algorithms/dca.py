@@ -23,8 +23,7 @@ from ada_dynamics.model.joints import Universal
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product, total
+from ada_dynamics.spatial.scalar import UNIT3, ZERO, ZERO3, Scalar, Vec3, is_zero
 
 
 class ClosedByMotion:
@@ -50,11 +49,11 @@ class ClosedByMotion:
         """q̈ from eq. 2.40, the wrenches from eq. 2.38."""
         t = list(self._s)
         for handle, force in forces.items():
-            t = [plus(a, z.power(force)) for a, z in zip(t, self._pulled[handle], strict=True)]
+            t = [a + z.power(force) for a, z in zip(t, self._pulled[handle], strict=True)]
         stretched = self._motion.stretched(self._Y.divided(t))
         for column, rate in zip(self._motion.columns, stretched, strict=True):
-            t = [minus(a, product(c, rate)) for a, c in zip(t, column, strict=True)]
-        x = [minus(0.0, value) for value in self._Y.backward(self._Y.divided(t))]
+            t = [a - c * rate for a, c in zip(t, column, strict=True)]
+        x = [-value for value in self._Y.backward(self._Y.divided(t))]
         rates = iter(self._motion.rates(stretched))
         result = []
         for joint, start in zip(self._conditions.joints, self._conditions.starts, strict=True):
@@ -74,7 +73,7 @@ class FreeDirection(NamedTuple):
     @property
     def share(self) -> Scalar:
         """1/(1 - armature κ)."""
-        moved = product(self.armature, self.give)
+        moved = self.armature * self.give
         return 1.0 if is_zero(moved) else 1.0 / (1.0 - moved)
 
 
@@ -91,27 +90,25 @@ class JointMotion:
         self.columns = [Y.forward([1.0 if i == f.row else 0.0 for i in range(size)]) for f in free]  # L⁻¹ S
         self.divided = [Y.divided(column) for column in self.columns]
         # SᵀF = (τ - armature q̈')/(1 - armature κ)
-        inertia = [product(f.armature, f.share) for f in free]
+        inertia = [f.armature * f.share for f in free]
         self.factors = factorise(
             [
-                [plus(_dot(a, b), inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
+                [_dot(a, b) + (inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
                 for i, a in enumerate(self.columns)
             ]
         )
 
     def stretched(self, divided: Sequence[Scalar]) -> list[Scalar]:
         """q̈' for D⁻¹ L⁻¹ (d + VᵀF)."""
-        right = [
-            plus(product(f.effort, f.share), _dot(c, divided)) for f, c in zip(self.free, self.columns, strict=True)
-        ]
+        right = [f.effort * f.share + _dot(c, divided) for f, c in zip(self.free, self.columns, strict=True)]
         return self.factors.backward(self.factors.divided(self.factors.forward(right)))
 
     def rates(self, stretched: Sequence[Scalar]) -> list[Scalar]:
         """q̈."""
         result = []
         for f, rate in zip(self.free, stretched, strict=True):
-            effort = product(minus(f.effort, product(f.armature, rate)), f.share)
-            result.append(minus(rate, product(f.give, effort)))
+            effort = (f.effort - f.armature * rate) * f.share
+            result.append(rate - f.give * effort)
         return result
 
 
@@ -124,14 +121,14 @@ def equations(conditions: Conditions) -> tuple[Block, list[Scalar], list[FreeDir
         terms = joint.terms
         mobility = terms.mobility or (0.0,) * len(terms.efforts)
         for i, (effort, own) in enumerate(zip(terms.efforts, mobility, strict=True), start + terms.held):
-            give = product(own, 1.0 / (1.0 + product(2.0, product(terms.armature, own))))
-            G[i][i] = plus(G[i][i], give)
+            give = own * (1.0 / (1.0 + 2.0 * (terms.armature * own)))
+            G[i][i] = G[i][i] + give
             free.append(FreeDirection(i, effort, terms.armature, give))
     return G, d, free
 
 
 def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    return total(product(x, y) for x, y in zip(a, b, strict=True))
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
 
 
 def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, product
 
 
 class DenseFactors(NamedTuple):
@@ -23,7 +22,7 @@ class DenseFactors(NamedTuple):
         x: list[Scalar] = []
         for value, row in zip(b, self.lower, strict=True):
             for factor, before in zip(row, x, strict=True):
-                value = minus(value, product(factor, before))
+                value = value - factor * before
             x.append(value)
         return x
 
@@ -38,7 +37,7 @@ class DenseFactors(NamedTuple):
 
     def divided(self, b: Sequence[Scalar]) -> list[Scalar]:
         """D⁻¹ b."""
-        return [product(k, x) for k, x in zip(self.inverse, b, strict=True)]
+        return [k * x for k, x in zip(self.inverse, b, strict=True)]
 
     def divided_motions(self, b: Sequence[Motion]) -> list[Motion]:
         """D⁻¹ b, a motion per row."""
@@ -49,7 +48,7 @@ class DenseFactors(NamedTuple):
         x = list(b)
         for k in range(len(x) - 1, -1, -1):
             for i, factor in enumerate(self.lower[k]):
-                x[i] = minus(x[i], product(factor, x[k]))
+                x[i] = x[i] - factor * x[k]
         return x
 
 
@@ -62,7 +61,7 @@ def factorise(A: Sequence[Sequence[Scalar]]) -> DenseFactors:
     for k in range(n):
         inverse.append(1.0 / rest[k][k])
         for i in range(k + 1, n):
-            lower[i][k] = product(rest[k][i], inverse[k])
+            lower[i][k] = rest[k][i] * inverse[k]
             for j in range(i, n):
-                rest[i][j] = minus(rest[i][j], product(lower[i][k], rest[k][j]))
+                rest[i][j] = rest[i][j] - lower[i][k] * rest[k][j]
     return DenseFactors(tuple(map(tuple, lower)), tuple(rest[k][k] for k in range(n)), tuple(inverse))

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from ada_dynamics import expr
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import is_zero, plus, product
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 
 
 def lost_effort(body: Body, rate: Scalar) -> Scalar:
@@ -16,10 +15,10 @@ def lost_effort(body: Body, rate: Scalar) -> Scalar:
 
     A resting joint is not held: sticking is a matter of the simulator, which sees time.
     """
-    effort = product(body.damping, rate)
+    effort = body.damping * rate
     if is_zero(body.friction) or is_zero(rate):
         return effort
-    return plus(effort, product(body.friction, expr.sign(rate)))
+    return effort + body.friction * expr.sign(rate)
 
 
 def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
@@ -27,5 +26,5 @@ def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            result[i] = plus(result[i], product(body.multiplier, lost_effort(body, rate)))
+            result[i] = result[i] + body.multiplier * lost_effort(body, rate)
     return result

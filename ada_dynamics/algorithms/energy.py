@@ -11,27 +11,26 @@ from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.springs import stored_energy
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import product
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 
 def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """½ Σ V . I V [J]."""
     moved = velocities(tree, transforms(tree, q), q, v)
-    return product(0.5, v3.total(V.power(b.inertia.times(V)) for b, V in zip(tree.bodies, moved, strict=True)))
+    return 0.5 * sum((V.power(b.inertia.times(V)) for b, V in zip(tree.bodies, moved, strict=True)), ZERO)
 
 
 def kinetic(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """The links' kinetic energy and that of the rotors, ½ Σ armature v² [J]."""
-    rotors = v3.total(product(r, x) for r, x in zip(rotor_efforts(tree, v), v, strict=True))
-    return v3.plus(kinetic_of_links(tree, q, v), product(0.5, rotors))
+    rotors = sum((r * x for r, x in zip(rotor_efforts(tree, v), v, strict=True)), ZERO)
+    return kinetic_of_links(tree, q, v) + 0.5 * rotors
 
 
 def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """That of the weight and that of the joints' springs [J]."""
-    return v3.plus(potential_of_weight(tree, q), stored_energy(tree, q))
+    return potential_of_weight(tree, q) + stored_energy(tree, q)
 
 
 def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """-g . Σ m c, zero at the world's origin [J]."""
-    return v3.minus(0.0, v3.dot(tree.gravity, first_moment(tree, q)))
+    return -v3.dot(tree.gravity, first_moment(tree, q))

@@ -11,7 +11,6 @@ from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import plus
 
 
 def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -28,10 +27,10 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
         momenta = [body.inertia.times(c) for c in columns]
         for i in range(n):
             for j in range(i + 1):
-                M[i][j] = plus(M[i][j], columns[i].power(momenta[j]))
+                M[i][j] = M[i][j] + columns[i].power(momenta[j])
     for i in range(n):
         unit = [1.0 if j == i else 0.0 for j in range(n)]
-        M[i][i] = plus(M[i][i], rotor_efforts(tree, unit)[i])
+        M[i][i] = M[i][i] + rotor_efforts(tree, unit)[i]
         for j in range(i):
             M[j][i] = M[i][j]
     return M

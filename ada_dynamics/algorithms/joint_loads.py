@@ -18,8 +18,7 @@ from typing import NamedTuple
 from ada_dynamics import expr
 from ada_dynamics.algorithms.contact import Law, normal_force
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 
 
 class Stop(NamedTuple):
@@ -40,7 +39,7 @@ class Effort(NamedTuple):
 
     def plus(self, other: Effort) -> Effort:
         """Their sum."""
-        return Effort(plus(self.effort, other.effort), plus(self.armature, other.armature))
+        return Effort(self.effort + other.effort, self.armature + other.armature)
 
 
 NO_EFFORT = Effort(0.0, 0.0)
@@ -50,17 +49,17 @@ def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort
     """Of both limits, on the joint's own position and velocity."""
     total = NO_EFFORT
     # Hunt and Crossley's factor is 1 + 3/2 e δ̇
-    law = Law(stop.stiffness, 1.0, product(stop.damping, 1.0 / 1.5), 0.0, 1.0)
+    law = Law(stop.stiffness, 1.0, stop.damping * (1.0 / 1.5), 0.0, 1.0)
     for limit, side in ((stop.lower, 1.0), (stop.upper, -1.0)):
         if limit is None:
             continue
-        push = normal_force(law, product(side, minus(limit, q)), product(-side, v))
+        push = normal_force(law, side * (limit - q), -side * v)
         if step is None:
-            total = total.plus(Effort(product(side, push.force), 0.0))
+            total = total.plus(Effort(side * push.force, 0.0))
             continue
-        coming = minus(push.force, product(step, product(push.by_depth, product(side, v))))
-        armature = product(step, plus(push.by_rate, product(step, push.by_depth)))
-        kept = Effort(product(side, expr.maximum(coming, 0.0)), expr.select(0.0, coming, armature, 0.0))
+        coming = push.force - step * (push.by_depth * (side * v))
+        armature = step * (push.by_rate + step * push.by_depth)
+        kept = Effort(side * expr.maximum(coming, 0.0), expr.select(0.0, coming, armature, 0.0))
         total = total.plus(kept)
     return total
 
@@ -69,16 +68,16 @@ def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scal
     """Coulomb friction of one velocity of a joint; the secant f / √(v² + v_s²) is its implicit part."""
     if is_zero(body.friction):
         return NO_EFFORT
-    size = expr.sqrt(plus(product(rate, rate), product(friction_speed, friction_speed)))
-    resistance = product(body.friction, 1.0 / size)
-    armature = 0.0 if step is None else product(step, resistance)
-    return Effort(minus(0.0, product(resistance, rate)), armature)
+    size = expr.sqrt(rate * rate + friction_speed * friction_speed)
+    resistance = body.friction * (1.0 / size)
+    armature = 0.0 if step is None else step * resistance
+    return Effort(-(resistance * rate), armature)
 
 
 def _ahead(body: Body, rate: Scalar, step: Scalar) -> Effort:
     """How damping and spring of a joint change within a step, beside what they are at its start."""
-    pull = product(step, body.stiffness)
-    return Effort(minus(0.0, product(pull, rate)), product(step, plus(body.damping, pull)))
+    pull = step * body.stiffness
+    return Effort(-(pull * rate), step * (body.damping + pull))
 
 
 def joint_loads(
@@ -106,8 +105,8 @@ def joint_loads(
 
     def put(i: int, body: Body, own: Effort) -> None:
         # a joint that mimics another gives its effort to that one's coordinate
-        efforts[i] = plus(efforts[i], product(body.multiplier, own.effort))
-        armature[i] = plus(armature[i], product(body.multiplier**2, own.armature))
+        efforts[i] = efforts[i] + body.multiplier * own.effort
+        armature[i] = armature[i] + body.multiplier**2 * own.armature
 
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):

@@ -16,7 +16,6 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.joint_loads import Effort
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class Servo(NamedTuple):
@@ -41,17 +40,11 @@ COMMAND_SIZE = len(ServoCommand._fields)
 
 def servo_effort(limit: float, command: ServoCommand, q: Scalar, v: Scalar, step: Scalar | None = None) -> Effort:
     """Of one servo, on the joint's own position and velocity; without a step the law itself, and no armature."""
-    wanted = plus(
-        command.effort,
-        plus(
-            product(command.stiffness, minus(command.position, q)),
-            product(command.damping, minus(command.velocity, v)),
-        ),
-    )
+    wanted = command.effort + (command.stiffness * (command.position - q) + command.damping * (command.velocity - v))
     armature: Scalar = 0.0
     if step is not None:
-        wanted = minus(wanted, product(step, product(command.stiffness, v)))
-        armature = product(step, plus(command.damping, product(step, command.stiffness)))
+        wanted = wanted - step * (command.stiffness * v)
+        armature = step * (command.damping + step * command.stiffness)
     if math.isinf(limit):
         return Effort(wanted, armature)
     given = expr.maximum(expr.minimum(wanted, limit), -limit)
@@ -86,6 +79,6 @@ def servo_efforts(
         command = ServoCommand(*commands[COMMAND_SIZE * i : COMMAND_SIZE * (i + 1)])
         own = servo_effort(servo.limit, command, position, rate, step)
         # of a joint that mimics another, that one's coordinate gets the effort
-        efforts[body.v.start] = plus(efforts[body.v.start], product(body.multiplier, own.effort))
-        armature[body.v.start] = plus(armature[body.v.start], product(body.multiplier**2, own.armature))
+        efforts[body.v.start] = efforts[body.v.start] + body.multiplier * own.effort
+        armature[body.v.start] = armature[body.v.start] + body.multiplier**2 * own.armature
     return efforts, armature

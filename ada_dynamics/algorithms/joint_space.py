@@ -19,7 +19,6 @@ from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus
 
 AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -101,7 +100,7 @@ class JointSpaceBody:
         self.X = kinematics.transforms(tree, self._q)
         h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)
         self._factors: DenseFactors = factorise(crba.mass_matrix(tree, self._q).dense())
-        self._alone = self._solve([minus(t, b) for t, b in zip(tau, h, strict=True)])
+        self._alone = self._solve([t - b for t, b in zip(tau, h, strict=True)])
         self._columns = [self._jacobian(i) for i in range(len(part.links))]
 
     def _solve(self, b: Sequence[Scalar]) -> list[Scalar]:
@@ -139,9 +138,9 @@ class JointSpaceBody:
         given = dict(self._external)
         for link, force in forces.items():
             i = self.part.links.index(link)
-            pull = [plus(p, column.power(force)) for p, column in zip(pull, self._columns[i], strict=True)]
+            pull = [p + column.power(force) for p, column in zip(pull, self._columns[i], strict=True)]
             given[i] = given.get(i, NO_FORCE) + force
-        a = [plus(x, y) for x, y in zip(self._alone, self._solve(pull), strict=True)]
+        a = [x + y for x, y in zip(self._alone, self._solve(pull), strict=True)]
         tree = self.part.tree
         wrenches = rnea.joint_wrenches(tree, self._q, self._v, a, given, gravity=not self.part.floats)
         places = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}

@@ -11,7 +11,6 @@ from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class Moving(NamedTuple):
@@ -34,12 +33,12 @@ def at_rest(a: Vec3 = ZERO3) -> Moving:
 def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
     """Ψ = [ẇ×] + [w×]²."""
     x, y, z = w
-    xx, yy, zz = product(x, x), product(y, y), product(z, z)
-    xy, xz, yz = product(x, y), product(x, z), product(y, z)
+    xx, yy, zz = x * x, y * y, z * z
+    xy, xz, yz = x * y, x * z, y * z
     return (
-        (minus(0.0, plus(yy, zz)), minus(xy, wd[2]), plus(xz, wd[1])),
-        (plus(xy, wd[2]), minus(0.0, plus(xx, zz)), minus(yz, wd[0])),
-        (minus(xz, wd[1]), plus(yz, wd[0]), minus(0.0, plus(xx, yy))),
+        (-(yy + zz), xy - wd[2], xz + wd[1]),
+        (xy + wd[2], -(xx + zz), yz - wd[0]),
+        (xz - wd[1], yz + wd[0], -(xx + yy)),
     )
 
 

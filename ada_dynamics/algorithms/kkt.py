@@ -18,7 +18,6 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus
 
 Equations = tuple[SymmetricMatrix, list[Scalar]]
 
@@ -34,7 +33,7 @@ def composite_equations(
 ) -> Equations:
     """M by composite inertias, and τ - h by recursive Newton-Euler; what is added as in `aba.forward_dynamics`."""
     h = inverse_dynamics(tree, q, v, None, external)
-    return mass_matrix(tree, q, added, added_armature), [minus(t, b) for t, b in zip(tau, h, strict=True)]
+    return mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)]
 
 
 def system(
@@ -60,7 +59,7 @@ def system(
     for c, condition in enumerate(planned_rows(tree, X, q, v, world_and_bodies(tree, X, q, v), plan, weights)):
         for j, value in condition.columns.items():
             matrix.add(nv + c, j, value)
-        right.append(minus(0.0, condition.rate if rates is None else rates[c]))
+        right.append(-(condition.rate if rates is None else rates[c]))
     return matrix, right
 
 
@@ -87,5 +86,5 @@ def forward_dynamics(
     factors = factorise(matrix, plan.order)
     nv = tree.nv
     solution = solve_factorised(factors, right)
-    multipliers, pivots = [minus(0.0, x) for x in solution[nv:]], [minus(0.0, p) for p in factors.pivots[nv:]]
+    multipliers, pivots = [-x for x in solution[nv:]], [-p for p in factors.pivots[nv:]]
     return Closed(solution[:nv], multipliers, pivots, factors.inverse[:nv])

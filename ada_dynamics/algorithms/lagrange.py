@@ -17,8 +17,7 @@ from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, plus, product, total
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 
 class Equations(NamedTuple):
@@ -45,7 +44,7 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     along = expr.directional(momentum, dict(zip(q, rates, strict=True)))
     slope = _generalized(tree, q, expr.gradient(kinetic, q))
     turning = _commutators(tree, v, momentum)
-    c = [plus(minus(a, s), t) for a, s, t in zip(along, slope, turning, strict=True)]
+    c = [a - s + t for a, s, t in zip(along, slope, turning, strict=True)]
     g = _generalized(tree, q, expr.gradient(energy.potential_of_weight(tree, q), q))
     return Equations(M, c, g)
 
@@ -56,7 +55,7 @@ def mass_and_rest(
     """M, and τ - c - g without damping, friction and springs."""
     M, c, g = equations_of_motion(tree, q, v)
     passive = passive_efforts(tree, q, v)
-    return M, [minus(minus(minus(t, p), x), y) for t, p, x, y in zip(tau, passive, c, g, strict=True)]
+    return M, [t - p - x - y for t, p, x, y in zip(tau, passive, c, g, strict=True)]
 
 
 def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
@@ -79,7 +78,7 @@ def _generalized(tree: Tree, q: Sequence[Scalar], slope: Sequence[Scalar]) -> li
         for j in range(n):
             unit = [1.0 if i == j else 0.0 for i in range(n)]
             column = body.joint.position_rate(q[body.q], unit)
-            result[body.v.start + j] = total(product(e, s) for e, s in zip(column, slope[body.q], strict=True))
+            result[body.v.start + j] = sum((e * s for e, s in zip(column, slope[body.q], strict=True)), ZERO)
     return result
 
 

@@ -15,9 +15,8 @@ from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3, is_zero
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
 
 
 def forward_dynamics(
@@ -29,7 +28,7 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """Joint accelerations. Needs a model in which every joint has its own coordinates."""
     X = transforms(tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
+    effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     centres = [_centre(b.inertia) for b in tree.bodies]
     Y = [_between_centres(b, X[b.index], centres) for b in tree.bodies]
     P = [[s.at(centres[b.index]) for s in b.joint.subspace(b.positions(q))] for b in tree.bodies]
@@ -52,9 +51,9 @@ def forward_dynamics(
         i = body.index
         for p, t in zip(P[i], effort[body.v], strict=True):
             MP = M[i].times(p)
-            k = 1.0 / plus(p.power(MP), body.armature)
-            gain, drive = MP.scaled(k), minus(t, p.power(rest[i]))
-            kept[i].append((gain, product(k, drive)))
+            k = 1.0 / (p.power(MP) + body.armature)
+            gain, drive = MP.scaled(k), t - p.power(rest[i])
+            kept[i].append((gain, k * drive))
             M[i] = M[i].less_outer(MP, gain)
             rest[i] = rest[i] + gain.scaled(drive)
         if body.parent != WORLD:
@@ -69,7 +68,7 @@ def forward_dynamics(
         state_part = NO_MOTION if body.parent == WORLD else Y[i].motion_down(S[body.parent])
         for j in range(len(P[i]) - 1, -1, -1):
             gain, drive = kept[i][j]
-            rate = minus(drive, state_part.power(gain))
+            rate = drive - state_part.power(gain)
             result[body.v.start + j] = rate
             state_part = state_part + P[i][j].scaled(rate)
         S.append(state_part)

@@ -9,8 +9,7 @@ from dataclasses import replace
 from ada_dynamics.algorithms.dissipation import lost_effort
 from ada_dynamics.algorithms.springs import spring_effort
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import ZERO3, Scalar
-from ada_dynamics.spatial.vec3 import is_zero, plus, product
+from ada_dynamics.spatial.scalar import ZERO3, Scalar, is_zero
 
 
 def unloaded(tree: Tree) -> Tree:
@@ -21,7 +20,7 @@ def unloaded(tree: Tree) -> Tree:
 
 def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Of one joint, on its own positions and velocities."""
-    return [plus(lost_effort(body, rate), pull) for rate, pull in zip(v, spring_effort(body, q), strict=True)]
+    return [lost_effort(body, rate) + pull for rate, pull in zip(v, spring_effort(body, q), strict=True)]
 
 
 def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
@@ -30,5 +29,5 @@ def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
     for body in tree.bodies:
         own = joint_passive_efforts(body, body.positions(q), body.velocities(v))
         for i, effort in zip(range(body.v.start, body.v.stop), own, strict=True):
-            result[i] = plus(result[i], product(body.multiplier, effort))
+            result[i] = result[i] + body.multiplier * effort
     return result

@@ -16,7 +16,6 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
@@ -27,13 +26,13 @@ def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
     """
     m, h, about = inertia
     f = v3.add(v3.scale(m, moving.a), v3.mat_vec(moving.spin, h))
-    half_trace = product(0.5, v3.total((about[0][0], about[1][1], about[2][2])))
+    half_trace = 0.5 * (about[0][0] + about[1][1] + about[2][2])
     E = v3.mat_sub(v3.diagonal(half_trace, half_trace, half_trace), about)
     P = moving.spin
     turn = (
-        minus(v3.dot(P[2], E[1]), v3.dot(P[1], E[2])),
-        minus(v3.dot(P[0], E[2]), v3.dot(P[2], E[0])),
-        minus(v3.dot(P[1], E[0]), v3.dot(P[0], E[1])),
+        v3.dot(P[2], E[1]) - v3.dot(P[1], E[2]),
+        v3.dot(P[0], E[2]) - v3.dot(P[2], E[0]),
+        v3.dot(P[1], E[0]) - v3.dot(P[0], E[1]),
     )
     return Force(v3.add(turn, v3.cross(h, moving.a)), f)
 
@@ -58,7 +57,7 @@ def gather_efforts(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Force]) -
     for body in tree.bodies:
         efforts = joint_efforts(body, body.positions(q), wrenches[body.index])
         for i, effort in zip(range(body.v.start, body.v.stop), efforts, strict=True):
-            tau[i] = plus(tau[i], product(body.multiplier, effort))
+            tau[i] = tau[i] + body.multiplier * effort
     return tau
 
 
@@ -98,17 +97,17 @@ def inverse_dynamics(
 ) -> list[Scalar]:
     """Joint efforts for given accelerations, with armature, damping, friction and springs."""
     tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external, gravity))
-    tau = [plus(t, p) for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
-    return tau if a is None else [plus(t, r) for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
+    tau = [t + p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
+    return tau if a is None else [t + r for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
 
 
 def rotor_efforts(tree: Tree, a: Sequence[Scalar]) -> list[Scalar]:
     """Armature times acceleration."""
     tau: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
-        factor = product(body.multiplier * body.multiplier, body.armature)
+        factor = body.multiplier * body.multiplier * body.armature
         for i in range(body.v.start, body.v.stop):
-            tau[i] = plus(tau[i], product(factor, a[i]))
+            tau[i] = tau[i] + factor * a[i]
     return tau
 
 

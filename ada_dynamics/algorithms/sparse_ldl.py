@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import is_zero, minus, plus, product
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 
 
 class SymmetricMatrix:
@@ -26,7 +25,7 @@ class SymmetricMatrix:
         if is_zero(value):
             return
         row, column = max(i, j), min(i, j)
-        self._rows[row][column] = plus(self._rows[row].get(column, 0.0), value)
+        self._rows[row][column] = self._rows[row].get(column, 0.0) + value
 
     def __getitem__(self, place: tuple[int, int]) -> Scalar:
         i, j = place
@@ -77,11 +76,11 @@ def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Fa
         inverse[k] = 1.0 / pivots[k]
         coupled = sorted(later[k], key=place.__getitem__)
         for at, i in enumerate(coupled):
-            factor = product(later[k][i], inverse[k])
+            factor = later[k][i] * inverse[k]
             factors[k][i] = factor
-            pivots[i] = minus(pivots[i], product(factor, later[k][i]))
+            pivots[i] = pivots[i] - factor * later[k][i]
             for j in coupled[at + 1 :]:
-                later[i][j] = minus(later[i].get(j, 0.0), product(factor, later[k][j]))
+                later[i][j] = later[i].get(j, 0.0) - factor * later[k][j]
     return Factors(pivots, inverse, factors, order)
 
 
@@ -97,18 +96,18 @@ def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     # Pass 1: Lᵀ y = b, then D
     for k in factors.order:
         for i in factors.rows[k]:
-            x[i] = minus(x[i], product(factors.rows[k][i], x[k]))
+            x[i] = x[i] - factors.rows[k][i] * x[k]
     for k in range(len(x)):
-        x[k] = product(x[k], factors.inverse[k])
+        x[k] = x[k] * factors.inverse[k]
 
     # Pass 2: L x = y
     for k in reversed(factors.order):
         for i in factors.rows[k]:
-            x[k] = minus(x[k], product(factors.rows[k][i], x[i]))
+            x[k] = x[k] - factors.rows[k][i] * x[i]
     return x
 
 
 def pivot_shares(matrix: SymmetricMatrix) -> list[Scalar]:
     """What elimination leaves of each diagonal entry, as a share of it: 0 where the matrix is singular."""
     pivots = factorise(matrix).pivots
-    return [product(pivot, 1.0 / matrix[k, k]) for k, pivot in enumerate(pivots)]
+    return [pivot * (1.0 / matrix[k, k]) for k, pivot in enumerate(pivots)]

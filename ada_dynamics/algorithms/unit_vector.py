@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import plus
 
 
 def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
@@ -18,5 +17,5 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
         a = [1.0 if i == j else 0.0 for i in range(tree.nv)]
         wrenches = joint_wrenches(tree, q, no_velocity(tree), a, gravity=False)
         efforts = gather_efforts(tree, q, wrenches)
-        columns.append([plus(e, r) for e, r in zip(efforts, rotor_efforts(tree, a), strict=True)])
+        columns.append([e + r for e, r in zip(efforts, rotor_efforts(tree, a), strict=True)])
     return [[columns[j][i] for j in range(tree.nv)] for i in range(tree.nv)]

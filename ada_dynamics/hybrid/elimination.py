@@ -19,7 +19,6 @@ from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, product
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,10 @@ class ByMassMatrix:
             needed[body.v] = rnea.joint_efforts(body, state.q[body.q], wrenches[body.index])
             if body.parent != WORLD:
                 wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].force_up(wrenches[body.index])
-        x = [minus(a, b) for a, b in zip(state.tau, needed, strict=True)]
+        x = [a - b for a, b in zip(state.tau, needed, strict=True)]
         for k in self._factors.order:
             for i, factor in self._factors.rows[k].items():
-                x[i] = minus(x[i], product(factor, x[k]))
+                x[i] = x[i] - factor * x[k]
         self.t: Sequence[Scalar] = x
 
     def _jacobian(self, link: int) -> list[Motion]:
@@ -99,7 +98,7 @@ class ByMassMatrix:
         x = list(y)
         for k in reversed(self._factors.order):
             for i, factor in self._factors.rows[k].items():
-                x[k] = minus(x[k], product(factor, x[i]))
+                x[k] = x[k] - factor * x[i]
         return x
 
 
@@ -165,7 +164,7 @@ def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: For
     """u of each velocity of a joint (see `aba.eliminate_joint`)."""
     result = []
     for s, effort, column in zip(subspace, tau, L, strict=True):
-        u = minus(effort, s.power(wrench))
+        u = effort - s.power(wrench)
         wrench = wrench + column.scaled(u)
         result.append(u)
     return result

@@ -19,7 +19,6 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation
 from ada_dynamics.spatial.scalar import UNIT3, Mat3, Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import plus
 
 T = TypeVar("T")
 MAX_LANES = 8  # more equal limbs than that are several groups
@@ -142,7 +141,7 @@ def _redistributed(own: Sequence[int | None], width: int, x: Scalar) -> Scalar:
     lanes: list[Scalar] = [0.0] * width
     for source, target in enumerate(own):
         if target is not None:
-            lanes[target] = plus(lanes[target], extract(x, source))
+            lanes[target] = lanes[target] + extract(x, source)
     return pack(lanes)
 
 

@@ -20,7 +20,6 @@ from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus
 
 
 def forward_dynamics(
@@ -35,7 +34,7 @@ def forward_dynamics(
     bodies = limbs.tree.bodies
     q, v, tau = limbs.positions(q), limbs.rates(v), limbs.rates(tau)
     X = transforms(limbs.tree, q)
-    effort = [minus(t, p) for t, p in zip(tau, passive_efforts(limbs.tree, q, v), strict=True)]
+    effort = [t - p for t, p in zip(tau, passive_efforts(limbs.tree, q, v), strict=True)]
     wrench = _wrenches_at_rest(limbs, X, q, v, external or {})
 
     # Pass 2: inward, articulated inertias

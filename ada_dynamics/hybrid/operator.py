@@ -21,7 +21,6 @@ from ada_dynamics.hybrid.elimination import Method, PieceState
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
-from ada_dynamics.spatial.vec3 import plus, product
 
 
 class SubChain:
@@ -77,7 +76,7 @@ class SubChain:
         """q̈ of the joints inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
         t = list(self._factors.t)
         for link, force in forces.items():
-            t = [plus(x, z.power(force)) for x, z in zip(t, self._pulled[link], strict=True)]
-        a = self._factors.rates([product(d, x) for d, x in zip(self._factors.inverse, t, strict=True)])
+            t = [x + z.power(force) for x, z in zip(t, self._pulled[link], strict=True)]
+        a = self._factors.rates([d * x for d, x in zip(self._factors.inverse, t, strict=True)])
         bodies = self.part.tree.bodies
         return {link: a[bodies[i].v] for i, link in enumerate(self.part.links) if link in self.part.joints}

@@ -17,7 +17,6 @@ from ada_dynamics.expr.derive import directional
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 Vector = Sequence[Scalar]
 Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
@@ -39,10 +38,10 @@ def implicit_law(
     found = substitute(_with_slopes(tree, law), {"t": [t], "q": q, "v": v})
     efforts, armature = [], []
     for tau, by_q, by_v, rate in zip(found["tau"], found["by_q"], found["by_v"], v, strict=True):
-        stiffness = expr.maximum(minus(0.0, by_q), 0.0)
-        damping = expr.maximum(minus(0.0, by_v), 0.0)
-        efforts.append(minus(tau, product(step, product(stiffness, rate))))
-        armature.append(product(step, plus(damping, product(step, stiffness))))
+        stiffness = expr.maximum(-by_q, 0.0)
+        damping = expr.maximum(-by_v, 0.0)
+        efforts.append(tau - step * (stiffness * rate))
+        armature.append(step * (damping + step * stiffness))
     return efforts, armature
 
 

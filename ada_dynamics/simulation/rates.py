@@ -28,7 +28,6 @@ from ada_dynamics.simulation.implicit_law import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import plus, product
 
 Vector = Sequence[Scalar]
 Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
@@ -127,10 +126,10 @@ class Equations:
         loads = self.loads
         tau, armature = list(u[:nv]), [0.0] * nv
         if loads.law is not None and step is None:
-            tau = [plus(a, b) for a, b in zip(tau, loads.law(t, q, v), strict=True)]
+            tau = [a + b for a, b in zip(tau, loads.law(t, q, v), strict=True)]
         if step is not None or loads.stops or loads.friction_speed:
             more, armature = joint_loads(self.tree, loads.stops, loads.friction_speed or 1.0, q, v, step)
-            tau = [plus(a, b) for a, b in zip(tau, more, strict=True)]
+            tau = [a + b for a, b in zip(tau, more, strict=True)]
         if loads.servos:
             tau, armature = _both((tau, armature), self.servo_efforts(q, v, u, step))
         if loads.law is not None and step is not None:
@@ -177,8 +176,8 @@ class Equations:
         h = u[-1]
         acting = self.acting(q, v, u, t[0], h)
         a, guards = implicit(q, v, acting)
-        faster = [plus(s, product(h, r)) for s, r in zip(v, a, strict=True)]
-        moved = [plus(p, product(h, r)) for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
+        faster = [s + h * r for s, r in zip(v, a, strict=True)]
+        moved = [p + h * r for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
         return Traced({"next": [*self.nearest(moved), *faster]}, [*position_guards(self.tree, q), *guards])
 
 
@@ -186,7 +185,7 @@ Loading = tuple[list[Scalar], list[Scalar]]  # efforts, and what they add to the
 
 
 def _both(a: Loading, b: Loading) -> Loading:
-    tau, armature = ([plus(x, y) for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True))
+    tau, armature = ([x + y for x, y in zip(one, other, strict=True)] for one, other in zip(a, b, strict=True))
     return tau, armature
 
 

@@ -10,7 +10,6 @@ from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, product
 
 _ZERO33: Mat3 = (ZERO3, ZERO3, ZERO3)
 
@@ -76,7 +75,7 @@ def _less(block: Mat3, left: Vec3, right: Vec3) -> Mat3:
 
 def _less_scaled(row: Vec3, x: Scalar, right: Vec3) -> Vec3:
     return (
-        minus(row[0], product(x, right[0])),
-        minus(row[1], product(x, right[1])),
-        minus(row[2], product(x, right[2])),
+        row[0] - x * right[0],
+        row[1] - x * right[1],
+        row[2] - x * right[2],
     )

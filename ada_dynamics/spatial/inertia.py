@@ -10,7 +10,6 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import Rotation
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class RigidInertia(NamedTuple):
@@ -32,7 +31,7 @@ class RigidInertia(NamedTuple):
         if not isinstance(other, RigidInertia):
             return NotImplemented
         return RigidInertia(
-            plus(self.mass, other.mass),
+            self.mass + other.mass,
             v3.add(self.first_moment, other.first_moment),
             v3.mat_add(self.about_origin, other.about_origin),
         )
@@ -53,9 +52,9 @@ class RigidInertia(NamedTuple):
         shifted = [[turned[i][j] for j in range(3)] for i in range(3)]
         for i in range(3):
             j, k = (i + 1) % 3, (i + 2) % 3
-            shifted[i][i] = plus(turned[i][i], plus(product(p[j], g[j]), product(p[k], g[k])))
-            cross = plus(product(p[i], g[j]), product(g[i], p[j]))
-            shifted[i][j] = shifted[j][i] = minus(turned[i][j], product(0.5, cross))
+            shifted[i][i] = turned[i][i] + (p[j] * g[j] + p[k] * g[k])
+            cross = p[i] * g[j] + g[i] * p[j]
+            shifted[i][j] = shifted[j][i] = turned[i][j] - 0.5 * cross
         about = (tuple(shifted[0]), tuple(shifted[1]), tuple(shifted[2]))
         return RigidInertia(m, v3.add(h, v3.scale(m, p)), about)
 
@@ -80,7 +79,7 @@ class RigidInertia(NamedTuple):
         corner = v3.mat_mat(D, JDt)
         top = [[*J[i], *JDt[i]] for i in range(3)]
         return top + [
-            [*DJ[i], *(plus(corner[i][j], 1.0 / self.mass if i == j else 0.0) for j in range(3))] for i in range(3)
+            [*DJ[i], *(corner[i][j] + (1.0 / self.mass if i == j else 0.0) for j in range(3))] for i in range(3)
         ]
 
 
@@ -112,8 +111,8 @@ class ArticulatedInertia(NamedTuple):
     def less_outer(self, U: Force, scaled: Force) -> ArticulatedInertia:
         """I^A - U Uᵀ/D, given U and U/D: what is left of the operator once one joint axis is free (eq. 2.32)."""
         (un, uf), (sn, sf) = U, scaled
-        H = v3.mirror_upper(_upper(lambda i, j: minus(self.H[i][j], product(un[i], sn[j]))))
-        A = v3.mirror_upper(_upper(lambda i, j: minus(self.A[i][j], product(uf[i], sf[j]))))
+        H = v3.mirror_upper(_upper(lambda i, j: self.H[i][j] - un[i] * sn[j]))
+        A = v3.mirror_upper(_upper(lambda i, j: self.A[i][j] - uf[i] * sf[j]))
         B = v3.mat_sub(self.B, (v3.scale(uf[0], sn), v3.scale(uf[1], sn), v3.scale(uf[2], sn)))
         return ArticulatedInertia(H, B, A)
 
@@ -125,7 +124,7 @@ class ArticulatedInertia(NamedTuple):
         # a_B = a_A + α x p, n_A = n_B + p x f
         Bp = v3.mat_sub(B, v3.mat_mat(A, P))
         left, right = v3.mat_mat(P, Bp), v3.mat_mat(P, B)
-        Hp = _upper(lambda i, j: plus(H[i][j], plus(left[i][j], right[j][i])))
+        Hp = _upper(lambda i, j: H[i][j] + (left[i][j] + right[j][i]))
         return ArticulatedInertia(v3.mirror_upper(Hp), Bp, A)
 
 

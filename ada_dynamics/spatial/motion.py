@@ -43,7 +43,7 @@ class Motion(NamedTuple):
 
     def power(self, f: Force) -> Scalar:
         """V . F, the work per time of a force on this motion (after eq. A.2)."""
-        return v3.plus(v3.dot(self.angular, f.moment), v3.dot(self.linear, f.force))
+        return v3.dot(self.angular, f.moment) + v3.dot(self.linear, f.force)
 
 
 class Force(NamedTuple):

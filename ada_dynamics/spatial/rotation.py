@@ -12,7 +12,6 @@ from typing import Protocol
 from ada_dynamics import expr
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import UNIT3, Mat3, Scalar, Vec3
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 
 class Rotation(Protocol):
@@ -49,15 +48,15 @@ class AxisRotation:
     def up(self, v: Vec3) -> Vec3:
         """R v."""
         out = list(v)
-        out[self.a] = minus(product(self.c, v[self.a]), product(self.s, v[self.b]))
-        out[self.b] = plus(product(self.s, v[self.a]), product(self.c, v[self.b]))
+        out[self.a] = self.c * v[self.a] - self.s * v[self.b]
+        out[self.b] = self.s * v[self.a] + self.c * v[self.b]
         return (out[0], out[1], out[2])
 
     def down(self, v: Vec3) -> Vec3:
         """Rᵀ v."""
         out = list(v)
-        out[self.a] = plus(product(self.c, v[self.a]), product(self.s, v[self.b]))
-        out[self.b] = minus(product(self.c, v[self.b]), product(self.s, v[self.a]))
+        out[self.a] = self.c * v[self.a] + self.s * v[self.b]
+        out[self.b] = self.c * v[self.b] - self.s * v[self.a]
         return (out[0], out[1], out[2])
 
     def up_matrix(self, A: Mat3) -> Mat3:
@@ -67,15 +66,15 @@ class AxisRotation:
         A'_ba = c u - A_ab.
         """
         k, a, b, c, s = self.k, self.a, self.b, self.c, self.s
-        u = plus(product(s, minus(A[a][a], A[b][b])), product(c, plus(A[a][b], A[b][a])))
-        su, cu = product(s, u), product(c, u)
+        u = s * (A[a][a] - A[b][b]) + c * (A[a][b] + A[b][a])
+        su, cu = s * u, c * u
         out = [[A[i][j] for j in range(3)] for i in range(3)]
-        out[a][a], out[b][b] = minus(A[a][a], su), plus(A[b][b], su)
-        out[a][b], out[b][a] = minus(cu, A[b][a]), minus(cu, A[a][b])
-        out[a][k] = minus(product(c, A[a][k]), product(s, A[b][k]))
-        out[b][k] = plus(product(s, A[a][k]), product(c, A[b][k]))
-        out[k][a] = minus(product(c, A[k][a]), product(s, A[k][b]))
-        out[k][b] = plus(product(s, A[k][a]), product(c, A[k][b]))
+        out[a][a], out[b][b] = A[a][a] - su, A[b][b] + su
+        out[a][b], out[b][a] = cu - A[b][a], cu - A[a][b]
+        out[a][k] = c * A[a][k] - s * A[b][k]
+        out[b][k] = s * A[a][k] + c * A[b][k]
+        out[k][a] = c * A[k][a] - s * A[k][b]
+        out[k][b] = s * A[k][a] + c * A[k][b]
         return (
             (out[0][0], out[0][1], out[0][2]),
             (out[1][0], out[1][1], out[1][2]),
@@ -89,13 +88,13 @@ class AxisRotation:
         """
         k, a, b, c, s = self.k, self.a, self.b, self.c, self.s
         aa, bb, ab, ak, bk = A[a][a], A[b][b], A[a][b], A[a][k], A[b][k]
-        u = plus(product(s, minus(aa, bb)), product(2.0, product(c, ab)))
-        su = product(s, u)
+        u = s * (aa - bb) + 2.0 * (c * ab)
+        su = s * u
         out = [[A[i][j] for j in range(3)] for i in range(3)]
-        out[a][a], out[b][b] = minus(aa, su), plus(bb, su)
-        out[a][b] = out[b][a] = minus(product(c, u), ab)
-        out[a][k] = out[k][a] = minus(product(c, ak), product(s, bk))
-        out[b][k] = out[k][b] = plus(product(s, ak), product(c, bk))
+        out[a][a], out[b][b] = aa - su, bb + su
+        out[a][b] = out[b][a] = c * u - ab
+        out[a][k] = out[k][a] = c * ak - s * bk
+        out[b][k] = out[k][b] = s * ak + c * bk
         return (
             (out[0][0], out[0][1], out[0][2]),
             (out[1][0], out[1][1], out[1][2]),

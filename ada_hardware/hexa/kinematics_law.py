@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ada_dynamics import expr
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
 
 PI = 3.141592653589793
 _TINY = 1e-200
@@ -59,7 +59,7 @@ def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar], branch: Sequence
     L, rod = geometry.crank, geometry.rod
     for leg, sign in zip(legs_of(geometry), branch, strict=True):
         d = v3.sub(_ball(pose, leg)[0], leg.shoulder)
-        a, b = v3.dot(d, leg.outwards), v3.minus(0.0, d[2])
+        a, b = v3.dot(d, leg.outwards), -d[2]
         c = (v3.dot(d, d) + (L * L - rod * rod)) * (0.5 / L)
         square = a * a + b * b
         opening = expr.atan2(expr.sqrt(expr.maximum(square - c * c, 0.0)), c)
@@ -100,7 +100,7 @@ def newton_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scala
         units of the plate's radius, and how far R was from a rotation.
     """
     at = rods_law(geometry, pose, q)
-    step = solve([list(row) for row in at["rows"]], [v3.minus(0.0, x) for x in at["longer"]])
+    step = solve([list(row) for row in at["rows"]], [-x for x in at["longer"]])
     turn = _rational_rotation((step[3], step[4], step[5]))
     R = v3.mat_mat(turn, _nearer_to_rotation(rotation_of(pose)))
     moved = [[*R[i], pose[4 * i + 3] + step[i]] for i in range(3)]
@@ -115,7 +115,7 @@ def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
     """Direction of a crank, cos q u - sin q z, and its derivative by q."""
     c, s = expr.cos(angle), expr.sin(angle)
     x, y, _ = leg.outwards
-    return (c * x, c * y, v3.minus(0.0, s)), (v3.minus(0.0, s * x), v3.minus(0.0, s * y), v3.minus(0.0, c))
+    return (c * x, c * y, -s), (-(s * x), -(s * y), -c)
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def solve(A: list[Row], b: Row) -> Row:
         rest = [x - along[j] * y for x, y in zip(rest, unit, strict=True)]
     x: Row = [0.0] * n
     for j in reversed(range(n)):
-        x[j] = (along[j] - v3.total(upper[j][k] * x[k] for k in range(j + 1, n))) * upper[j][j]
+        x[j] = (along[j] - sum((upper[j][k] * x[k] for k in range(j + 1, n)), ZERO)) * upper[j][j]
     return x
 
 
@@ -152,7 +152,7 @@ def determinant(A: Sequence[Row]) -> Scalar:
         minors = [_triple_product(A, rows, chosen) for rows, chosen in (((0, 1, 2), columns), ((3, 4, 5), others))]
         sign = -1.0 if sum(columns) % 2 == 0 else 1.0
         terms.append(sign * (minors[0] * minors[1]))
-    return v3.total(terms)
+    return sum(terms, ZERO)
 
 
 def _triple_product(A: Sequence[Row], rows: Sequence[int], columns: Sequence[int]) -> Scalar:
@@ -162,7 +162,7 @@ def _triple_product(A: Sequence[Row], rows: Sequence[int], columns: Sequence[int
 
 
 def _dot(a: Row, b: Row) -> Scalar:
-    return v3.total(x * y for x, y in zip(a, b, strict=True))
+    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
 
 
 def rotation_of(pose: Sequence[Scalar]) -> Mat3:
@@ -181,7 +181,7 @@ def _defect(pose: Sequence[Scalar]) -> Scalar:
     x, y, z = rotation_of(pose)
     rest = v3.sub(v3.cross(x, y), z)
     errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *pose[12:15], pose[15] - 1.0)
-    return v3.total(error * error for error in errors)
+    return sum((error * error for error in errors), ZERO)
 
 
 def _nearer_to_rotation(R: Mat3) -> Mat3:

@@ -34,9 +34,8 @@ from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import minus, plus, product
 
 SOLVERS: dict[str, Callable[..., Closed]] = {
     "kkt": kkt.forward_dynamics,
@@ -127,7 +126,7 @@ def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Se
     def guards(found: Closed) -> list[Scalar]:
         left: Scalar = 1.0
         for pivot, scale in zip(found.pivots, typical, strict=True):
-            left = product(left, product(pivot, 1.0 / scale))
+            left = left * (pivot * (1.0 / scale))
         return [left - (FIXED_THRESHOLD if plans.following else LATE_THRESHOLD)] if typical else []
 
     return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
@@ -185,11 +184,11 @@ def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], le
     """Not negative as long as the determinant of the whole system, scaled as in `Plans`, is no less than that."""
     left: Scalar = 1.0
     for pivot, scale in zip(closed.pivots, typical, strict=True):
-        left = product(left, product(pivot, 1.0 / scale))
+        left = left * (pivot * (1.0 / scale))
     right = least
     for inverse, scale in zip(closed.inverse_inertias, plans.inertias, strict=True):
-        right = product(right, product(inverse, scale))
-    return minus(left, right)
+        right = right * (inverse * scale)
+    return left - right
 
 
 def _inertia_guards(tree: Tree, plans: Plans, closed: Closed) -> list[Scalar]:
@@ -272,17 +271,17 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
     X, rest = transforms(tree, q), no_velocity(tree)
     rows = planned_rows(tree, X, q, rest, world_and_bodies(tree, X, q, rest, gravity=False), plan, solver.weights)
-    speeds = [v3.total(product(row.columns.get(k, 0.0), x) for k, x in enumerate(v)) for row in rows]
+    speeds = [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
     gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.gap(tree, X, loop, own), _weighted_sum)
     of_position, of_velocity = correct(q, gaps), correct(q, speeds)
     moved = position_rates(tree, q, of_position.accelerations)
-    kept = [plus(a, b) for a, b in zip(v, of_velocity.accelerations, strict=True)]
-    outputs = {"position": [plus(a, b) for a, b in zip(q, moved, strict=True)], "velocity": kept}
+    kept = [a + b for a, b in zip(v, of_velocity.accelerations, strict=True)]
+    outputs = {"position": [a + b for a, b in zip(q, moved, strict=True)], "velocity": kept}
     return Traced(outputs, [g for g in solver.guards(of_position) if not (isinstance(g, float) and g >= 0.0)])
 
 
 def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
-    return v3.total(product(w, x) for w, x in zip(weights, items, strict=True))
+    return sum((w * x for w, x in zip(weights, items, strict=True)), ZERO)
 
 
 def gap(tree: Tree) -> Quantity:

@@ -19,8 +19,7 @@ from ada_dynamics.dynamics.quantities.equations import inverse
 from ada_dynamics.expr import Function, directional, jvp, trace
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import is_zero, minus
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 
 
 def rate_of(of_position: Quantity, tree: Tree) -> Quantity:
@@ -66,12 +65,12 @@ def forward_derivatives(tree: Tree) -> Quantity:
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Outputs:
         factors = factorise(crba.mass_matrix(short, q))
         bias = rnea.inverse_dynamics(short, q, v, None)
-        a = solve_factorised(factors, [minus(t, h) for t, h in zip(tau, bias, strict=True)])
+        a = solve_factorised(factors, [t - h for t, h in zip(tau, bias, strict=True)])
         flat = substitute(of_inverse.trace(), {"q": q, "v": v, "a": a})
         result = {}
         for name in ("dq", "dv"):
             rows = reshape(flat[name], (n, n))
-            columns = [solve_factorised(factors, [minus(0.0, rows[i][j]) for i in range(n)]) for j in range(n)]
+            columns = [solve_factorised(factors, [-rows[i][j] for i in range(n)]) for j in range(n)]
             result[name] = _transposed(columns)
         result["du"] = _transposed([solve_factorised(factors, _unit(j, n)) for j in range(n)])
         return result
