@@ -48,18 +48,21 @@ class TwoArms:
         """s1 of the one turns to one side, s3 of the other to the other, and neither does the other's."""
         from sensor_msgs.msg import JointState
 
-        for name, joint, angle in (("left", "s1", _TURN), ("right", "s3", -_TURN)):
-            command = self.ros.matched(self.commands[name])
-            command.publish(JointState(name=[joint], position=[angle]))
-
         def angle_of(name: str, joint: str) -> float:
             newest = self.states[name][-1]
             return float(newest.position[list(newest.name).index(joint)])
 
+        wanted = (("left", "s1", _TURN), ("right", "s3", -_TURN))
+        for name, _, _ in wanted:
+            self.ros.matched(self.commands[name])
+
         def has_come() -> bool:
+            # Told again and again: what comes while the physics is still compiled is refused.
+            for name, joint, angle in wanted:
+                self.commands[name].publish(JointState(name=[joint], position=[angle]))
             return abs(angle_of("left", "s1") - _TURN) < 0.02 and abs(angle_of("right", "s3") + _TURN) < 0.02
 
-        self.ros.wait(has_come, 30, "both arms at what they were told")
+        self.ros.wait(has_come, 90, "both arms at what they were told")
         assert abs(angle_of("left", "s3")) < 0.05 and abs(angle_of("right", "s1")) < 0.05
 
     def _transforms(self) -> list[Any]:

@@ -109,7 +109,6 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, feet):
         return now < 0.5 * largest[0]
 
     ros.wait(has_come_back, MOTION, "the way back")
-    assert largest[0] < 0.6  # it did not fall
     running.end()
 
 

@@ -173,6 +173,7 @@ def test_differences_of_positions_by_their_stamps_are_the_velocities_beside_a_bu
         ending.set()
         for worker in workers:
             worker.join()
+    states = list(states)  # more come while these are looked at
     stamps = np.array([s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in states])
     q, v = (np.array([getattr(s, name) for s in states]) for name in ("position", "velocity"))
     passed = 1e-9 * np.diff(stamps)

@@ -127,8 +127,13 @@ def test_a_bad_command_moves_nothing_and_is_counted_in_the_report(ros, fleet, co
     heard = node.connection.robots["pa10"].commands
     sender.until(lambda: heard.refused[reason] >= 3, what="the refusals", **command)
     assert not robot.told
-    report = ros.wait(lambda: diagnosed(reports, "pa10").get("level") == 1 and diagnosed(reports, "pa10"))
-    assert int(report[f"refused: {reason}"]) >= 3 and report["last refusal"] in report["message"]
+
+    def told():
+        found = diagnosed(reports, "pa10")
+        return found if int(found.get(f"refused: {reason}", 0)) >= 3 else None
+
+    report = ros.wait(told, what="a report with all refusals")
+    assert report["level"] == 1 and report["last refusal"] in report["message"]
     assert report["publishers of joint_commands"] == "/tester"
 
 

@@ -91,7 +91,7 @@ def test_sliders_move_a_humanoid_while_the_button_is_held_and_a_stop_ends_it(ros
         person.wants("khr1", ELBOW, 40.0)
         start = ros.wait(lambda: positions(measured), what="a reading")[ELBOW]
         person.holds(lambda: positions(measured)[ELBOW] > start + 0.2, "the elbow to move")
-        assert person.state.phase == "active", "the press has activated the node"
+        ros.wait(lambda: person.state.phase == "active", what="the node that the press has activated")
         person.lets_go()
         ros.wait(lambda: not sliders.is_commanding, what="the end of the commands")
         last = positions(measured)[ELBOW]
