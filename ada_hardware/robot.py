@@ -43,10 +43,10 @@ from ada_hardware.cycle.place import (
     made_recorder,
 )
 from ada_hardware.robot_status import Judged, RobotStatus
-from ada_robot.command.rules import JointLimit, Reason
-from ada_robot.driver import Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, JointLimit, Mode, Reason, Refusal
+from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
-from ada_robot.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
@@ -100,7 +100,7 @@ class Robot:
         safety = driver.suited(safety)
         self._device, self._driver, self._safety, self._place = device, driver, safety, place
         self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
-        self._check = CommandCheck(self._rules, driver.modes, safety.command_timeout)
+        self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout)
         self._joints, self._modes, self._period = tuple(driver.joints), driver.modes, driver.period
         self._requests = threading.RLock()  # open and close; all else goes on beside them
         self._link: HostLink | None = None
@@ -328,23 +328,25 @@ class Robot:
             numbers = numbers.astype(np.float64)
         except (TypeError, ValueError):
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self._joints)}."
-            raise self._refused(Refusal(Reason.NOT_FINITE.value, text)) from None
-        command = Command(mode, numbers, time.monotonic())
+            raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
+        demand = Demand(mode, numbers, time.monotonic())
         phase, link = self.phase, self._link
         if phase is not Phase.ACTIVE or link is None:
-            raise self._refused(Refusal(NOT_ACTIVE, f"the robot is {phase.value}: {self.reason}. Activate it first."))
-        refusal = self._check.refused_numbers(command)
+            raise self._refused(
+                Refusal(Reason.NOT_ACTIVE, f"the robot is {phase.value}: {self.reason}. Activate it first.")
+            )
+        refusal = self._check.refused_numbers(demand)
         if refusal is not None:
             raise self._refused(refusal)
-        if not link.command(command):
+        if not link.command(demand):
             raise self._refused(
-                Refusal("not taken", "the robot's cycle takes no commands: it is frozen, or overloaded.")
+                Refusal(Reason.NOT_TAKEN, "the robot's cycle takes no commands: it is frozen, or overloaded.")
             )
-        return command.stamp
+        return demand.stamp
 
     def _refused(self, refusal: Refusal) -> Refused:
-        self._check.count(refusal)
         self._refused_at = time.monotonic()
+        self._check.count(refusal, self._refused_at)
         return Refused(refusal.text)
 
     def deactivate(self, timeout: float = 10.0) -> None:

@@ -14,11 +14,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import Demand, JointLimit, Mode
 
 if TYPE_CHECKING:
     from ada_robot.safety.joint_rules import JointRules
@@ -26,26 +25,6 @@ if TYPE_CHECKING:
     from ada_robot.safety.tool_rules import Tool
 
 S = TypeVar("S")
-
-
-class Mode(Enum):
-    """What the numbers of a command are."""
-
-    POSITION = "position"  # [rad, m]
-    VELOCITY = "velocity"  # [rad/s, m/s]
-    EFFORT = "effort"  # [N m, N]
-
-
-class Demand(NamedTuple):
-    """What joints are told in one cycle; checked before it comes to a driver.
-
-    Attributes:
-        mode: what the numbers are.
-        values: one per joint, all finite.
-    """
-
-    mode: Mode
-    values: Array
 
 
 class Alarm(NamedTuple):

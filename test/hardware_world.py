@@ -14,8 +14,8 @@ import numpy as np
 from patience import Patience
 
 from ada_hardware.robot import Judged, RobotStatus
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.driver import Alarm, Feedback
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.safety.phases import Phase
 

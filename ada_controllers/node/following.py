@@ -19,7 +19,7 @@ from ada_controllers.running.control_loop import REFERENCE, ControlLoop
 from ada_controllers.state import JointPath, JointReference, PoseReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_robot.command.rules import refused_names
+from ada_robot.limits import refused_names
 from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
 
 

@@ -19,8 +19,8 @@ from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.following import OfferedTrajectory
 from ada_controllers.running.control_loop import REFERENCE
 from ada_dynamics.errors import AdaError, InputError
-from ada_robot.command.guard import stamp_seconds
 from ada_robot.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
+from ada_robot.messages.joint_command import stamp_seconds
 from ada_robot.messages.poses import read_pose
 from ada_robot.ros import qos
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from ada_hardware.robot_status import RobotStatus
 from ada_hardware.transport.claim import Holder
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import TransportError
 from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory

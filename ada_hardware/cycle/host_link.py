@@ -14,8 +14,8 @@ from typing import Any
 
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.messages import Report, Told
+from ada_robot.contract import Demand
 from ada_robot.errors import NoAnswer
-from ada_robot.safety.command_check import Command
 
 BEATS = 5  # signs of life within host_timeout
 LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end
@@ -71,7 +71,7 @@ class HostLink:
             self._thread.join(2.0)
 
     # --- out ------------------------------------------------------------------------------------------------------
-    def command(self, command: Command) -> bool:
+    def command(self, command: Demand) -> bool:
         """Send a command; False where the cycle takes none at the moment: it is frozen, or gone."""
         return self._send(self._fast, messages.encode_command(command))
 

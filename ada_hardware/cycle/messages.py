@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_robot.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodSummary
 
@@ -40,13 +40,13 @@ _ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputE
 
 
 # --- fast ---------------------------------------------------------------------------------------------------------
-def encode_command(command: Command) -> bytes:
+def encode_command(command: Demand) -> bytes:
     """A command."""
     head = _COMMAND_HEAD.pack(_COMMAND, _MODE_INDEX[command.mode], command.stamp)
     return head + np.ascontiguousarray(command.values, dtype=np.float64).tobytes()
 
 
-def decode_command(data: bytes) -> Command | None:
+def decode_command(data: bytes) -> Demand | None:
     """A command; None for anything else."""
     size = len(data) - _COMMAND_HEAD.size
     if size < 0 or size % 8 or data[0] != _COMMAND:
@@ -54,7 +54,7 @@ def decode_command(data: bytes) -> Command | None:
     _, mode, stamp = _COMMAND_HEAD.unpack_from(data)
     if mode >= len(_MODES):
         return None
-    return Command(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
+    return Demand(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
 
 
 class Told(NamedTuple):

@@ -17,9 +17,9 @@ from typing import Any
 
 from ada_hardware.cycle import messages
 from ada_hardware.cycle.messages import Report, Told
+from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
-from ada_robot.safety.command_check import OVERTAKEN, Command, Refusal
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -170,8 +170,8 @@ class CycleServer:
         self.ended.set()
 
     # --- what comes -----------------------------------------------------------------------------------------------
-    def _new_commands(self) -> list[Command]:
-        commands: list[Command] = []
+    def _new_commands(self) -> list[Demand]:
+        commands: list[Demand] = []
         for _ in range(MOST_MESSAGES):
             data = self._received(self._fast)
             if data is None:
@@ -184,7 +184,7 @@ class CycleServer:
         overtaken = len(commands) - MOST_COMMANDS
         if overtaken > 0:
             text = f"{overtaken} commands were overtaken by newer ones within a cycle; send one per cycle."
-            self.cycle.check.count(Refusal(OVERTAKEN, text), overtaken)
+            self.cycle.check.count(Refusal(Reason.OVERTAKEN, text), self._clock(), overtaken)
         return commands[-MOST_COMMANDS:]
 
     def _take_requests(self) -> None:

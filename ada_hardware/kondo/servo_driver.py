@@ -19,8 +19,8 @@ from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.settings import SafetySettings
 

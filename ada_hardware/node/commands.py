@@ -20,13 +20,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.robot_status import Judged
-from ada_robot.command.guard import Command, CommandGuard
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Demand, Mode
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason
 
-NOT_ACTIVE = "not active"
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
-_PARTS = ((Mode.POSITION, "position"), (Mode.VELOCITY, "velocity"), (Mode.EFFORT, "effort"))
 
 
 class Rules(NamedTuple):
@@ -88,12 +85,12 @@ class JointCommands:
     @property
     def count(self) -> int:
         """Messages that were refused while the robot was to move."""
-        return sum(self.refused.values()) - self.refused[NOT_ACTIVE]
+        return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
     def change(self, rules: Rules) -> None:
         """Take over rules that changed."""
-        self.guard.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
-        self.guard.requires_stamps = rules.require_stamps
+        self.guard.age.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
+        self.guard.age.requires_stamps = rules.require_stamps
 
     def forget(self) -> None:
         """Take what was told before for over: the robot began anew."""
@@ -122,9 +119,9 @@ class JointCommands:
 
     def ignored(self) -> None:
         """Count a message that came while the robot was not to move."""
-        self.refused[NOT_ACTIVE] += 1
+        self.refused[Reason.NOT_ACTIVE] += 1
 
-    def refuse(self, reason: str, text: str) -> None:
+    def refuse(self, reason: Reason, text: str) -> None:
         """Count a message that somebody else refuses."""
         self.refused[reason] += 1
         self.last_refusal, self.refused_at = text, time.monotonic()
@@ -145,7 +142,7 @@ class JointCommands:
         present = dict(zip(self._joints, measured.tolist(), strict=True))
         refusal = self.guard.check(command, now, present)
         if refusal is not None:
-            self.refuse(refusal.reason.value, refusal.text)
+            self.refuse(refusal.reason, refusal.text)
             return None
         mode, values = self._first_known(command)
         if mode is None:
@@ -158,14 +155,14 @@ class JointCommands:
         self._told = complete.copy() if mode is Mode.POSITION else None
         return Demand(mode, complete)
 
-    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float]]:
-        given = [(mode, getattr(command, part)) for mode, part in _PARTS if len(getattr(command, part))]
-        for mode, values in given:
+    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float] | Array]:
+        given = command.given()
+        for mode, values in given.items():
             if mode in self._modes:
                 return mode, values
-        words = " and ".join(mode.value for mode, _ in given)
-        known = " or ".join(mode.value for mode, _ in _PARTS if mode in self._modes)
-        self.refuse("mode", f"the command gives {words} only; this device takes {known}.")
+        words = " and ".join(mode.value for mode in given)
+        known = " or ".join(mode.value for mode in Mode if mode in self._modes)
+        self.refuse(Reason.NO_MODE, f"the command gives {words} only; this device takes {known}.")
         return None, ()
 
     # --- what joints do that a message does not name ----------------------------------------------------------------
@@ -176,7 +173,9 @@ class JointCommands:
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
         if rest:
             names = ", ".join(self._joints[i] for i in rest)
-            self.refuse("unknown position", f"where {names} are is not known: name all joints in the first command.")
+            self.refuse(
+                Reason.UNKNOWN_POSITION, f"where {names} are is not known: name all joints in the first command."
+            )
             return None
         return measured.copy()
 
@@ -187,7 +186,7 @@ class JointCommands:
         missing = [name for name in self._joints if name not in command.names]
         if missing:
             self.refuse(
-                "joints without an effort",
+                Reason.EFFORT_MISSING,
                 f"efforts must name all joints, for one without would fall; {', '.join(missing)} are missing.",
             )
             return None

@@ -17,7 +17,7 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
-from ada_hardware.node.commands import NOT_ACTIVE, Rules
+from ada_hardware.node.commands import Rules
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
 from ada_hardware.node.devices import Devices
@@ -30,6 +30,7 @@ from ada_hardware.node.robot_topics import RobotTopics
 from ada_hardware.node.sensor_topics import SensorTopics
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot
+from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.ros import environment
@@ -254,7 +255,7 @@ class Connection:
 
     def is_commanded(self) -> bool:
         """Whether every robot was sent commands while it was not to move."""
-        return all(topics.commands.refused[NOT_ACTIVE] for topics in self.robots.values())
+        return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
         """Take over parameters that changed."""

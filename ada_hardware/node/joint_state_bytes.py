@@ -15,7 +15,8 @@ from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.simulation.record.messages import joint_state
 from ada_hardware.node.whole_state import StateOfRobot, WholeState
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 
 _NOTHING = np.zeros(0)
 

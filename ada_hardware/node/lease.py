@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-REASON = "another commander"
 _LOOK = 0.25  # [s] between looks at who is there
 
 

@@ -18,7 +18,7 @@ from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.kondo.rcb1.motions import sampled
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.safety.phases import Phase
 

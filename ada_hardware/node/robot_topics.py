@@ -21,14 +21,15 @@ from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.joint_state_bytes import JointStateBytes
-from ada_hardware.node.lease import REASON, Lease
+from ada_hardware.node.lease import Lease
 from ada_hardware.node.lookout import Lookout
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
 from ada_hardware.robot import Robot
-from ada_robot.command.guard import Command, Reason, stamp_seconds
-from ada_robot.driver import Demand, Feedback
+from ada_robot.contract import Demand, Reason
+from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
+from ada_robot.messages.joint_command import command_of
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.senders import GID
@@ -151,9 +152,9 @@ class RobotTopics:
             if not is_active:
                 self.commands.ignored()
             elif plays:
-                self.commands.refuse("a motion is played", f"the motion {plays} is played; it takes no other command.")
+                self.commands.refuse(Reason.MOTION_PLAYED, f"the motion {plays} is played; it takes no other command.")
             elif waited:
-                self.commands.refuse(Reason.OLD.value, _STOOD_STILL.format(waited, self._stale))
+                self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:
                 self._take(message, sender, feedback)
         if not feedback.is_fresh or feedback.time - self._told_at < self._gap:
@@ -172,7 +173,7 @@ class RobotTopics:
         """A command that came just now; the first commander whose command passes the checks keeps the robot."""
         refusal = self.lease.refusal(sender, lambda: self._inbox.publishers)
         if refusal:
-            self.commands.refuse(REASON, refusal)
+            self.commands.refuse(Reason.OTHER_COMMANDER, refusal)
             return
         self.commands.judged(self.robot.judged)
         demand = self._demand(message, feedback)
@@ -185,16 +186,8 @@ class RobotTopics:
             self.commands.lost()
 
     def _demand(self, message: Any, feedback: Feedback) -> Demand | None:
-        stamp = message.header.stamp
-        command = Command(
-            message.name,
-            message.position.tolist(),
-            message.velocity.tolist(),
-            message.effort.tolist(),
-            stamp_seconds(stamp.sec, stamp.nanosec),
-        )
         now = float(self._clock.now().nanoseconds) / NANOSECONDS
-        return self.commands.demand(command, now, feedback.position)
+        return self.commands.demand(command_of(message), now, feedback.position)
 
     def _tell(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)

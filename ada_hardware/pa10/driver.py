@@ -33,12 +33,13 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_robot.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_robot.limits import Limits
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.link_point import LinkPoint
+from ada_robot.safety.speed_bounds import SpeedBounds
 
 _LAST_LINK = "flange"  # that carries tools
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone
@@ -75,7 +76,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._given, self._clock = wire, clock
         self._session: Session | None = None
         self._translation = Translation(settings, self._arm)
-        self._bounds = JointBounds(self._arm.limits)
+        self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
             self._bounds,
             settings.period,

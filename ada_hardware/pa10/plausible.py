@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
 
 _FASTER = 2.0  # than its limit an axis may really be, an arm in teach mode or with an alarm included [-]
 _NEAR = 0.01  # [rad] for the rounding of times, and resolvers

@@ -20,8 +20,8 @@ from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
-from ada_robot.command.limits import joint_limits
-from ada_robot.command.rules import ROUNDING, JointLimit, refused_number
+from ada_robot.contract import JointLimit
+from ada_robot.limits import ROUNDING, joint_limits, refused_number
 
 WEIGHTS = 10.0  # of the whole robot, that a force from outside or of a motor without a limit may have
 REACHES = 10.0  # of the robot, that anything may travel in a step

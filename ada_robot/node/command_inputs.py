@@ -21,7 +21,9 @@ from trajectory_msgs.msg import JointTrajectory
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
-from ada_robot.command.guard import Command, CommandGuard, Refusal, stamp_seconds
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Reason, Refusal
+from ada_robot.messages.joint_command import command_of, stamp_seconds
 from ada_robot.node.bounds import StateBounds
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant import OfferedTrajectory, Plant
@@ -85,7 +87,7 @@ class CommandInputs:
     def change(self, settings: DynamicsSettings) -> None:
         """Take over parameters that changed."""
         self._settings = settings
-        self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        self.guard.age.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         if self._loop.is_ready:
             self.began(self._loop.plant)
 
@@ -105,14 +107,7 @@ class CommandInputs:
         except NotReadyError as problem:
             self._refuse(_EARLY, str(problem))
             return
-        stamp = message.header.stamp
-        command = Command(
-            message.name,
-            message.position.tolist(),
-            message.velocity.tolist(),
-            message.effort.tolist(),
-            stamp_seconds(stamp.sec, stamp.nanosec),
-        )
+        command = command_of(message)
         now = self._now()
         if command.stamp is not None:
             self._age = now - command.stamp
@@ -193,7 +188,7 @@ class CommandInputs:
         """Log what was refused since the last report: where it was refused, there was no time for words."""
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
-        last = {**self._last, _COMMANDS: "" if guard.last_refusal is None else guard.last_refusal.text}
+        last = {**self._last, _COMMANDS: guard.last_refusal}
         for topic, count in (counts - self._said).items():
             self._node.get_logger().warning(f"refused {count} on {topic}, the last one: {last[topic]}")
         self._said = counts
@@ -214,15 +209,15 @@ class CommandInputs:
         if self._loop.is_ready:
             values["ended without a newer one"] = self._loop.plant.stale
             reasons = reasons + self._loop.plant.trajectory.refused
-        values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
+        values.update({f"refused: {Reason(reason).name.lower()}": n for reason, n in sorted(reasons.items())})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
         if guard.last_accepted_at is not None:
             values["newest one taken [s ago]"] = self._now() - guard.last_accepted_at
         if self._age is not None:
             values["age of the newest by its stamp [ms]"] = 1e3 * self._age
-        if guard.last_refusal is not None:
-            values["last refusal"] = guard.last_refusal.text
+        if guard.last_refusal:
+            values["last refusal"] = guard.last_refusal
         if len(senders) > 1:
             return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: only one should send them", values)
         if guard.refused or self.others:

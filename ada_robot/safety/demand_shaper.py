@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import ROUNDING
-from ada_robot.safety.joint_bounds import SpeedBounds
+from ada_robot.limits import ROUNDING
 from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.speed_bounds import SpeedBounds
 
 
 class DemandShaper:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ada_dynamics.arrays import Array
-from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback
 from ada_robot.outlet import stderr_for_children
 from ada_robot.ros.environment import child_environment
 from ada_robot.safety.flight_memory import FIXED, VECTORS, FlightMemory

@@ -8,10 +8,11 @@ import math
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.driver import Demand, Feedback, Mode
-from ada_robot.safety.joint_bounds import Braking
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.speed_bounds import Braking
 from ada_robot.safety.tool_rules import ToolWatch
 
 # scales of speeds are not exact: of each way that is demanded by velocities this share may be missing for ever, and

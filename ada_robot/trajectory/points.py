@@ -10,7 +10,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_robot.command.rules import JointLimit, Reason, Refusal, refused_names, refused_number
+from ada_robot.contract import JointLimit, Reason, Refusal
+from ada_robot.limits import refused_names, refused_number
 from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]

@@ -15,7 +15,7 @@ from patience import Patience
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import TransportError
 from ada_robot.safety.settings import SafetySettings
 

@@ -9,7 +9,8 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_robot.command.guard import Command, CommandGuard, Reason
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, Reason
 from ada_robot.node.bounds import StateBounds
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant import Plant

@@ -12,7 +12,8 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_hardware.node.joint_state_bytes import JointStateBytes
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 
 
 def feedback(position, velocity=None, effort=None):

@@ -36,7 +36,8 @@ from std_srvs.srv import SetBool
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_hardware.node.hardware_node import HardwareNode
-from ada_robot.driver import Alarm, Mode
+from ada_robot.contract import Mode
+from ada_robot.driver import Alarm
 from ada_robot.errors import Refused
 from ada_robot.ros import environment, qos
 from ada_robot.safety.phases import Phase

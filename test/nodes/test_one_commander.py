@@ -11,9 +11,7 @@ from ada_hardware.node.device_status import newest_refusal
 from ada_hardware.node.lease import Lease
 from ada_hardware.node.lookout import SETTLED, Lookout
 from ada_hardware.robot_status import Judged, RobotStatus
-from ada_robot.command.guard import Command
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Mode
+from ada_robot.contract import Command, JointLimit, Mode
 
 A, B = b"a" * 16, b"b" * 16
 NAMES = ["a", "b", "c"]

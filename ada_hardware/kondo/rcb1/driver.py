@@ -21,13 +21,13 @@ from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.plausible import PlausibleReadings
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
-from ada_hardware.kondo.rcb1.codec import Command
+from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.rcb1.motions import BoardMemory
 from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
@@ -263,7 +263,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _read_board(self, board: _BoardState) -> bool:
         """Ask a board where its servos are, once; whether the answer is believed."""
-        reply = self.bus.try_once(Command(c.Code.GET_POSITIONS, board.id))
+        reply = self.bus.try_once(CommandFrame(c.Code.GET_POSITIONS, board.id))
         if reply is None:
             return False
         values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
@@ -298,7 +298,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 return False
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
-            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
+            is_heard = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
                 is_heard = is_heard and self._read_board(board)  # who is silent is not waited for twice
             is_fresh = is_fresh and is_heard

@@ -162,7 +162,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     # --- inside ---------------------------------------------------------------------------------------------------
     def _line_time(self) -> float:
         s = self.settings
-        asked: list[m.Command] = [self._moves(c.HOLD, 1)]
+        asked: list[m.CommandFrame] = [self._moves(c.HOLD, 1)]
         if s.feedback == READ:
             asked += [block.command for block in self._blocks]
         return sum(wire_time(command, s.com_speed) + s.latency for command in asked)
