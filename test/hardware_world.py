@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from patience import Patience
 
-from ada_hardware.robot import Judged, RobotStatus
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.errors import NoAnswer, Refused
+from ada_robot.robot_status import Judged, RobotStatus
 from ada_robot.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
@@ -24,7 +24,7 @@ AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
 
 
 class ScriptedRobot:
-    """Stands in for `ada_hardware.robot.Robot`: its phases change as the test has it, at once and without a device.
+    """Stands in for `ada_robot.robot.Robot`: its phases change as the test has it, at once and without a device.
 
     Attributes:
         told: what it was commanded while it was active.

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.robot_status import Judged
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason
+from ada_robot.robot_status import Judged
 
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
 

@@ -29,10 +29,10 @@ from ada_hardware.node.page_facts import page_facts, with_chosen
 from ada_hardware.node.robot_topics import RobotTopics
 from ada_hardware.node.sensor_topics import SensorTopics
 from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
+from ada_robot.robot import Robot
 from ada_robot.ros import environment
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.safety.phases import Phase

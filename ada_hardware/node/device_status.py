@@ -12,9 +12,10 @@ from ada_hardware.force_torque.sensor import Level as SensorLevel
 from ada_hardware.node.commands import JointCommands
 from ada_hardware.node.lease import Lease
 from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot, RobotStatus
 from ada_robot.contract import Reason
 from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.robot import Robot
+from ada_robot.robot_status import RobotStatus
 from ada_robot.ros.period_status import period_values
 from ada_robot.ros.status import Level, Status
 from ada_robot.safety.phases import Phase

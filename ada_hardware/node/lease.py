@@ -37,6 +37,8 @@ class Lease:
 
     def claim(self, sender: bytes | None) -> None:
         """Take note of a command that counts; of nobody, where the middleware does not tell whose it is."""
+        if sender != self._holder and sender is not None and sender not in self._names:
+            self._names = dict(self._who())  # while it is there: else nobody could see that it is gone
         self._holder, self._heard_at = sender, self._clock()
 
     def refusal(self, sender: bytes | None, publishers: Callable[[], int]) -> str:

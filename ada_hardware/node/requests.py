@@ -21,8 +21,8 @@ from ada_hardware.node.devices import Devices
 from ada_hardware.node.free_servos import can_release, release
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.motion_player import KINDS, play
-from ada_hardware.robot import Robot
 from ada_robot.errors import Refused
+from ada_robot.robot import Robot
 
 
 class Driving(Protocol):

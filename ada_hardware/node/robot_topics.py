@@ -25,11 +25,11 @@ from ada_hardware.node.lease import Lease
 from ada_hardware.node.lookout import Lookout
 from ada_hardware.node.stamps import Stamps
 from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot
 from ada_robot.contract import Demand, Reason
 from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
 from ada_robot.messages.joint_command import command_of
+from ada_robot.robot import Robot
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.senders import GID

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.robot import Robot
 from ada_hardware.self_test.bare_thread import BareThread
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
@@ -18,6 +17,7 @@ from ada_hardware.self_test.identity import identity_of
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, LinkCounts, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
+from ada_robot.robot import Robot
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings

@@ -9,7 +9,7 @@
     cycle.deactivate(now, "done")                       # steps go on until the phase is INACTIVE
     cycle.close(now)
 
-All times are given, on one steady clock: the same code runs in real time (`ada_hardware.cycle`) and in lock step with
+All times are given, on one steady clock: the same code runs in real time (`ada_robot.cycle`) and in lock step with
 an emulator.
 """
 
@@ -42,7 +42,7 @@ TRIES = 5  # exchanges in which a fresh answer must come where one is needed
 LATEST_POSE = 0.1  # [s], or three periods: how old the pose may be that a robot is activated in
 SLOWEST = 5  # periods that the longest allowed gap between cycles has at least
 UNDRIVEN = 2  # answers in a row that say so: then the motors do not follow
-_log = logging.getLogger("ada_hardware")
+_log = logging.getLogger("ada_robot")
 
 
 class Recorder(Protocol):

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.cycle.host_link import HostLink
-from ada_hardware.cycle.place import CycleProcess, made_driver
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
+from ada_hardware.registry import DEVICES
 from ada_robot.contract import Demand, Mode
+from ada_robot.cycle.host_link import HostLink
+from ada_robot.cycle.place import CycleProcess, made_driver
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
@@ -68,7 +69,7 @@ def run(report: Report, count: int) -> None:
     """
     report.begin("commands", f"{count} commands that are not finite, over a limit, a jump, too old, from the future")
     safety = SafetySettings(record_seconds=0.0, hold_without_commands=True)
-    driver = made_driver("pa10", {"url": "dry:"})
+    driver = made_driver(DEVICES["pa10"].driver, {"url": "dry:"})
     rules = JointRules(driver.limits, safety)
     check = DemandGuard(rules, driver.modes, safety.command_timeout)
     where = np.array([0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0])
@@ -93,7 +94,7 @@ def run(report: Report, count: int) -> None:
 def _through_wire(rules: JointRules, sample: int, safety: SafetySettings) -> tuple[int, dict[str, int], float, int]:
     """A robot that holds, and gets them with nothing before its cycle."""
     with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:
-        place = CycleProcess("pa10", {"url": device.url}, safety, -1)
+        place = CycleProcess(DEVICES["pa10"].driver, {"url": device.url}, safety, -1)
         place.start(60.0)
         link = HostLink(place.fast, place.requests, safety.host_timeout)
         try:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
 from ada_robot.contract import Demand, Mode
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Report, Told
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
 from ada_robot.safety.phases import Phase

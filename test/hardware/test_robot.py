@@ -12,10 +12,11 @@ from arm_driver import ArmDriver, ArmSettings
 from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, moving, names, speeds, until, violations
 
 from ada_dynamics.errors import InputError
-from ada_hardware.robot import Robot, RobotStatus
+from ada_hardware.robot import Robot
 from ada_robot.contract import Mode
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety import flight_file
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -10,8 +10,8 @@ from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_status import newest_refusal
 from ada_hardware.node.lease import Lease
 from ada_hardware.node.lookout import SETTLED, Lookout
-from ada_hardware.robot_status import Judged, RobotStatus
 from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.robot_status import Judged, RobotStatus
 
 A, B = b"a" * 16, b"b" * 16
 NAMES = ["a", "b", "c"]

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
 from ada_robot.contract import Demand, Reason, Refusal
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Report, Told
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.safety.flight_recorder import FlightRecorder
@@ -32,7 +32,7 @@ REPORT_EVERY = 0.1  # [s]
 PERIODS_EVERY = 1.0  # [s]: their percentiles take longer
 GIVE_UP = 5.0  # [s] in which a robot whose program is gone comes to rest, at the latest
 GONE = "the commanding program is gone"
-_log = logging.getLogger("ada_hardware")
+_log = logging.getLogger("ada_robot")
 
 
 class CycleServer:

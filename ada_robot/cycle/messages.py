@@ -101,7 +101,7 @@ def decode_told(data: bytes) -> Told:
 # --- requests -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Report:
-    """The slow part of what a cycle tells; see `ada_hardware.robot.RobotStatus`."""
+    """The slow part of what a cycle tells; see `ada_robot.robot_status.RobotStatus`."""
 
     phase: Phase
     reason: str

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ada_hardware.robot_status import RobotStatus
 from ada_hardware.transport.claim import Holder
 from ada_robot.contract import JointLimit
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import TransportError
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
 from ada_robot.safety.flight_recorder import FlightState, flight_state
 from ada_robot.safety.phases import Phase

@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any
 
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
 from ada_robot.contract import Demand
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Report, Told
 from ada_robot.errors import NoAnswer
 
 BEATS = 5  # signs of life within host_timeout
