@@ -24,14 +24,14 @@ from ada_dynamics.model.motors import motor_joints
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
 from ada_robot.messages.joint_command import command_of, stamp_seconds
-from ada_robot.node.bounds import StateBounds
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import OfferedTrajectory, Plant
 from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
-from ada_robot.node.robot_source import state_with
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.status import Level, Status
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.plant import OfferedTrajectory, Plant
+from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.node.plant import Plant, Snapshot
 from ada_robot.node.stamps import Stamps
+from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")

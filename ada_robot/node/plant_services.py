@@ -12,7 +12,7 @@ from std_srvs.srv import SetBool, Trigger
 from ada_dynamics.errors import AdaError
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop, done
-from ada_robot.node.robot_source import initial_state
+from ada_robot.simulated.source import initial_state
 
 BATCH = 200  # steps that are asked for at once
 

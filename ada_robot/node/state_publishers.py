@@ -22,8 +22,8 @@ from ada_dynamics.simulation import defaults
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_robot.messages.outgoing import FixedTransform, StateMessages
 from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_robot.node.plant import Snapshot
 from ada_robot.ros import environment, qos
+from ada_robot.simulated.plant import Snapshot
 
 
 class StatePublishers:

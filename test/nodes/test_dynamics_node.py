@@ -26,8 +26,8 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.node import dynamics_node
 from ada_robot.node.dynamics_node import DynamicsNode
-from ada_robot.node.robot_source import simulation_of
 from ada_robot.ros import qos
+from ada_robot.simulated.source import simulation_of
 
 pytestmark = pytest.mark.ros
 NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")

@@ -10,9 +10,9 @@ from ada_dynamics.settings import checked
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import OfferedTrajectory, Plant
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.node.robot_source import initial_state, load_robot, simulation_of, state_with
+from ada_robot.simulated.plant import OfferedTrajectory, Plant
+from ada_robot.simulated.source import initial_state, load_robot, simulation_of, state_with
 
 
 def settings(**values):

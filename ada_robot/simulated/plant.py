@@ -19,7 +19,7 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Command, Mode, Refusal
-from ada_robot.node.bounds import StateBounds
+from ada_robot.simulated.bounds import StateBounds
 from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 _ALL = slice(None)
