@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
-from ada_hardware.node.commands import JointCommands
-from ada_hardware.node.lease import Lease
-from ada_hardware.node.whole_state import StateOfRobot
 from ada_robot.contract import Reason
 from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.lease import Lease
+from ada_robot.node.whole_state import StateOfRobot
 from ada_robot.robot import Robot
 from ada_robot.robot_status import RobotStatus
 from ada_robot.ros.period_status import period_values

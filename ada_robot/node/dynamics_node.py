@@ -138,7 +138,7 @@ class DynamicsNode(Node):
             paused=settings.start_paused,
             listen=self._listen,
             follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
-            stamps=None if settings.publish_clock else Stamps(lambda: int(self.get_clock().now().nanoseconds)),
+            stamps=None if settings.publish_clock else Stamps.of(self.get_clock()),
             priority=settings.realtime_priority,
             on_ready=self._begins,
             on_failure=self._physics_ended,

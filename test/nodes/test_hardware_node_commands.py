@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.node.commands import JointCommands, Rules
 from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.node.joint_commands import JointCommands, Rules
 
 NAMES = ["a", "b", "c"]
 LIMITS = [JointLimit(name, -1.0, 1.0, 2.0, 5.0) for name in NAMES]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_status import newest_refusal
-from ada_hardware.node.lease import Lease
-from ada_hardware.node.lookout import SETTLED, Lookout
 from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.node.joint_commands import JointCommands, Rules
+from ada_robot.node.lease import Lease
+from ada_robot.node.lookout import SETTLED, Lookout
 from ada_robot.robot_status import Judged, RobotStatus
 
 A, B = b"a" * 16, b"b" * 16

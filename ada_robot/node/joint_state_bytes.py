@@ -14,9 +14,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.simulation.record.messages import joint_state
-from ada_hardware.node.whole_state import StateOfRobot, WholeState
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
+from ada_robot.node.whole_state import StateOfRobot, WholeState
 
 _NOTHING = np.zeros(0)
 
