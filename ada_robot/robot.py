@@ -21,7 +21,6 @@ import os
 import subprocess
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -33,7 +32,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.cycle.host_link import HostLink
-from ada_robot.cycle.messages import Report
 from ada_robot.cycle.place import (
     CyclePlace,
     CycleProcess,
@@ -112,7 +110,7 @@ class Robot:
         self._recorder: FlightRecorder | None = None
         self._flight = -1
         self._is_closing = False
-        self._last: Report | None = None  # of the cycle before, where there is none now
+        self._last: RobotStatus | None = None  # of the cycle before, where there is none now
         self._closed_because = "not opened yet"
         self._refused_at = 0.0  # [s] when a command was refused here
         unknown = np.full(len(self._joints), math.nan)
@@ -208,33 +206,21 @@ class Robot:
     def status(self) -> RobotStatus:
         """How it is; never waits."""
         link, now = self._link, time.monotonic()
-        report = (link.report if link is not None else None) or self._last
-        refused = Counter(self._check.refused)
-        words, refused_at = self._check.last_refusal, self._refused_at
-        if report is None:
-            return RobotStatus(self.phase, self.reason, refused=refused, last_refusal=words, refused_at=refused_at)
-        if report.refused_at > refused_at:
-            words, refused_at = report.last_refusal, report.refused_at
+        heard = (link.report if link is not None else None) or self._last
+        here, report = self._check, heard or RobotStatus()
+        is_newer = report.refused_at > self._refused_at
         told = link.told if link is not None else None
-        return RobotStatus(
+        return replace(
+            report,
             phase=self.phase,
             reason=self.reason,
-            alarms=report.alarms,
-            accepted=report.accepted,
-            refused=refused + report.refused,
-            last_refusal=words,
-            refused_at=refused_at,
-            counts=report.counts,
-            periods=report.periods,
-            missed_cycles=report.missed_cycles,
-            late_cycles=report.late_cycles,
-            longest_gap=report.longest_gap,
+            refused=here.refused + report.refused,
+            last_refusal=report.last_refusal if is_newer else here.last_refusal,
+            refused_at=report.refused_at if is_newer else self._refused_at,
             command_age=math.inf if told is None else now - told.commanded_at,
             feedback_age=math.inf if told is None else now - told.feedback.time,
-            values=report.values,
             flight_record=report.flight_record or (self._recorder.newest if self._recorder is not None else ""),
-            place=self._place,
-            notes=report.notes,
+            place=self._place if heard else "",
         )
 
     # --- what it is told ------------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.fixed_frames import FixedFrames, can_send_frames
 from ada_robot.node.frames import Frames
-from ada_robot.node.joint_commands import Rules
-from ada_robot.node.robot_topics import Rates, RobotTopics
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.robot_topics import RobotTopics
 from ada_robot.node.whole_state import StateOfRobot
 from ada_robot.robot import Robot
 from ada_robot.ros.diagnostics import Diagnostics, Status
@@ -131,8 +131,11 @@ class Connection:
                     f"zero: {', '.join(whole.missing)}."
                 )
             self._add_frames(plan, robot, whole, settings)
-        rates = Rates(settings.rate, settings.publish_rate)
-        topics = RobotTopics(self._node, robot, plan.rules, whole, rates, rules_of(settings), plan.settings.prefix)
+        topics = RobotTopics(
+            self._node, robot, plan.rules, whole,
+            look_rate=settings.rate, state_rate=settings.publish_rate, prefix=plan.settings.prefix,
+        )  # fmt: skip
+        _hold_to(topics.commands, settings)
         self.robots[plan.name] = topics
         self._facts[plan.name] = page_facts(plan)
         self._models[plan.name] = whole
@@ -255,7 +258,7 @@ class Connection:
     def change(self, settings: HardwareSettings) -> None:
         """Take over parameters that changed."""
         for topics in self.robots.values():
-            topics.commands.change(rules_of(settings))
+            _hold_to(topics.commands, settings)
         self._motion = settings.motion
 
     def state(self) -> dict[str, object]:
@@ -306,9 +309,8 @@ def _plays(playing: Playing | None, robot: Robot) -> str:
     return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
 
 
-def rules_of(settings: HardwareSettings) -> Rules:
-    """What commands are held to, as the parameters have it."""
-    return Rules(settings.max_command_age, settings.max_position_jump, settings.require_stamps)
+def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
+    commands.hold_to(settings.max_command_age, settings.max_position_jump, require_stamps=settings.require_stamps)
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:

@@ -14,8 +14,9 @@ from typing import Any
 
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Report, Told
+from ada_robot.cycle.messages import Told
 from ada_robot.errors import NoAnswer
+from ada_robot.robot_status import RobotStatus
 
 BEATS = 5  # signs of life within host_timeout
 LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end
@@ -51,7 +52,7 @@ class HostLink:
         self._told_at = -1.0
         self._arrived = threading.Condition()
         self._waiters = 0
-        self.report: Report | None = None
+        self.report: RobotStatus | None = None
         self._futures: dict[int, Future[Mapping[str, Any]]] = {}
         self._number = 0
         self._lock = threading.Lock()

@@ -15,7 +15,7 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodSummary
 
@@ -62,7 +63,7 @@ class Told(NamedTuple):
 
     Attributes:
         phase: of the robot.
-        feedback: of the device; without alarms and values, which are in `Report`.
+        feedback: of the device; without alarms and values, which are in the report.
         demand: that it got; None where it was told nothing that moves.
         commanded_at: when the newest accepted command was made [s]; -inf before the first.
         judged_at: when the newest of those was made that were accepted or refused [s]; likewise.
@@ -99,40 +100,18 @@ def decode_told(data: bytes) -> Told:
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Report:
-    """The slow part of what a cycle tells; see `ada_robot.robot_status.RobotStatus`."""
-
-    phase: Phase
-    reason: str
-    alarms: tuple[Alarm, ...]
-    accepted: int
-    refused: Counter[str]
-    last_refusal: str
-    refused_at: float
-    counts: LinkCounts
-    periods: PeriodSummary | None
-    missed_cycles: int
-    late_cycles: int
-    longest_gap: float
-    values: Mapping[str, float]
-    flight_record: str
-    notes: tuple[str, ...]
+def encode_report(status: RobotStatus) -> bytes:
+    """The slow part of what a cycle tells: how the robot is, but for what only the program at the other end knows."""
+    fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
+    fields["alarms"] = [list(alarm) for alarm in status.alarms]
+    fields["counts"] = asdict(status.counts)
+    fields["periods"] = None if status.periods is None else asdict(status.periods)
+    fields["values"] = dict(status.values)
+    return json.dumps({"report": {**fields, "phase": status.phase.value}}).encode()
 
 
-def encode_report(report: Report) -> bytes:
-    """A report."""
-    fields = {name: getattr(report, name) for name in Report.__dataclass_fields__}
-    fields["phase"] = report.phase.value
-    fields["alarms"] = [list(alarm) for alarm in report.alarms]
-    fields["counts"] = asdict(report.counts)
-    fields["periods"] = None if report.periods is None else asdict(report.periods)
-    fields["values"] = dict(report.values)
-    return json.dumps({"report": fields}).encode()
-
-
-def decode_report(fields: dict[str, Any]) -> Report:
-    """A report, of the JSON object below its key "report"."""
+def decode_report(fields: dict[str, Any]) -> RobotStatus:
+    """How the robot is, of the JSON object below its key "report"."""
     periods = fields["periods"]
     changed = {
         "phase": Phase(fields["phase"]),
@@ -142,7 +121,7 @@ def decode_report(fields: dict[str, Any]) -> Report:
         "periods": None if periods is None else PeriodSummary(**periods),
         "notes": tuple(fields["notes"]),
     }
-    return Report(**{**fields, **changed})
+    return RobotStatus(**{**fields, **changed})
 
 
 def encode_request(number: int, what: str, **details: object) -> bytes:

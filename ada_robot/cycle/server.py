@@ -17,9 +17,10 @@ from typing import Any
 
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Report, Told
+from ada_robot.cycle.messages import Told
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -273,7 +274,7 @@ class CycleServer:
             found = loop.statistics.summary()
             self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: not known yet
         self._reported_at = now
-        report = Report(
+        status = RobotStatus(
             phase=cycle.phase,
             reason=cycle.reason,
             alarms=cycle.feedback.alarms,
@@ -290,7 +291,7 @@ class CycleServer:
             flight_record=self._recorder.newest if self._recorder is not None else "",
             notes=tuple(self.notes),
         )
-        _send(self._requests, messages.encode_report(report))
+        _send(self._requests, messages.encode_report(status))
 
     def _save_record(self, why: str) -> None:
         if self._recorder is None:

@@ -21,16 +21,18 @@ from trajectory_msgs.msg import JointTrajectory
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
-from ada_robot.messages.joint_command import command_of, stamp_seconds
+from ada_robot.messages.joint_command import command_of
+from ada_robot.messages.trajectory_message import offered_trajectory
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.bounds import StateBounds
-from ada_robot.simulated.plant import OfferedTrajectory, Plant
+from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"
@@ -116,17 +118,7 @@ class CommandInputs:
 
     # --- in the executor's thread -------------------------------------------------------------------------------
     def _trajectory(self, message: JointTrajectory) -> None:
-        points, stamp = message.points, message.header.stamp
-        start = stamp_seconds(stamp.sec, stamp.nanosec)
-        offered = OfferedTrajectory(
-            list(message.joint_names),
-            [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-            [point.positions.tolist() for point in points],
-            [point.velocities.tolist() for point in points],
-            [point.accelerations.tolist() for point in points],
-            [point.effort.tolist() for point in points],
-            None if start is None else start - self._now(),
-        )
+        offered = offered_trajectory(message, round(self._now() * NANOSECONDS))
         future = self._loop.post(lambda: self._loop.plant.follow(offered))
         future.add_done_callback(lambda done: self._report("joint_trajectory", done))
 

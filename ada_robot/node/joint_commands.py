@@ -26,20 +26,6 @@ from ada_robot.robot_status import Judged
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
 
 
-class Rules(NamedTuple):
-    """What messages are held to before a robot's own safety sees them.
-
-    Attributes:
-        max_age: of a stamped command [s]; 0: any.
-        max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
-        require_stamps: whether a command must say when it was made.
-    """
-
-    max_age: float
-    max_jump: float
-    require_stamps: bool = False
-
-
 class _Sent(NamedTuple):
     """A demand on its way through the robot's own safety, with the positions that it tells, if it does."""
 
@@ -59,20 +45,17 @@ class JointCommands:
         age: of the newest message by its stamp, when it was read [s]; None without a stamp.
     """
 
-    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode], rules: Rules) -> None:
+    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode]) -> None:
         """Prepare.
 
         Args:
             limits: of all joints, in the order of the robot.
             modes: that the robot knows.
-            rules: see there.
         """
         self._joints = [limit.name for limit in limits]
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
-        self.guard = CommandGuard(
-            limits, max_age=rules.max_age, max_jump=rules.max_jump, age_parameter="max_command_age"
-        )
+        self.guard = CommandGuard(limits, age_parameter="max_command_age")
         self.refused: Counter[str] = Counter()
         self.last_refusal = ""
         self.refused_at = 0.0
@@ -80,17 +63,22 @@ class JointCommands:
         self._told: Array | None = None  # positions of the last demand, if it was one
         self._taken: Array | None = None  # those of the last one that the robot took
         self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
-        self.change(rules)
 
     @property
     def count(self) -> int:
         """Messages that were refused while the robot was to move."""
         return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
-    def change(self, rules: Rules) -> None:
-        """Take over rules that changed."""
-        self.guard.age.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
-        self.guard.age.requires_stamps = rules.require_stamps
+    def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
+        """Set the rules that messages are held to before a robot's own safety sees them.
+
+        Args:
+            max_age: of a stamped command [s]; 0: any.
+            max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
+            require_stamps: whether a command must say when it was made.
+        """
+        self.guard.age.max_age, self.guard.max_jump = max_age, max_jump
+        self.guard.age.requires_stamps = require_stamps
 
     def forget(self) -> None:
         """Take what was told before for over: the robot began anew."""

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -19,7 +19,7 @@ from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
 from ada_robot.messages.joint_command import command_of
 from ada_robot.node.description import publish_description
-from ada_robot.node.joint_commands import JointCommands, Rules
+from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.joint_state_bytes import JointStateBytes
 from ada_robot.node.lease import Lease
 from ada_robot.node.lookout import Lookout
@@ -41,13 +41,6 @@ _STOOD_STILL = (
 _EARLY = 0.75  # share of a period after which the next reading goes out: readings come at times that jitter
 
 
-class Rates(NamedTuple):
-    """How often a node looks at its robots, and tells their states at the most [Hz]."""
-
-    looks: float
-    states: float
-
-
 class RobotTopics:
     """joint_commands, joint_states, ~/commanded and robot_description of a robot.
 
@@ -65,8 +58,9 @@ class RobotTopics:
         robot: Robot,
         safety: SafetySettings,
         whole: StateOfRobot | None,
-        rates: Rates,
-        rules: Rules,
+        *,
+        look_rate: float,
+        state_rate: float,
         prefix: str = "",
     ) -> None:
         """Create publishers and subscription.
@@ -76,19 +70,19 @@ class RobotTopics:
             robot: open.
             safety: its rules, of which its timeouts count here.
             whole: the robot's model with its state, for `look`; None: no model.
-            rates: of looks and messages.
-            rules: that commands are held to.
+            look_rate: of calls of `look` [Hz].
+            state_rate: most states per second [Hz].
             prefix: stands before the names of its topics.
         """
         self.robot, self._whole = robot, whole
-        self.commands = JointCommands(robot.limits, robot.modes, rules)
+        self.commands = JointCommands(robot.limits, robot.modes)
         self.newest: Feedback | None = None
         self.unknown = 0
         self._node, self._clock = node, node.get_clock()
         self._stamps = Stamps.of(self._clock)
-        self._gap = _EARLY / rates.states
+        self._gap = _EARLY / state_rate
         self._stale = safety.command_timeout
-        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / rates.looks))
+        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / look_rate))
         self._told_at = -np.inf
         self._measured = Measured(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)

@@ -20,6 +20,7 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Command, Mode, Refusal
 from ada_robot.simulated.bounds import StateBounds
+from ada_robot.trajectory.points import OfferedTrajectory
 from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 _ALL = slice(None)
@@ -54,28 +55,6 @@ class Snapshot(NamedTuple):
     external: Mapping[str, Array]
     contact: Mapping[str, Array]
     stamp: int = 0
-
-
-class OfferedTrajectory(NamedTuple):
-    """A trajectory as a message holds it, nothing checked; see `TrajectoryFollower.accept`.
-
-    Attributes:
-        names: joints.
-        times: of the points [s].
-        positions: a row for each point.
-        velocities: likewise; empty rows where there are none.
-        accelerations: likewise.
-        efforts: likewise.
-        wait: until its time 0 [s]; None: at once.
-    """
-
-    names: list[str]
-    times: list[float]
-    positions: list[list[float]]
-    velocities: list[list[float]]
-    accelerations: list[list[float]]
-    efforts: list[list[float]]
-    wait: float | None = None
 
 
 class Plant:
@@ -158,7 +137,7 @@ class Plant:
             offered.velocities,
             offered.accelerations,
             offered.efforts,
-            start=None if offered.wait is None else self.t + offered.wait,
+            start=None if offered.start_in is None else self.t + offered.start_in,
             now=self.t,
             present=self.targets(),
         )

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Report, Told
+from ada_robot.cycle.messages import Told
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodStatistics
 
@@ -64,7 +65,7 @@ def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven,
 
 
 def test_reports_come_out_as_they_went_in():
-    report = Report(
+    report = RobotStatus(
         phase=Phase.STOPPED,
         reason="alarm: Überstrom",
         alarms=(Alarm(0x60, "deviation", "s1"), Alarm(0x110, "stop", is_stop=True)),

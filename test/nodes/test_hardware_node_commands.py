@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_robot.contract import Command, JointLimit, Mode
-from ada_robot.node.joint_commands import JointCommands, Rules
+from ada_robot.node.joint_commands import JointCommands
 
 NAMES = ["a", "b", "c"]
 LIMITS = [JointLimit(name, -1.0, 1.0, 2.0, 5.0) for name in NAMES]
@@ -18,7 +18,9 @@ ALL = frozenset(Mode)
 
 
 def commands(modes=ALL, max_age=0.1, max_jump=0.5):
-    return JointCommands(LIMITS, frozenset(modes), Rules(max_age, max_jump))
+    one = JointCommands(LIMITS, frozenset(modes))
+    one.hold_to(max_age, max_jump)
+    return one
 
 
 # --- modes ------------------------------------------------------------------------------------------------------------
@@ -119,7 +121,7 @@ def test_rules_can_change_while_it_goes_on():
     one = commands()
     far = Command(NAMES, position=[0.9, 0.2, 0.3])
     assert one.demand(far, 0.0, HERE) is None
-    one.change(Rules(0.0, 0.0))
+    one.hold_to(0.0, 0.0)
     assert one.demand(far._replace(stamp=-100.0), 0.0, HERE) is not None
     assert one.age == pytest.approx(100.0)
 

@@ -11,8 +11,9 @@ from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.simulated.plant import OfferedTrajectory, Plant
+from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.source import initial_state, load_robot, simulation_of, state_with
+from ada_robot.trajectory.points import OfferedTrajectory
 
 
 def settings(**values):
