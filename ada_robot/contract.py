@@ -24,6 +24,9 @@ class Mode(Enum):
     EFFORT = "effort"  # [N m, N]
 
 
+_MODES = tuple(Mode)  # to go through the class itself takes longer
+
+
 class JointLimit(NamedTuple):
     """Limits of what a joint may be commanded; infinite where there is none.
 
@@ -71,7 +74,7 @@ class Command(NamedTuple):
 
     def given(self) -> dict[Mode, Array]:
         """The quantities that it commands, by mode, in the order of `Mode`."""
-        parts = zip(Mode, (self.position, self.velocity, self.effort), strict=True)
+        parts = zip(_MODES, self[1:4], strict=True)
         return {mode: values for mode, values in parts if values is not None and len(values)}
 
 

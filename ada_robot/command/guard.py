@@ -72,49 +72,44 @@ class CommandGuard(Tally):
         Returns:
             None for a command that may be used; else why not.
         """
+        names, given = command.names, {mode: np.asarray(values).tolist() for mode, values in command.given().items()}
         refusal = (
-            self._bad_shape(command)
-            or refused_names(command.names, self._joints)
+            self._bad_shape(names, given)
+            or refused_names(names, self._joints)
             or self.age.refusal(command.stamp, now)
-            or self._bad_numbers(command)
-            or self._bad_jump(command, present)
+            or self._bad_numbers(names, given)
+            or self._bad_jump(names, given.get(Mode.POSITION, ()), present)
         )
         return self.count(refusal, now)
 
-    def clock_jumped(self, now: float) -> None:
-        """Take note that the clock went back, so that no age is counted from a time to come."""
-        if self.last_accepted_at is not None:
-            self.last_accepted_at = min(self.last_accepted_at, now)
-
-    def _bad_shape(self, command: Command) -> Refusal | None:
-        given, wanted = command.given(), len(command.names)
+    def _bad_shape(self, names: Sequence[str], given: Mapping[Mode, list[float]]) -> Refusal | None:
         for mode, values in given.items():
-            if len(values) != wanted:
+            if len(values) != len(names):
                 return Refusal(
                     Reason.LENGTH,
-                    f"{mode.value} has {len(values)} numbers for {wanted} names; each of position, velocity and effort "
-                    f"is empty or has one number per name. A sender that leaves out joints which have no such command "
-                    f"(ros2_control's topic interface does) says no more whose number is whose: give all joints of one "
-                    f"message the same command interfaces.",
+                    f"{mode.value} has {len(values)} numbers for {len(names)} names; each of position, velocity and "
+                    f"effort is empty or has one number per name. A sender that leaves out joints which have no such "
+                    f"command (ros2_control's topic interface does) says no more whose number is whose: give all "
+                    f"joints of one message the same command interfaces.",
                 )
         if not given:
             return Refusal(Reason.EMPTY, "the command holds no number; give position, velocity or effort.")
         return None
 
-    def _bad_numbers(self, command: Command) -> Refusal | None:
-        joints = [self._joints[name] for name in command.names]
-        for mode, values in command.given().items():
-            for joint, value in zip(joints, np.asarray(values).tolist(), strict=True):
-                refusal = refused_number(joint, mode.value, value)
+    def _bad_numbers(self, names: Sequence[str], given: Mapping[Mode, list[float]]) -> Refusal | None:
+        joints = [self._joints[name] for name in names]
+        for mode, values in given.items():
+            what = mode.value
+            for joint, value in zip(joints, values, strict=True):
+                refusal = refused_number(joint, what, value)
                 if refusal:
                     return refusal
         return None
 
-    def _bad_jump(self, command: Command, present: Mapping[str, float]) -> Refusal | None:
-        wanted = command.given().get(Mode.POSITION)
-        if not self.max_jump or wanted is None:
+    def _bad_jump(self, names: Sequence[str], wanted: Sequence[float], present: Mapping[str, float]) -> Refusal | None:
+        if not self.max_jump:
             return None
-        for name, position in zip(command.names, np.asarray(wanted).tolist(), strict=True):
+        for name, position in zip(names, wanted, strict=False):  # there may be no positions
             refusal = refused_jump(name, position, present.get(name), self.max_jump, self._jump_rule)
             if refusal:
                 return refusal

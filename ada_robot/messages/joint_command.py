@@ -18,10 +18,7 @@ def stamp_seconds(sec: int, nanosec: int) -> float | None:
 def command_of(message: Any) -> Command:
     """The command of a sensor_msgs/JointState."""
     stamp = message.header.stamp
-    return Command(
-        message.name,
-        np.array(message.position),
-        np.array(message.velocity),
-        np.array(message.effort),
-        stamp_seconds(stamp.sec, stamp.nanosec),
+    position, velocity, effort = (
+        np.array(part) if part else None for part in (message.position, message.velocity, message.effort)
     )
+    return Command(message.name, position, velocity, effort, stamp_seconds(stamp.sec, stamp.nanosec))

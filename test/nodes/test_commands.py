@@ -135,15 +135,6 @@ def test_what_is_taken_and_refused_is_counted():
     assert "must be finite" in watch.last_refusal
 
 
-def test_after_a_jump_of_the_clock_good_commands_are_taken_and_none_is_from_a_time_to_come():
-    watch = guard()
-    watch.check(GOOD, NOW, PRESENT)
-    watch.clock_jumped(3.0)
-    assert watch.last_accepted_at == 3.0
-    assert watch.check(GOOD._replace(stamp=3.0), 3.01, PRESENT) is None
-    assert watch.check(GOOD, 3.02, PRESENT).reason is Reason.FROM_THE_FUTURE  # one from before the jump
-
-
 def test_a_zero_stamp_is_none():
     assert stamp_seconds(0, 0) is None
     assert stamp_seconds(12, 500_000_000) == 12.5
