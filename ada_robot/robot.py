@@ -314,20 +314,28 @@ class Robot:
         except (TypeError, ValueError):
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self._joints)}."
             raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
-        demand = Demand(mode, numbers, time.monotonic())
-        phase, link = self.phase, self._link
-        if phase is not Phase.ACTIVE or link is None:
-            raise self._refused(
-                Refusal(Reason.NOT_ACTIVE, f"the robot is {phase.value}: {self.reason}. Activate it first.")
-            )
+        self._refuse_inactive()
+        demand = Demand(mode, numbers)
         refusal = self._check.refused_numbers(demand)
         if refusal is not None:
             raise self._refused(refusal)
+        return self.send(demand)
+
+    def send(self, demand: Demand) -> float:
+        """Send a demand that was judged at its source already to the cycle, which judges it anew; see `command`."""
+        link = self._refuse_inactive()
+        demand = demand._replace(stamp=time.monotonic())
         if not link.command(demand):
-            raise self._refused(
-                Refusal(Reason.NOT_TAKEN, "the robot's cycle takes no commands: it is frozen, or overloaded.")
-            )
+            text = "the robot's cycle takes no commands: it is frozen, or overloaded."
+            raise self._refused(Refusal(Reason.NOT_TAKEN, text))
         return demand.stamp
+
+    def _refuse_inactive(self) -> HostLink:
+        phase, link = self.phase, self._link
+        if phase is not Phase.ACTIVE or link is None:
+            text = f"the robot is {phase.value}: {self.reason}. Activate it first."
+            raise self._refused(Refusal(Reason.NOT_ACTIVE, text))
+        return link
 
     def _refused(self, refusal: Refusal) -> Refused:
         self._refused_at = time.monotonic()

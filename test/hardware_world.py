@@ -89,14 +89,17 @@ class ScriptedRobot:
         self.phase = Phase.ACTIVE
 
     def command(self, mode: Mode, values: Any) -> float:
+        return self.send(Demand(mode, np.array(values)))
+
+    def send(self, demand: Demand) -> float:
         if self.phase is not Phase.ACTIVE:
             raise Refused("it is not active")
         if "command" in self.answers:
             self.refused["scripted"] += 1
             self.last_refusal, self.refused_at = str(self.answers["command"]), time.monotonic()
             raise self.answers["command"]
-        self.demand = Demand(mode, np.array(values))
-        self.told.append(self.demand)
+        self.demand = demand
+        self.told.append(demand)
         now = time.monotonic()
         self.judged = Judged(now, now)
         return now

@@ -279,7 +279,7 @@ class Connection:
         found = {}
         for name, topics in self.robots.items():
             status, commands = topics.robot.status(), topics.commands
-            count = sum(status.refused.values()) + commands.count
+            count = sum(status.refused.values()) + commands.refused_active
             found[name] = (count, newest_refusal(status, commands))
         return found
 

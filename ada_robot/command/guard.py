@@ -26,7 +26,7 @@ class CommandGuard(Tally):
         if refusal is None: ...                            # only now may a joint see the command
 
     Attributes:
-        age: by their stamps.
+        age_rule: of their stamps.
         max_jump: farthest that a commanded position may be from the present one [rad, m]; 0 takes any.
     """
 
@@ -57,7 +57,7 @@ class CommandGuard(Tally):
         self._joints = checked_joints(joints)
         self.max_jump = not_negative("max_jump", max_jump)
         max_age, max_ahead = not_negative("max_age", max_age), not_negative("max_ahead", max_ahead)
-        self.age = AgeRule(max_age, max_ahead, f"parameter {age_parameter}; 0 = any age")
+        self.age_rule = AgeRule(max_age, max_ahead, f"parameter {age_parameter}; 0 = any age")
         self._jump_rule = f"parameter {jump_parameter}; 0 = any"
 
     def check(self, command: Command, now: float, present: Mapping[str, float]) -> Refusal | None:
@@ -76,7 +76,7 @@ class CommandGuard(Tally):
         refusal = (
             self._bad_shape(names, given)
             or refused_names(names, self._joints)
-            or self.age.refusal(command.stamp, now)
+            or self.age_rule.refusal(command.stamp, now)
             or self._bad_numbers(names, given)
             or self._bad_jump(names, given.get(Mode.POSITION, ()), present)
         )

@@ -89,7 +89,7 @@ class CommandInputs:
     def change(self, settings: DynamicsSettings) -> None:
         """Take over parameters that changed."""
         self._settings = settings
-        self.guard.age.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        self.guard.age_rule.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         if self._loop.is_ready:
             self.began(self._loop.plant)
 

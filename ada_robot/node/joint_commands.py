@@ -12,7 +12,7 @@ velocity before an effort. A device follows all its joints in one mode, so the f
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_robot.command.guard import CommandGuard
-from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason
+from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.robot_status import Judged
 
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
@@ -33,15 +33,11 @@ class _Sent(NamedTuple):
     positions: Array | None
 
 
-class JointCommands:
+class JointCommands(CommandGuard):
     """Commands for the joints of one robot.
 
     Attributes:
-        guard: names, lengths, numbers, ages, limits and jumps.
-        refused: messages that came to nothing here, by reason; those that the guard refuses, too.
-        last_refusal: words on the newest command that was refused, here or by the robot's own safety, but for those
-            that came while the robot was not to move.
-        refused_at: when that was, on the steady clock [s].
+        refused_at: when the newest refusal was that has words, on the steady clock [s].
         age: of the newest message by its stamp, when it was read [s]; None without a stamp.
     """
 
@@ -52,12 +48,9 @@ class JointCommands:
             limits: of all joints, in the order of the robot.
             modes: that the robot knows.
         """
-        self._joints = [limit.name for limit in limits]
+        super().__init__(limits, age_parameter="max_command_age")
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
-        self.guard = CommandGuard(limits, age_parameter="max_command_age")
-        self.refused: Counter[str] = Counter()
-        self.last_refusal = ""
         self.refused_at = 0.0
         self.age: float | None = None
         self._told: Array | None = None  # positions of the last demand, if it was one
@@ -65,8 +58,8 @@ class JointCommands:
         self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
 
     @property
-    def count(self) -> int:
-        """Messages that were refused while the robot was to move."""
+    def refused_active(self) -> int:
+        """Number of messages that were refused while the robot was to move."""
         return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
     def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
@@ -77,8 +70,8 @@ class JointCommands:
             max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
             require_stamps: whether a command must say when it was made.
         """
-        self.guard.age.max_age, self.guard.max_jump = max_age, max_jump
-        self.guard.age.requires_stamps = require_stamps
+        self.age_rule.max_age, self.max_jump = max_age, max_jump
+        self.age_rule.requires_stamps = require_stamps
 
     def forget(self) -> None:
         """Take what was told before for over: the robot began anew."""
@@ -111,8 +104,13 @@ class JointCommands:
 
     def refuse(self, reason: Reason, text: str) -> None:
         """Count a message that somebody else refuses."""
-        self.refused[reason] += 1
-        self.last_refusal, self.refused_at = text, time.monotonic()
+        self.count(Refusal(reason, text), 0.0)
+
+    def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
+        """See `Tally.count`."""
+        if refusal is not None:
+            self.refused_at = time.monotonic()
+        return super().count(refusal, now, times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
         """What a message says to all joints.
@@ -128,9 +126,7 @@ class JointCommands:
         if command.stamp is not None:
             self.age = now - command.stamp
         present = dict(zip(self._joints, measured.tolist(), strict=True))
-        refusal = self.guard.check(command, now, present)
-        if refusal is not None:
-            self.refuse(refusal.reason, refusal.text)
+        if self.check(command, now, present) is not None:
             return None
         mode, values = self._first_known(command)
         if mode is None:
@@ -160,7 +156,7 @@ class JointCommands:
             return self._told.copy()
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
         if rest:
-            names = ", ".join(self._joints[i] for i in rest)
+            names = ", ".join(tuple(self._joints)[i] for i in rest)
             self.refuse(
                 Reason.UNKNOWN_POSITION, f"where {names} are is not known: name all joints in the first command."
             )

@@ -170,7 +170,7 @@ class RobotTopics:
             return
         self.lease.claim(sender)
         try:
-            self.commands.sent(self.robot.command(demand.mode, demand.values.tolist()))
+            self.commands.sent(self.robot.send(demand))
         except HardwareError:  # the robot has counted it, and has the words
             self.commands.lost()
 

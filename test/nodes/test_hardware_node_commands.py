@@ -43,7 +43,7 @@ def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_take
 def test_what_the_device_does_not_know_is_refused_with_what_it_takes():
     one = commands({Mode.POSITION})
     assert one.demand(Command(NAMES, effort=[0.0] * 3), 0.0, HERE) is None
-    assert one.refused == {"no such mode": 1} and one.count == 1
+    assert one.refused == {"no such mode": 1} and one.refused_active == 1
     assert one.last_refusal == "the command gives effort only; this device takes position."
 
 
@@ -114,7 +114,7 @@ def test_what_was_told_is_not_changed_by_who_got_it():
 def test_what_breaks_a_rule_comes_to_nothing_and_is_counted(command, reason):
     one = commands()
     assert one.demand(command, 10.0, HERE) is None
-    assert one.refused == {reason: 1} and one.count == 1 and one.last_refusal
+    assert one.refused == {reason: 1} and one.refused_active == 1 and one.last_refusal
 
 
 def test_rules_can_change_while_it_goes_on():
@@ -129,7 +129,7 @@ def test_rules_can_change_while_it_goes_on():
 def test_what_comes_while_the_robot_is_not_to_move_is_no_fault_of_the_sender():
     one = commands()
     one.ignored()
-    assert one.refused == {"not active": 1} and one.count == 0 and one.last_refusal == ""
+    assert one.refused == {"not active": 1} and one.refused_active == 0 and one.last_refusal == ""
 
 
 numbers = st.floats(width=64)
@@ -149,7 +149,7 @@ def test_whatever_comes_a_demand_is_whole_finite_within_limits_and_of_a_mode_of_
     one = commands(modes)
     demand = one.demand(Command(names, position, velocity, effort), 0.0, np.array(here))
     if demand is None:
-        assert one.count == 1 and one.last_refusal
+        assert one.refused_active == 1 and one.last_refusal
         return
     assert demand.mode in modes and demand.values.shape == (3,)
     assert np.isfinite(demand.values).all()
