@@ -96,6 +96,11 @@ class RobotDriver(ABC, Generic[S]):
 
     Attributes:
         settings: in use.
+        joints: names of its joints, in the order of all arrays.
+        limits: of what the device itself can do, per joint; users may ask for less, never for more.
+        modes: that it can be commanded in.
+        period: between cycles [s].
+        device_timeout: silence after which the device stops by itself [s]; inf: it never does, the host must.
         counts: of the wire.
         interrupted: why `start` is to be given up, as soon as it can; "" while it is not. Set by who calls it.
     """
@@ -103,6 +108,12 @@ class RobotDriver(ABC, Generic[S]):
     NAME: ClassVar[str]
     SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
+
+    joints: Sequence[str]
+    limits: Sequence[JointLimit]
+    modes: frozenset[Mode] = frozenset(Mode)
+    period: float
+    device_timeout: float = math.inf
 
     def __init__(self, settings: S) -> None:
         """Prepare; `open` opens the wire.
@@ -118,34 +129,9 @@ class RobotDriver(ABC, Generic[S]):
         self.interrupted: Callable[[], str] = lambda: ""
 
     # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    @abstractmethod
-    def joints(self) -> Sequence[str]:
-        """Names of its joints, in the order of all arrays."""
-
-    @property
-    @abstractmethod
-    def limits(self) -> Sequence[JointLimit]:
-        """What the device itself can do, per joint; users may ask for less, never for more."""
-
     def suited(self, safety: SafetySettings) -> SafetySettings:
         """Rules of safety as this robot needs them: no margin finer than what it can tell."""
         return safety
-
-    @property
-    @abstractmethod
-    def modes(self) -> frozenset[Mode]:
-        """What it can be commanded."""
-
-    @property
-    @abstractmethod
-    def period(self) -> float:
-        """Between cycles [s]."""
-
-    @property
-    def device_timeout(self) -> float:
-        """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
-        return math.inf
 
     @property
     def told_speeds(self) -> Array | None:

@@ -30,7 +30,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_robot.contract import Demand, JointLimit, Mode, Reason, Refusal
+from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.cycle.host_link import HostLink
 from ada_robot.cycle.place import (
     CyclePlace,
@@ -59,6 +59,13 @@ class Robot:
     """A robot, wherever it is driven. Any thread may call anything; every call ends within its deadline.
 
     After the cycle's process has died, or after `close`, `open` begins anew.
+
+    Attributes:
+        device: name of its kind of device.
+        joints: names, in the order of all arrays; known before `open`.
+        limits: of what may be commanded, per joint: the device's and the user's, velocity_scale included.
+        modes: that it can be commanded in.
+        period: between cycles [s].
     """
 
     def __init__(
@@ -100,10 +107,11 @@ class Robot:
     ) -> None:
         safety = driver.suited(safety)
         self._driver, self._safety, self._place = driver, safety, place
-        self._device, self._source, self._model = driver.NAME, source, model
+        self.device, self._source, self._model = driver.NAME, source, model
         self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout)
-        self._joints, self._modes, self._period = tuple(driver.joints), driver.modes, driver.period
+        self.joints, self.limits = tuple(driver.joints), self._rules.limits
+        self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # open and close; all else goes on beside them
         self._link: HostLink | None = None
         self._cycle: CyclePlace | None = None
@@ -113,42 +121,16 @@ class Robot:
         self._last: RobotStatus | None = None  # of the cycle before, where there is none now
         self._closed_because = "not opened yet"
         self._refused_at = 0.0  # [s] when a command was refused here
-        unknown = np.full(len(self._joints), math.nan)
+        unknown = np.full(len(self.joints), math.nan)
         self._unknown = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
 
-    # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def device(self) -> str:
-        """Name of its kind of device."""
-        return self._device
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of its joints, in the order of all arrays; known before `open`."""
-        return self._joints
-
-    @property
-    def limits(self) -> tuple[JointLimit, ...]:
-        """What may be commanded, per joint: the device's limits and the user's, velocity_scale included."""
-        return self._rules.limits
-
-    @property
-    def modes(self) -> frozenset[Mode]:
-        """What it can be commanded."""
-        return self._modes
-
-    @property
-    def period(self) -> float:
-        """Between cycles [s]."""
-        return self._period
-
+    # --- how it is ------------------------------------------------------------------------------------------------
     @property
     def cycle_pid(self) -> int:
         """Number of the process that the cycle runs in; 0 where there is none at the moment."""
         cycle = self._cycle
         return cycle.pid if cycle is not None and self._living() is not None else 0
 
-    # --- how it is ------------------------------------------------------------------------------------------------
     @property
     def phase(self) -> Phase:
         """What it is doing; CLOSED also where the cycle's process has died."""
@@ -174,7 +156,7 @@ class Robot:
             return self._unknown
         report = link.report
         # what a cycle that is gone or frozen told last says nothing about the present
-        is_recent = link.is_alive and time.monotonic() - told.sent_at < max(RECENT, 5.0 * self._period)
+        is_recent = link.is_alive and time.monotonic() - told.sent_at < max(RECENT, 5.0 * self.period)
         is_fresh = told.feedback.is_fresh and is_recent
         if report is None:
             return replace(told.feedback, is_fresh=is_fresh)
@@ -199,7 +181,7 @@ class Robot:
             told = link.wait_told(max(0.0, deadline - time.monotonic()))
             if told is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
-                raise NoAnswer(f"{self._device}: the device told nothing new within {timeout:g} s{ended}.")
+                raise NoAnswer(f"{self.device}: the device told nothing new within {timeout:g} s{ended}.")
             if told.feedback.is_fresh:
                 return self.feedback
 
@@ -234,7 +216,7 @@ class Robot:
         """
         with self._requests:
             if self._living() is not None:
-                raise Refused(f"{self._device} is open already ({self.phase.value}); close it first.")
+                raise Refused(f"{self.device} is open already ({self.phase.value}); close it first.")
             self._let_go()
             deadline = time.monotonic() + timeout
             self._flight = flight_memory(self._model, self._driver, self._safety)
@@ -312,7 +294,7 @@ class Robot:
                 raise TypeError
             numbers = numbers.astype(np.float64)
         except (TypeError, ValueError):
-            text = f"the command is {values!r:.80}; give one number for each of {', '.join(self._joints)}."
+            text = f"the command is {values!r:.80}; give one number for each of {', '.join(self.joints)}."
             raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
         self._refuse_inactive()
         demand = Demand(mode, numbers)
@@ -389,7 +371,7 @@ class Robot:
     def _written(self, why: str, timeout: float) -> str:
         recorder = self._recorder
         if recorder is None:
-            raise Refused(f"{self._device} has no flight recorder: record_seconds is 0.")
+            raise Refused(f"{self.device} has no flight recorder: record_seconds is 0.")
         writer = recorder.save(why)
         try:
             code = writer.wait(timeout)
@@ -413,9 +395,7 @@ class Robot:
                     deadline = time.monotonic() + timeout
                     link.ask("close", timeout, why="closed")
                     if not cycle.wait(max(0.1, deadline - time.monotonic())):
-                        raise NoAnswer(
-                            f"{self._device}: the cycle said that it ends, and did not within {timeout:g} s."
-                        )
+                        raise NoAnswer(f"{self.device}: the cycle said that it ends, and did not within {timeout:g} s.")
                     self._closed_because = "closed"
             except NoAnswer as problem:
                 if cycle is not None:
@@ -434,7 +414,7 @@ class Robot:
     def _opened(self, to: str) -> HostLink:
         link = self._living()
         if link is None:
-            raise Refused(f"{self._device} is closed ({self._closed_because}); open it to {to}.")
+            raise Refused(f"{self.device} is closed ({self._closed_because}); open it to {to}.")
         return link
 
     def _lost(self) -> None:

@@ -28,7 +28,7 @@ from ada_hardware.hexa.packets import (
 from ada_hardware.hexa.settings import HexaSettings
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
@@ -44,6 +44,8 @@ class HexaDriver(RobotDriver[HexaSettings]):
     NAME: ClassVar[str] = "hexa"
     SUMMARY: ClassVar[str] = "motion table HEXA: six direct-drive motors, a plate"
     SETTINGS: ClassVar[type] = HexaSettings
+    joints, limits, modes = JOINTS, LIMITS, frozenset(_REQUESTS)
+    period, device_timeout = PERIOD, WATCHDOG
 
     def __init__(
         self,
@@ -70,27 +72,6 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self._is_open = False
         self._may_be_driven = False
         self._is_ours = False  # whether the newest status said that this host drives
-
-    # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def joints(self) -> Sequence[str]:  # noqa: D102
-        return JOINTS
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
-        return LIMITS
-
-    @property
-    def modes(self) -> frozenset[Mode]:  # noqa: D102
-        return frozenset(_REQUESTS)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return PERIOD
-
-    @property
-    def device_timeout(self) -> float:  # noqa: D102
-        return WATCHDOG
 
     # --- what it does ---------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102

@@ -33,7 +33,7 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 from ada_robot.limits import Limits
@@ -73,6 +73,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         super().__init__(settings)
         self._arm = arm(settings.variant, settings.axes, settings.rated_torque)
+        self.joints, self.limits = self._arm.joints, self._arm.limits
+        self.period, self.device_timeout = settings.period, settings.device_timeout
         self._given, self._clock = wire, clock
         self._session: Session | None = None
         self._translation = Translation(settings, self._arm)
@@ -97,31 +99,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
-    def joints(self) -> Sequence[str]:  # noqa: D102
-        return self._arm.joints
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
-        return self._arm.limits
-
-    @property
     def told_speeds(self) -> Array | None:  # noqa: D102
         return self._speeds if self._mode is Mode.POSITION else None
 
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
         return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
-
-    @property
-    def modes(self) -> frozenset[Mode]:  # noqa: D102
-        return frozenset(Mode)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return self.settings.period
-
-    @property
-    def device_timeout(self) -> float:  # noqa: D102
-        return self.settings.device_timeout
 
     def keep(self, rules: JointRules, drive_lag: float) -> None:  # noqa: D102
         self._positions.keep(rules, drive_lag)

@@ -11,13 +11,13 @@ In lock step, whoever calls the cycle holds the clock:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from ada_dynamics.model.motors import motor_joints
-from ada_robot.contract import Command, Demand, JointLimit, Mode
+from ada_robot.contract import Command, Demand
 from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, Refused
 from ada_robot.simulated.plant import Plant
@@ -54,29 +54,13 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
         super().__init__(settings)
         self._clock = clock
         self._model = load_robot(settings)
-        self._motors = tuple(motor_joints(self._model))
+        self.joints = tuple(motor_joints(self._model))
         self._steps = max(1, round(settings.physics_rate / settings.cycle_rate))
-        limits = bounds_of(self._model, settings).limits(self._motors)
-        self._limits = tuple(limit for name in self._motors for limit in limits if limit.name == name)
+        self.period = self._steps / settings.physics_rate
+        limits = {limit.name: limit for limit in bounds_of(self._model, settings).limits(self.joints)}
+        self.limits = tuple(limits[name] for name in self.joints)
         self.plant: Plant | None = None
         self._is_driven = False
-
-    # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def joints(self) -> Sequence[str]:  # noqa: D102
-        return self._motors
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
-        return self._limits
-
-    @property
-    def modes(self) -> frozenset[Mode]:  # noqa: D102
-        return frozenset(Mode)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return self._steps / self.settings.physics_rate
 
     # --- what it does ---------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -105,7 +89,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
         plant = self._in_use()
         if not self._is_driven:
             raise Refused(f"{self.NAME}: it takes commands once it is started.")
-        plant.command(Command.of({demand.mode: demand.values})._replace(names=self._motors))
+        plant.command(Command.of({demand.mode: demand.values})._replace(names=self.joints))
         return self._exchange(plant)
 
     def stop(self) -> None:  # noqa: D102
@@ -129,7 +113,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     def _exchange(self, plant: Plant) -> Feedback:
         plant.advance(self._steps)
         simulation = plant.simulation
-        rows = simulation.servos.rows(self._motors)
+        rows = simulation.servos.rows(self.joints)
         q, v = simulation.servos.q_index[rows], simulation.servos.v_index[rows]
         failure = plant.failure
         alarms = () if failure is None else (Alarm(FAILED, failure),)

@@ -27,7 +27,6 @@ from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.contract import JointLimit
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
@@ -61,17 +60,12 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     ) -> None:
         """Read the angle map; see `ServoDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
+        if settings.speed != CHOSEN:
+            self.limits = self.map.limits(min(self.SERVO_SPEED, math.radians(1.0 / SECONDS_PER_DEGREE[settings.speed])))
         self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
+        self.period = self._cycle_period()
 
     # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def limits(self) -> Sequence[JointLimit]:
-        """By the angle map, the servos' speed, and the one that is set."""
-        speed = self.SERVO_SPEED
-        if self.settings.speed != CHOSEN:
-            speed = min(speed, math.radians(1.0 / SECONDS_PER_DEGREE[self.settings.speed]))
-        return self.map.limits(speed)
-
     @property
     def board_ids(self) -> tuple[int, ...]:
         """IDs of the boards that have servos, first the one with channels 1 to 12."""

@@ -60,6 +60,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
         self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK)
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
+        self.period = self._cycle_period()
 
     # --- what it does ---------------------------------------------------------------------------------------------
     def start(self) -> None:
