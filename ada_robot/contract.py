@@ -51,7 +51,7 @@ class JointLimit(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What joints shall do: position, velocity and effort have a number for each joint, or are None.
+    """A request to joints by name: position, velocity and effort have a number for each joint, or are None.
 
     Attributes:
         names: of the joints; empty: all of whoever commands, in their order.
@@ -79,7 +79,7 @@ class Command(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What all joints of a robot are asked in one mode; checked before it comes to a driver.
+    """One number for each joint of a robot, all in one mode; checked before it comes to a driver.
 
     Attributes:
         mode: of all joints.

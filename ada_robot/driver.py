@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every robot's driver does: one exchange with the device per cycle, and nothing that it was not told.
+"""The contract of every robot's driver: one exchange with the device per cycle, and nothing that it was not told.
 
 A driver translates; it decides nothing. Whether a command is safe, when to hold, to slow down or to stop is decided
 once for all robots, in `ada_robot.safety`. All calls come from one thread, which calls one of `idle`, `cycle` every
@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 
 class Alarm(NamedTuple):
-    """What a device says is wrong.
+    """An alarm of a device.
 
     Attributes:
         code: the device's own number.
@@ -45,7 +45,7 @@ class Alarm(NamedTuple):
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a device told in one cycle.
+    """The state that a device reports in one cycle.
 
     Attributes:
         time: when it came, on the steady clock [s].
@@ -72,7 +72,7 @@ class Feedback:
 
 @dataclass
 class LinkCounts:
-    """What happened on the wire since it was opened.
+    """Counts of the frames on a wire since it was opened.
 
     Attributes:
         sent: frames sent.

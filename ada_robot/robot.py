@@ -133,7 +133,7 @@ class Robot:
 
     @property
     def phase(self) -> Phase:
-        """What it is doing; CLOSED also where the cycle's process has died."""
+        """The phase; CLOSED also where the cycle's process has died."""
         link = self._living()
         if link is None or link.report is None:
             return Phase.CLOSED
@@ -164,7 +164,7 @@ class Robot:
 
     @property
     def demand(self) -> Demand | None:
-        """What the device was told in the newest cycle; None where it was told nothing that moves."""
+        """The demand of the newest cycle; None where there was none."""
         link = self._living()
         told = link.told if link is not None else None
         return None if told is None else told.demand

@@ -47,7 +47,7 @@ class Lateness:
         self._least, self._greatest = min(self._least, age), max(self._greatest, age)
 
     def advice(self, limit: float, now: float) -> str:
-        """What to do about the last one, which was late. Arguments as of `note`."""
+        """Advice on the last one, which was late. Arguments as of `note`."""
         lasted = now - self._since
         if self._count >= _LEAST and lasted >= _FOR and self._greatest - self._least <= limit:
             return f"All have been as old for {lasted:.3g} s, so the two clocks differ. {CLOCKS}"

@@ -62,7 +62,7 @@ class HostLink:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the other end is there."""
+        """True if the other end is there."""
         return not self._over.is_set()
 
     def end(self) -> None:
@@ -114,7 +114,7 @@ class HostLink:
     # --- in -------------------------------------------------------------------------------------------------------
     @property
     def told(self) -> Told | None:
-        """What the cycle told last; None before the first."""
+        """The cycle's newest message; None before the first."""
         data = self._told
         return messages.decode_told(data) if data else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passes between a commanding program and a robot's cycle, as bytes.
+"""The messages between a commanding program and a robot's cycle, as bytes.
 
 Two socket pairs of datagrams, so that each message arrives whole or not at all, and the death of either end is seen:
 
@@ -59,7 +59,7 @@ def decode_command(data: bytes) -> Demand | None:
 
 
 class Told(NamedTuple):
-    """What the cycle tells after each exchange.
+    """The cycle's message after each exchange.
 
     Attributes:
         phase: of the robot.
@@ -79,7 +79,7 @@ class Told(NamedTuple):
 
 
 def encode_told(told: Told) -> bytes:
-    """What the cycle tells."""
+    """The message of an exchange."""
     feedback, demand = told.feedback, told.demand
     flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
     mode = 0 if demand is None else _MODE_INDEX[demand.mode]
@@ -90,7 +90,7 @@ def encode_told(told: Told) -> bytes:
 
 
 def decode_told(data: bytes) -> Told:
-    """What the cycle told; the other end is of the same installation, so that nothing is checked."""
+    """The content of such a message; the other end is of the same installation, so that nothing is checked."""
     _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers
@@ -139,7 +139,7 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
 
 
 def problem_of(reply: Mapping[str, Any]) -> Exception | None:
-    """What a reply says is wrong, as the error to be raised."""
+    """The error that a reply carries; None where it carries none."""
     if "error" not in reply:
         return None
     kinds: dict[str, type[Exception]] = {known.__name__: known for known in _ERRORS}

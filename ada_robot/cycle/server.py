@@ -212,7 +212,7 @@ class CycleServer:
         return data
 
     def _stop_wanted(self) -> str:
-        """Whether a stop came, or the program went, while the device started."""
+        """True if a stop came, or the program went, while the device started."""
         self._take_requests()
         stops = [request for request in self._waiting if request["what"] == "stop"]
         return str(stops[0]["why"]) if stops else self._leaving

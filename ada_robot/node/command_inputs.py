@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node subscribes to: commands for joints, wrenches on links, states to be put into; imports rclpy.
+"""Subscriptions of the dynamics node: commands for joints, wrenches on links, states to be put into; imports rclpy.
 
 joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
 come through the executor. Each message is checked as a whole; what does not pass moves nothing, is counted, said now
@@ -161,7 +161,7 @@ class CommandInputs:
 
     # --- refusals -----------------------------------------------------------------------------------------------
     def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
-        """What the physics thread made of a message; called there."""
+        """Count what the physics thread refused; called there."""
         if done.cancelled():
             return
         problem = done.exception()
@@ -187,7 +187,7 @@ class CommandInputs:
 
     # --- diagnostics --------------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """What came in, and who sends it."""
+        """The report on what came in, and who sends it."""
         guard = self.guard
         self._say_new()
         senders = self._node.get_publishers_info_by_topic(self._topic)

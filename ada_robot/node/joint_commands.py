@@ -113,7 +113,7 @@ class JointCommands(CommandGuard):
         return super().count(refusal, now, times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
-        """What a message says to all joints.
+        """The demand of a message to all joints.
 
         Args:
             command: the message.

@@ -46,7 +46,7 @@ class JointStateBytes:
         self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
 
     def measured(self, feedback: Feedback, state: WholeState | None, stamp_ns: int) -> bytes:
-        """What the joints do; velocities and efforts only where the device tells them of all its joints.
+        """The measured state; velocities and efforts only where the device tells them of all its joints.
 
         Args:
             feedback: with all positions.
@@ -64,7 +64,7 @@ class JointStateBytes:
         )
 
     def told(self, demand: Demand, stamp_ns: int) -> bytes:
-        """What the device is told: positions, velocities or efforts."""
+        """The demand: positions, velocities or efforts."""
         numbers = [
             demand.values if mode is demand.mode else _NOTHING for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
         ]

@@ -86,7 +86,7 @@ class Lease:
         )
 
     def _is_gone(self, holder: bytes) -> bool:
-        """Whether a publisher that was there is no more."""
+        """True if a publisher that was there is no more."""
         was_there = holder in self._names
         self._look()
         return was_there and holder not in self._names

@@ -138,7 +138,7 @@ class LoadPublishers:
 
     # --- for /diagnostics ---------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """Whether they are published, and which wrenches do not follow from the motion alone."""
+        """True if they are published, and which wrenches do not follow from the motion alone."""
         open_ones = () if self._loads is None else self._loads.not_unique
         values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
         for loop in self._loops:

@@ -18,7 +18,7 @@ BATCH = 200  # steps that are asked for at once
 
 
 class PlantServices:
-    """What a service asks is done by the physics thread between two steps; the answer waits for it."""
+    """Services that the physics thread serves between two steps; the answer waits for it."""
 
     def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
         """Offer the services.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node publishes from its physics thread; imports rclpy.
+"""Publishers that the dynamics node's physics thread feeds; imports rclpy.
 
 joint_states, /tf, ~/state and /clock leave as bytes, right behind their step. What takes longer to work out is in
 load_publishers.py.

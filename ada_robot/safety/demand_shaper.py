@@ -50,7 +50,7 @@ class DemandShaper:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the demand stands still."""
+        """True if the demand stands still."""
         return not self.velocity.any()
 
     # --- positions ------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is told in each cycle: rest after the start, then commands, and ramps to rest where those end.
+"""The demands of each cycle: rest after the start, then commands, and ramps to rest where those end.
 
 Efforts hold nothing by themselves, and no efforts let an arm fall. Where there is a reason to slow down in EFFORT, the
 efforts told last are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
@@ -82,17 +82,17 @@ class Demands:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the demand stands still."""
+        """True if the demand stands still."""
         return self.mode is not Mode.EFFORT and self._shaper.is_at_rest
 
     @property
     def has_command(self) -> bool:
-        """Whether a command is in force."""
+        """True if a command is in force."""
         return self._wanted is not None
 
     @property
     def can_ramp(self) -> bool:
-        """Whether the robot can be brought to rest by demands: by efforts alone it cannot."""
+        """True if the robot can be brought to rest by demands: by efforts alone it cannot."""
         return any(mode in self._modes for mode in HOLDING)
 
     def gives_up(self, now: float) -> str:

@@ -31,7 +31,7 @@ SUFFIX = ".mcap"
 
 
 class FlightState(NamedTuple):
-    """What a row says, as `FlightRecorder.cycle` wrote it.
+    """The content of a row, as `FlightRecorder.cycle` wrote it.
 
     Attributes:
         time: of the cycle [s].

@@ -24,7 +24,7 @@ FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error whe
 
 
 class JointRules:
-    """What demands to joints keep, one number per joint in each array.
+    """The rules of demands to joints, one number per joint in each array.
 
     Attributes:
         limits: positions, velocities (scaled) and efforts per joint, for people and other programs.

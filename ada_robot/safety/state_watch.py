@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
+"""True if the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StateWatch:
         self._demanded, self._since = demand.values, now
 
     def trouble(self, mode: Mode, demanded: Array, feedback: Feedback) -> str:
-        """What is wrong after an exchange; "" where nothing is.
+        """The trouble that an exchange shows, in words; "" where there is none.
 
         Args:
             mode: of the demand.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated robot takes from outside, and when its motion counts as diverged; no ROS.
+"""Bounds of what a simulated robot takes from outside, and of a motion that has not diverged; no ROS.
 
 All bounds follow from the robot and its step, so that there is nothing to set: from the limits in its description, and
 where that has none from its weight, its reach, and what a step can follow.
@@ -77,7 +77,7 @@ class StateBounds:
         return limit._replace(derived=tuple(derived))
 
     def limits(self, motors: Sequence[str]) -> list[JointLimit]:
-        """What commands may ask of the joints, of which some have motors."""
+        """Limits of the joints, of which some have motors."""
         return [limit._replace(has_motor=name in motors) for name, limit in self.joints.items()]
 
     # --- what comes from outside --------------------------------------------------------------------------------

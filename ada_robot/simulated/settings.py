@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said about the physics of a simulated robot."""
+"""The settings of a simulated robot's physics."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def scene_of(model: Model, settings: PhysicsSettings) -> defaults.Scene:
 
 
 def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
-    """What the robot takes from outside; see `StateBounds`."""
+    """The bounds of what the robot takes from outside."""
     return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
 
 

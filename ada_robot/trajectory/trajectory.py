@@ -35,7 +35,7 @@ class TrajectoryPoint(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """What a joint does from a time on: a column of a path."""
+    """The motion of a joint from a time on: a column of a path."""
 
     begin: float
     path: Path
@@ -164,7 +164,7 @@ class TrajectoryFollower(Tally):
         self._layers = changed
 
     def _before(self, name: str, begin: float, now: float, present: Mapping[str, float]) -> tuple[_Layer, ...]:
-        """What a joint does up to a time: at least one layer."""
+        """The motion of a joint up to a time: at least one layer."""
         own = self._layers.get(name)
         if own:
             return tuple(layer for layer in own if layer.begin <= begin) or (_resting(_state_of(own, begin)[0], now),)
@@ -237,7 +237,7 @@ class TrajectoryFollower(Tally):
         return TrajectoryPoint(tuple(layers), *zip(*rows, strict=True))
 
     def is_active(self, t: float) -> bool:
-        """Whether a joint still has a way to go, or a start to wait for, at a time."""
+        """True if a joint still has a way to go, or a start to wait for, at a time."""
         return any(own[-1].path.end > t for own in self._layers.values())
 
     def cancel(self, names: Iterable[str] | None = None) -> None:
