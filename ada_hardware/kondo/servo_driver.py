@@ -28,6 +28,7 @@ S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
+LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
 _MARGIN = 1.25  # of the period over what the line needs
 _OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
 _FINEST = 3.0  # [deg] likewise, of boards with finer counts
