@@ -13,7 +13,8 @@ What there is, with settings and units: `ada_controllers.registry.CONTROLLERS`, 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused, CommandRefused, ReferenceRefused, StateRefused
 from ada_controllers.registry import CONTROLLERS, find, make
-from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference, State
+from ada_robot.contract import Command
 
 __all__ = [
     "CONTROLLERS",

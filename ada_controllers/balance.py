@@ -18,7 +18,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.spring_damper import spring_efforts
-from ada_controllers.state import Command, JointReference, State
+from ada_controllers.state import JointReference, State
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import between, share, turned
@@ -30,6 +30,7 @@ from ada_dynamics.model.tree import WORLD
 from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.contract import Command
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"

@@ -18,11 +18,12 @@ import numpy as np
 from ada_controllers.arm.contact_stability import stiffest_contact
 from ada_controllers.errors import StateRefused
 from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings, three_numbers
-from ada_controllers.state import Command, PoseReference, Reference, State
+from ada_controllers.state import PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, length, moved, pose_of, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
+from ada_robot.contract import Command
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.robot_check import refuse_free_joints
-from ada_controllers.state import Command, JointReference, State
+from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.expr import Traced
@@ -20,6 +20,7 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.contract import Command
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
             self._stiffness,
             self._damping,
         )
-        return tuple.__new__(Command, (efforts, None, None))  # takes half as long as Command(efforts)
+        return tuple.__new__(Command, ((), None, None, efforts, None))  # takes half as long as Command(effort=efforts)
 
 
 def _wanted_acceleration(

@@ -14,13 +14,14 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.reference_check import ReferenceCheck
 from ada_controllers.kit.shaping import Shaper, ShapingSettings
 from ada_controllers.kit.state_check import LATEST, StateCheck
-from ada_controllers.state import Command, JointReference, Reference, State
+from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.settings import as_mapping, checked
-from ada_robot.command.limits import joint_limits
+from ada_robot.contract import Command
+from ada_robot.limits import joint_limits
 
 S = TypeVar("S")
 

@@ -12,7 +12,7 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Command, State
+from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import InputError
@@ -20,6 +20,7 @@ from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.contract import Command
 
 _POSES = 5  # random ones, in which joints without a motor must carry nothing
 _NOTHING = 1e-9  # of the efforts of the motors
@@ -70,13 +71,13 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
     def _law(self, state: State, time: float) -> Command:
         if self._law_call is not None:
             efforts, self._weight = self._law_call(state.q, state.v, self._share, self._damping)
-            return Command(efforts)
+            return Command(effort=efforts)
         if self.model.loop_names:
             held = self._dynamics.inverse(state.q, self._rest, self._rest)
         else:
             held = self._dynamics.gravity(state.q)
         self._weight = held[self.v_index]
-        return Command(self._share * self._weight - self._damping * state.v[self.v_index])
+        return Command(effort=self._share * self._weight - self._damping * state.v[self.v_index])
 
     def signals(self) -> dict[str, Array]:
         """Of the last update: efforts that carry the whole weight [N m, N]."""

@@ -26,12 +26,13 @@ from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.robot_check import refuse_free_joints
-from ada_controllers.state import Command, JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
+from ada_robot.contract import Command
 
 JOINTS, LINK = "joints", "link"
 
@@ -166,8 +167,8 @@ class Impedance(Controller[ImpedanceSettings]):
     # --- law ----------------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:
         if self._in_joints:
-            return Command(self._at_joints(state, cast(JointReference, self.reference)))
-        return Command(self._at_link(state, cast(PoseReference, self.reference)))
+            return Command(effort=self._at_joints(state, cast(JointReference, self.reference)))
+        return Command(effort=self._at_link(state, cast(PoseReference, self.reference)))
 
     def signals(self) -> dict[str, Array]:
         """Of the last update: error of the joints [rad, m], or x̃ of the link [m, rad]."""

@@ -102,7 +102,7 @@ class InSimulation:
         reference = self._reference(t) if callable(self._reference) else self._reference
         command = controller.update(state, reference, t)
         self._times.append(t)
-        told = {name: values for name, values in command._asdict().items() if values is not None}
+        told = {mode.value: values for mode, values in command.given().items()}
         # copies: a law may use its arrays again
         self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **told}.items()})
         efforts = np.zeros(self._nv)

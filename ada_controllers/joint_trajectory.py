@@ -15,9 +15,10 @@ from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
 from ada_controllers.motion.waypoints import through
-from ada_controllers.state import Command, JointPath, JointReference, Reference, State
+from ada_controllers.state import JointPath, JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.settings import setting
+from ada_robot.contract import Command
 
 MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
 _KEPT = 1.0 - 1e-6  # of the limits: what a motion at its limit loses to rounding must not be cut

@@ -18,11 +18,12 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Command, JointReference, State
+from ada_controllers.state import JointReference, State
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
+from ada_robot.contract import Command
 
 LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known
 
@@ -98,7 +99,7 @@ class Pid(Controller[PidSettings]):
             self._rules,
         )
         self._wanted = efforts
-        return Command(efforts)
+        return Command(effort=efforts)
 
     def signals(self) -> dict[str, Array]:
         """Of the last update: error [rad, m] and the term of the sum, in units of u."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Command, JointReference, State
+from ada_controllers.state import JointReference, State
 from ada_controllers.support.coupling import (
     COMPONENTS,
     RANK_TOLERANCE,
@@ -30,6 +30,7 @@ from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_robot.contract import Command
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.gains import per_joint
-from ada_controllers.state import Command, JointReference, State
+from ada_controllers.state import JointReference, State
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import Axis, between, share, turned
 from ada_dynamics.arrays import Array
@@ -19,6 +19,7 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.contract import Command
 
 
 @dataclass(frozen=True)

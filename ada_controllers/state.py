@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller is told and what it says: states, references, commands."""
+"""What a controller is told and what it says: states and references."""
 
 from __future__ import annotations
 
@@ -63,17 +63,3 @@ class PoseReference(NamedTuple):
 
 
 Reference: TypeAlias = "JointReference | JointPath | PoseReference"
-
-
-class Command(NamedTuple):
-    """What joints shall do, a number for each of `Controller.joints`; None: not commanded in this way.
-
-    Attributes:
-        effort: [N m, N]; on top of what holds a position, where there is one too.
-        position: [rad, m].
-        velocity: [rad/s, m/s]; of the position, where there is one too.
-    """
-
-    effort: Array | None = None
-    position: Array | None = None
-    velocity: Array | None = None

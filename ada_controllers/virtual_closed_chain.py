@@ -12,7 +12,7 @@ from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
 from ada_controllers.kit.gains import per_joint
 from ada_controllers.kit.shaping import ShapingSettings
-from ada_controllers.state import Command, JointReference, PoseReference, Reference, State
+from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_controllers.virtual.branch import Branch
 from ada_controllers.virtual.kernels import FORCE, PATH, Law, constants
 from ada_controllers.virtual.law import Equations
@@ -23,6 +23,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
+from ada_robot.contract import Command
 
 _NONE = (0.0,) * 6
 
@@ -222,7 +223,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             self._told = self._law_call(q, state.v, *self._followed)
         effort = self._told[0]
         if self._is_open:
-            return Command(effort)
+            return Command(effort=effort)
         if self.model.loops:
             effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort)  # type: ignore[union-attr]
         return Command(effort=effort[self.v_index])

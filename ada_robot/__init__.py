@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves: the contract of simulators, emulated devices and devices, their safety cycle and ROS 2 node."""
+"""The contract of simulators, emulated devices and devices, their safety cycle and ROS 2 node."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every robot's driver does: one exchange with the device per cycle, and nothing that it was not told.
+"""The contract of every robot's driver: one exchange with the device per cycle, and nothing that it was not told.
 
 A driver translates; it decides nothing. Whether a command is safe, when to hold, to slow down or to stop is decided
 once for all robots, in `ada_robot.safety`. All calls come from one thread, which calls one of `idle`, `cycle` every
@@ -14,11 +14,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import Demand, JointLimit, Mode
 
 if TYPE_CHECKING:
     from ada_robot.safety.joint_rules import JointRules
@@ -28,28 +27,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 
-class Mode(Enum):
-    """What the numbers of a command are."""
-
-    POSITION = "position"  # [rad, m]
-    VELOCITY = "velocity"  # [rad/s, m/s]
-    EFFORT = "effort"  # [N m, N]
-
-
-class Demand(NamedTuple):
-    """What joints are told in one cycle; checked before it comes to a driver.
-
-    Attributes:
-        mode: what the numbers are.
-        values: one per joint, all finite.
-    """
-
-    mode: Mode
-    values: Array
-
-
 class Alarm(NamedTuple):
-    """What a device says is wrong.
+    """An alarm of a device.
 
     Attributes:
         code: the device's own number.
@@ -66,7 +45,7 @@ class Alarm(NamedTuple):
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a device told in one cycle.
+    """The state that a device reports in one cycle.
 
     Attributes:
         time: when it came, on the steady clock [s].
@@ -93,7 +72,7 @@ class Feedback:
 
 @dataclass
 class LinkCounts:
-    """What happened on the wire since it was opened.
+    """Counts of the frames on a wire since it was opened.
 
     Attributes:
         sent: frames sent.
@@ -117,6 +96,11 @@ class RobotDriver(ABC, Generic[S]):
 
     Attributes:
         settings: in use.
+        joints: names of its joints, in the order of all arrays.
+        limits: of what the device itself can do, per joint; users may ask for less, never for more.
+        modes: that it can be commanded in.
+        period: between cycles [s].
+        device_timeout: silence after which the device stops by itself [s]; inf: it never does, the host must.
         counts: of the wire.
         interrupted: why `start` is to be given up, as soon as it can; "" while it is not. Set by who calls it.
     """
@@ -124,6 +108,12 @@ class RobotDriver(ABC, Generic[S]):
     NAME: ClassVar[str]
     SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
+
+    joints: Sequence[str]
+    limits: Sequence[JointLimit]
+    modes: frozenset[Mode] = frozenset(Mode)
+    period: float
+    device_timeout: float = math.inf
 
     def __init__(self, settings: S) -> None:
         """Prepare; `open` opens the wire.
@@ -139,34 +129,9 @@ class RobotDriver(ABC, Generic[S]):
         self.interrupted: Callable[[], str] = lambda: ""
 
     # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    @abstractmethod
-    def joints(self) -> Sequence[str]:
-        """Names of its joints, in the order of all arrays."""
-
-    @property
-    @abstractmethod
-    def limits(self) -> Sequence[JointLimit]:
-        """What the device itself can do, per joint; users may ask for less, never for more."""
-
     def suited(self, safety: SafetySettings) -> SafetySettings:
         """Rules of safety as this robot needs them: no margin finer than what it can tell."""
         return safety
-
-    @property
-    @abstractmethod
-    def modes(self) -> frozenset[Mode]:
-        """What it can be commanded."""
-
-    @property
-    @abstractmethod
-    def period(self) -> float:
-        """Between cycles [s]."""
-
-    @property
-    def device_timeout(self) -> float:
-        """Silence after which the device stops by itself [s]; inf: it never does, the host must."""
-        return math.inf
 
     @property
     def told_speeds(self) -> Array | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong with devices; each error says which device or address, what is allowed, and what to do."""
+"""Errors of devices; each says which device or address, what is allowed, and what to do."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class DeviceState(NamedTuple):
 
     @property
     def is_robot(self) -> bool:
-        """Whether it has joints that move."""
+        """True if it has joints that move."""
         return bool(self.motors)
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ada_dynamics.settings import setting
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Array, Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.driver import Alarm, Array, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, TransportError
 
 ROUNDING = 1e-9

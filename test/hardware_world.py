@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from patience import Patience
 
-from ada_hardware.robot import Judged, RobotStatus
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.driver import Alarm, Feedback
 from ada_robot.errors import NoAnswer, Refused
+from ada_robot.robot_status import Judged, RobotStatus
 from ada_robot.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
@@ -24,7 +24,7 @@ AT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])
 
 
 class ScriptedRobot:
-    """Stands in for `ada_hardware.robot.Robot`: its phases change as the test has it, at once and without a device.
+    """Stands in for `ada_robot.robot.Robot`: its phases change as the test has it, at once and without a device.
 
     Attributes:
         told: what it was commanded while it was active.
@@ -89,14 +89,17 @@ class ScriptedRobot:
         self.phase = Phase.ACTIVE
 
     def command(self, mode: Mode, values: Any) -> float:
+        return self.send(Demand(mode, np.array(values)))
+
+    def send(self, demand: Demand) -> float:
         if self.phase is not Phase.ACTIVE:
             raise Refused("it is not active")
         if "command" in self.answers:
             self.refused["scripted"] += 1
             self.last_refusal, self.refused_at = str(self.answers["command"]), time.monotonic()
             raise self.answers["command"]
-        self.demand = Demand(mode, np.array(values))
-        self.told.append(self.demand)
+        self.demand = demand
+        self.told.append(demand)
         now = time.monotonic()
         self.judged = Judged(now, now)
         return now

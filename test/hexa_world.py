@@ -12,7 +12,7 @@ from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.limits import PERIOD
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 
 LEVEL = (0.0, 0.0, 0.0)
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from arm_driver import ArmDriver, ArmSettings
 
-from ada_robot.driver import Feedback, Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -85,7 +85,7 @@ class LockStep:
             numbers = np.array(values, dtype=np.float64)
             if numbers.shape == ():
                 numbers = np.full(len(self.arm.joints), float(numbers))
-            commands = [Command(mode, numbers, self.now - age)]
+            commands = [Demand(mode, numbers, self.now - age)]
         return self.cycle.step(self.now, commands, None if seen is None else self.now - seen)
 
     def steps(self, count: int, mode: Mode | None = None, values: Any = None) -> None:

@@ -17,8 +17,7 @@ import numpy as np
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -204,7 +203,7 @@ class Program:
 
     def step(self, speed: float | None = None) -> None:
         due = self.bus.now + self.driver.period
-        commands = [] if speed is None else [Command(Mode.VELOCITY, np.full(7, speed), self.bus.now)]
+        commands = [] if speed is None else [Demand(Mode.VELOCITY, np.full(7, speed), self.bus.now)]
         self.cycle.step(self.bus.now, commands)
         self.bus.wait(max(due - self.bus.now, 0.0))
 

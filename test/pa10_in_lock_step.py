@@ -23,7 +23,8 @@ from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Array, Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Array, Feedback
 
 if TYPE_CHECKING:
     from ada_controllers.controller import Controller

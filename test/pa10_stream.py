@@ -16,8 +16,7 @@ from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -105,7 +104,7 @@ class Stream:
         now = self.clock.now()
         if callable(values):
             values = values()
-        commands = [] if mode is None else [Command(mode, np.broadcast_to(np.asarray(values, float), 7).copy(), now)]
+        commands = [] if mode is None else [Demand(mode, np.broadcast_to(np.asarray(values, float), 7).copy(), now)]
         self.cycle.step(now, commands)
         self.due = max(self.due + T, self.clock.now())
         self.clock.sleep(self.due - self.clock.now())

@@ -13,7 +13,7 @@ import numpy as np
 from patience import Patience
 
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.phases import Phase
 
 ARM = "arm_driver:ArmDriver"

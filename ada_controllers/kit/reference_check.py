@@ -16,7 +16,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled_kernel
-from ada_robot.command.rules import ROUNDING, JointLimit, refused_number
+from ada_robot.contract import JointLimit
+from ada_robot.limits import ROUNDING, refused_number
 
 _MOST = {"position": MOST_POSITION, "velocity": MOST_VELOCITY, "acceleration": MOST_ACCELERATION}
 RIGID = 1e-6  # by which the axes of a pose may miss unit length and right angles

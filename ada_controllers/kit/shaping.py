@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_controllers.errors import CommandRefused
-from ada_controllers.state import Command, State
+from ada_controllers.state import State
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
@@ -22,7 +22,7 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled_kernel
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.scalar import Scalar
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import Command, JointLimit
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
 STOPPING = 0.02  # [s] in which a joint may be told to reach its end
@@ -111,10 +111,10 @@ class Shaper:
         Raises:
             InputError: the command is none.
         """
-        told = {} if command is None else command._asdict()
+        told = {} if command is None else command.given()
         # copies: they are kept, and belong to someone else
-        before = {part: self._checked(part, values).copy() for part, values in told.items() if values is not None}
-        self.before, self.then, self.count = Command(**before), time, 0
+        before = {mode: self._checked(mode.value, values).copy() for mode, values in told.items()}
+        self.before, self.then, self.count = Command.of(before), time, 0
         self._cut = np.zeros(len(self._names) + 1)
 
     @property
@@ -128,11 +128,11 @@ class Shaper:
         Raises:
             CommandRefused: the control law gave what is no command; the last one counts still.
         """
-        effort, position, velocity = command
+        _, position, velocity, effort, _ = command
         passed = time - self.then
         self._dt[0] = passed if passed > SHORTEST else SHORTEST
         if position is None and velocity is None and effort is not None:
-            last = self.before[0]
+            last = self.before.effort
             if (
                 self._passes(effort, effort if last is None else last, self._effort, self._effort_rate, self._dt)
                 is not None
@@ -168,7 +168,7 @@ class Shaper:
         elif velocity is not None:
             velocity, lost = self._call("velocity")(velocity, last_velocity, q, *ends, self._acceleration, self._dt)
             cut = np.maximum(cut, lost)
-        return Command(effort, position, velocity), cut
+        return Command(position=position, velocity=velocity, effort=effort), cut
 
     # --- where compiled code is not enough ----------------------------------------------------------------------------
     def _call(self, name: str) -> Callable[..., Any]:

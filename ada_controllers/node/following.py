@@ -19,28 +19,9 @@ from ada_controllers.running.control_loop import REFERENCE, ControlLoop
 from ada_controllers.state import JointPath, JointReference, PoseReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
-from ada_robot.command.rules import refused_names
+from ada_robot.limits import refused_names
+from ada_robot.trajectory.points import OfferedTrajectory
 from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
-
-
-class OfferedTrajectory(NamedTuple):
-    """Points over time, as they came; see `commanding.trajectory.Trajectory.checked`.
-
-    Attributes:
-        names: of joints.
-        times: of the points [s].
-        positions: rows.
-        velocities: rows.
-        accelerations: rows.
-        start_in: when its time 0 is, from now on [s]; None: now.
-    """
-
-    names: Sequence[str]
-    times: Sequence[float]
-    positions: Sequence[Sequence[float]]
-    velocities: Sequence[Sequence[float]] = ()
-    accelerations: Sequence[Sequence[float]] = ()
-    start_in: float | None = None
 
 
 class Progress(NamedTuple):

@@ -13,11 +13,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ada_controllers.controller import Controller
-from ada_controllers.state import Command, JointPath, JointReference, PoseReference, Reference
+from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
 from ada_dynamics.arrays import Array
 from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
+from ada_robot.contract import Command
 from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET
 from ada_robot.messages.poses import write_pose
 from ada_robot.ros import qos
@@ -109,7 +110,7 @@ def state_vectors(
     time: float, controller: Controller[Any], target: Reference | None, command: Command
 ) -> dict[str, Array]:
     """What is behind a command, by name: t, reference, command, and the controller's own signals."""
-    told = [values for values in command if values is not None]
+    told = [values for values in (command.effort, command.position, command.velocity) if values is not None]
     reference = np.zeros(0)
     if isinstance(target, PoseReference):
         w, x, y, z = to_quaternion(target.pose[:3, :3])

@@ -7,7 +7,6 @@ Each message is handed to the control thread, and refused there as a whole or ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
@@ -16,12 +15,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
-from ada_controllers.node.following import OfferedTrajectory
 from ada_controllers.running.control_loop import REFERENCE
 from ada_dynamics.errors import AdaError, InputError
-from ada_robot.command.guard import stamp_seconds
 from ada_robot.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
 from ada_robot.messages.poses import read_pose
+from ada_robot.messages.trajectory_message import offered_trajectory
 from ada_robot.ros import qos
 
 JOINT_TRAJECTORY = "joint_trajectory"
@@ -91,22 +89,3 @@ class ReferenceInputs:
             if refused[REFERENCE] > before:
                 return  # the node logs what is counted
             self._node.get_logger().warning(f"refused on ~/{topic}: {problem}", throttle_duration_sec=1.0)
-
-
-def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:
-    """The numbers of a trajectory_msgs/JointTrajectory.
-
-    Args:
-        message: the trajectory.
-        now: on the clock of its stamp [ns].
-    """
-    points, stamp = message.points, message.header.stamp
-    is_stamped = stamp_seconds(stamp.sec, stamp.nanosec) is not None
-    return OfferedTrajectory(
-        list(message.joint_names),
-        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-        [point.positions.tolist() for point in points],
-        [point.velocities.tolist() for point in points],
-        [point.accelerations.tolist() for point in points],
-        1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - now) if is_stamped else None,
-    )

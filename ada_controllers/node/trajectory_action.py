@@ -26,12 +26,12 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.following import Progress
-from ada_controllers.node.reference_inputs import offered_trajectory
 from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
 from ada_controllers.running.control_loop import REFERENCE
 from ada_controllers.state import JointReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
+from ada_robot.messages.trajectory_message import offered_trajectory
 
 ACTION = "follow_joint_trajectory"
 WATCH_RATE = 50.0  # [Hz] of looks at the end, and of feedback; the way is watched at each command

@@ -26,9 +26,10 @@ from ada_controllers.errors import ActivationRefused, ReferenceRefused
 from ada_controllers.running.hand_over import HandOver, start_of, within_limits
 from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_watch import Measured, StateWatch, Verdict
-from ada_controllers.state import Command, JointPath, Reference
+from ada_controllers.state import JointPath, Reference
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.settings import setting
+from ada_robot.contract import Command
 
 _OF_A_STALL = 0.25  # of state_timeout: as much of it counts at most
 HOLD, RELEASE, SILENT = "hold", "release", "silent"

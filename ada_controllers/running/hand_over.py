@@ -10,8 +10,9 @@ import numpy as np
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import bounded
 from ada_controllers.running.state_watch import Measured
-from ada_controllers.state import Command
 from ada_dynamics.arrays import Array
+from ada_robot.contract import Command, Mode
+from ada_robot.limits import Limits
 
 _GREATEST_STEP = 0.2  # of the way, with one command
 
@@ -31,7 +32,7 @@ class HandOver:
         self._start = self._last = Command()
         self._then: float | None = None  # time of the last command; None before the first [s]
         self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes
-        self._rates: tuple[Array | None, ...] = (None, None, None)
+        self._rates: dict[Mode, Array | None] = {}
         self._is_over = True
 
     def begin(self, controller: Controller[Any], start: Command, duration: float) -> None:
@@ -47,7 +48,11 @@ class HandOver:
         self._duration, self._is_over = duration, duration <= 0.0
         shaping = controller.shaping
         speed = shaping.velocity_scale * bounded(np.array([limit.velocity for limit in controller.limits]))
-        self._rates = (_rate(shaping.effort_rate, speed), speed, _rate(shaping.acceleration, speed))
+        self._rates = {
+            Mode.POSITION: speed,
+            Mode.VELOCITY: _rate(shaping.acceleration, speed),
+            Mode.EFFORT: _rate(shaping.effort_rate, speed),
+        }
 
     def __call__(self, command: Command, time: float) -> Command:
         """The command to give instead of one that a controller says."""
@@ -57,12 +62,14 @@ class HandOver:
         self._way += passed
         s = min(self._way / self._duration, 1.0)
         weight = s * s * (3.0 - 2.0 * s)  # neither end has a corner
-        parts = zip(self._start, self._last, command, self._rates, strict=True)
-        led = Command(*(_between(old, last, new, weight, rate, passed) for old, last, new, rate in parts))
+        wanted, start, last = command.given(), self._start.given(), self._last.given()
+        parts = {
+            mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
+            for mode, new in wanted.items()
+        }
+        led = Command.of(parts)
         self._last, self._then = led, time
-        self._is_over = s == 1.0 and all(
-            new is None or mine is None or np.array_equal(mine, new) for mine, new in zip(led, command, strict=True)
-        )
+        self._is_over = s == 1.0 and all(np.array_equal(parts[mode], new) for mode, new in wanted.items())
         return led
 
 
@@ -71,10 +78,10 @@ def _rate(greatest: float, like: Array) -> Array | None:
 
 
 def _between(
-    old: Array | None, last: Array | None, new: Array | None, weight: float, rate: Array | None, passed: float
-) -> Array | None:
+    old: Array | None, last: Array | None, new: Array, weight: float, rate: Array | None, passed: float
+) -> Array:
     """A part of the way from an old value to a new one, as near to the last one as its rate asks for."""
-    if old is None or new is None:
+    if old is None:
         return new
     value = new if weight == 1.0 else old + weight * (new - old)
     if rate is None or last is None:
@@ -110,18 +117,8 @@ def start_of(controller: Controller[Any], told: Command | None, measured: Measur
 
 def within_limits(controller: Controller[Any], command: Command) -> Command:
     """A command that the robot's own limits allow: what is measured may be beyond them."""
-    limits = controller.limits
-    bounds = (
-        ([-limit.effort for limit in limits], [limit.effort for limit in limits]),
-        ([limit.lower for limit in limits], [limit.upper for limit in limits]),
-        ([-limit.velocity for limit in limits], [limit.velocity for limit in limits]),
-    )
-    return Command(
-        *(
-            None if values is None else np.clip(values, lowest, highest)
-            for values, (lowest, highest) in zip(command, bounds, strict=True)
-        )
-    )
+    limits = Limits(controller.limits)
+    return Command.of({mode: np.clip(values, *limits.span(mode)) for mode, values in command.given().items()})
 
 
 def _measured_effort(controller: Controller[Any], measured: Measured) -> Array | None:

@@ -22,9 +22,9 @@ from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, Sensed
 from ada_hardware.emulation.in_process import FakeClock
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.limits import LEAST_HOLD
-from ada_robot.driver import Mode, RobotDriver
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -172,7 +172,7 @@ class HexaTable(MotionTable):
             )
         now = self._keep_time()
         cycle = self.cycle
-        cycle.step(now, (Command(Mode.POSITION, angles, now),))
+        cycle.step(now, (Demand(Mode.POSITION, angles, now),))
         if cycle.demand is not None and np.abs(cycle.demand.values - angles).max() > _BENT:
             self.bent += 1
         refused = sum(cycle.check.refused.values())

@@ -8,13 +8,13 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.hexa.limits import LIMITS, PERIOD, RATE_LIMIT
-from ada_hardware.hexa.packets import Command, Request, State
-from ada_robot.driver import Mode
-from ada_robot.safety.joint_bounds import JointBounds
+from ada_hardware.hexa.packets import CommandPacket, Request, State
+from ada_robot.contract import Mode
+from ada_robot.limits import Limits
 
 GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
 _ROUNDING = 1e-9  # [rad]
-_BOUNDS = JointBounds(LIMITS)
+_BOUNDS = Limits(LIMITS)
 
 
 class CommandJudge:
@@ -28,18 +28,18 @@ class CommandJudge:
         """Args: where to write."""
         self.violations = violations
 
-    def second_host(self, now: float, command: Command) -> None:
+    def second_host(self, now: float, command: CommandPacket) -> None:
         """A host that does not drive the table demands something of it."""
         self._add(now, f"{command.request.name} of a second host, session {command.session:08x}")
 
-    def not_driven(self, now: float, command: Command, state: State, since_alarm: float) -> None:
+    def not_driven(self, now: float, command: CommandPacket, state: State, since_alarm: float) -> None:
         """A demand came that a table with its brakes on, or in alarm, cannot follow."""
         if state is not State.ALARM:
             self._add(now, f"{command.request.name} with the brakes on")
         elif since_alarm > GRACE:
             self._add(now, f"{command.request.name} {since_alarm:.3f} s after an alarm that was not cleared")
 
-    def allows(self, now: float, command: Command, present: Array, cycles: int) -> bool:
+    def allows(self, now: float, command: CommandPacket, present: Array, cycles: int) -> bool:
         """Whether motors can do what is demanded; a violation else.
 
         Args:

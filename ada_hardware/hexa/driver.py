@@ -17,7 +17,7 @@ from ada_hardware.hexa.limits import LIMITS, PERIOD, WATCHDOG
 from ada_hardware.hexa.packets import (
     NUMBERS,
     ZEROS,
-    Command,
+    CommandPacket,
     Request,
     State,
     Status,
@@ -28,8 +28,8 @@ from ada_hardware.hexa.packets import (
 from ada_hardware.hexa.settings import HexaSettings
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 _PATIENCE = 0.1  # [s] with a request that must be heard and done
@@ -44,6 +44,8 @@ class HexaDriver(RobotDriver[HexaSettings]):
     NAME: ClassVar[str] = "hexa"
     SUMMARY: ClassVar[str] = "motion table HEXA: six direct-drive motors, a plate"
     SETTINGS: ClassVar[type] = HexaSettings
+    joints, limits, modes = JOINTS, LIMITS, frozenset(_REQUESTS)
+    period, device_timeout = PERIOD, WATCHDOG
 
     def __init__(
         self,
@@ -70,27 +72,6 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self._is_open = False
         self._may_be_driven = False
         self._is_ours = False  # whether the newest status said that this host drives
-
-    # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def joints(self) -> Sequence[str]:  # noqa: D102
-        return JOINTS
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
-        return LIMITS
-
-    @property
-    def modes(self) -> frozenset[Mode]:  # noqa: D102
-        return frozenset(_REQUESTS)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return PERIOD
-
-    @property
-    def device_timeout(self) -> float:  # noqa: D102
-        return WATCHDOG
 
     # --- what it does ---------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -173,7 +154,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         """Send a command and take the answer to it; None where none comes in time."""
         port, counts = self._port, self.counts
         self._number = (self._number + 1) % NUMBERS
-        port.send(encode_command(Command(request, self._number, self._session, tuple(values))))
+        port.send(encode_command(CommandPacket(request, self._number, self._session, tuple(values))))
         counts.sent += 1
         deadline = self._clock() + (self.settings.reply_timeout if timeout is None else timeout)
         while True:

@@ -29,7 +29,7 @@ from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
 from ada_hardware.hexa.command_judge import CommandJudge
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
-from ada_hardware.hexa.packets import Command, Request, State, Status, decode_command, encode_status, is_newer
+from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
 from ada_hardware.hexa.plant import HexaPlant, Probe
 from ada_hardware.hexa.servo import MotorServo
 from ada_hardware.hexa.settings import HexaEmulatorSettings
@@ -214,7 +214,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._number = command.number
         return self._answer(command)
 
-    def _obey(self, command: Command, now: float, is_own: bool) -> None:
+    def _obey(self, command: CommandPacket, now: float, is_own: bool) -> None:
         request = command.request
         if request is Request.START:
             self._start(command, now)
@@ -229,7 +229,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
                 return
             self._follow(command, now)
 
-    def _start(self, command: Command, now: float) -> None:
+    def _start(self, command: CommandPacket, now: float) -> None:
         if self.state_now is State.ALARM:
             self._judge.not_driven(now, command, self.state_now, now - self._alarm_time)
         if self.state_now is not State.BRAKED:
@@ -244,7 +244,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.state_now, self._alarm_time = State.BRAKED, math.inf
         self._show_faults()
 
-    def _follow(self, command: Command, now: float) -> None:
+    def _follow(self, command: CommandPacket, now: float) -> None:
         """A demand for motion, from the host that drives."""
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
@@ -269,7 +269,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._target_rates, self._rates_age = (values - from_where) / (cycles * PERIOD), 0
         self.state_now, self.target, self._target_pose = State.POSITION, values, found.pose
 
-    def _answer(self, command: Command) -> list[Reply]:
+    def _answer(self, command: CommandPacket) -> list[Reply]:
         if self._faults["mute"]:
             return []
         status = Status(

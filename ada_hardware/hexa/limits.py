@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ada_hardware.hexa.kinematics import JOINTS
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
 
 __all__ = ["LEAST_HOLD", "LIMITS", "LOWER", "PERIOD", "RATE_LIMIT", "TORQUE_LIMIT", "UPPER", "WATCHDOG"]
 

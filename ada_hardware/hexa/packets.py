@@ -64,7 +64,7 @@ class State(IntEnum):
     ALARM = 3  # brakes on, until CLEAR
 
 
-class Command(NamedTuple):
+class CommandPacket(NamedTuple):
     """From the host.
 
     Attributes:
@@ -107,7 +107,7 @@ class Status(NamedTuple):
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
-def encode_command(command: Command) -> bytes:
+def encode_command(command: CommandPacket) -> bytes:
     """A command as bytes.
 
     Raises:
@@ -123,7 +123,7 @@ def encode_command(command: Command) -> bytes:
     return _sealed(_COMMAND_BODY.pack(_COMMAND, VERSION, command.request, number, session, *values))
 
 
-def decode_command(packet: bytes) -> Command | None:
+def decode_command(packet: bytes) -> CommandPacket | None:
     """The command in a packet; None for anything that is damaged, of another version, or no command."""
     body = _opened(packet, _COMMAND, _COMMAND_BODY)
     if body is None:
@@ -131,7 +131,7 @@ def decode_command(packet: bytes) -> Command | None:
     _, _, request, number, session, *values = body
     if request not in _REQUESTS:
         return None
-    return Command(Request(request), number, session, tuple(values))
+    return CommandPacket(Request(request), number, session, tuple(values))
 
 
 # --- status ---------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from ada_dynamics.robots.readers.spelling import near
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.map_entry import MapEntry
 from ada_hardware.kondo.text_file import text_of
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
 
 PathLike = str | os.PathLike[str]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -19,8 +19,8 @@ from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.settings import SafetySettings
 
@@ -28,6 +28,7 @@ S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
+LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
 _MARGIN = 1.25  # of the period over what the line needs
 _OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
 _FINEST = 3.0  # [deg] likewise, of boards with finer counts
@@ -47,6 +48,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     ANGLE_MAP: ClassVar[str]  # in config/
     SERVO_SPEED: ClassVar[float]  # [rad/s]
     SHORTEST_PERIOD: ClassVar[float]  # [s]
+    modes = frozenset({Mode.POSITION})
 
     def __init__(
         self, settings: S, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
@@ -65,6 +67,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         super().__init__(settings)
         path = settings.angle_map or resources.find("config", self.ANGLE_MAP)
         self.map = AngleMap.read(path, self.BOARD, joints_of_robot(settings.robot))
+        self.joints, self.limits = self.map.joints, self.map.limits(self.SERVO_SPEED)
         self._wire, self._clock, self._given = wire, clock, wire
         self._bus: B | None = None
         self._target: Array | None = None  # servo angles that were commanded last [deg]
@@ -73,23 +76,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._unseen_since = math.nan  # when the first of them began [s]
 
     # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def joints(self) -> Sequence[str]:
-        """Joints, in the order of the angle map."""
-        return self.map.joints
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:
-        """By the angle map and the servos' speed."""
-        return self.map.limits(self.SERVO_SPEED)
-
-    @property
-    def modes(self) -> frozenset[Mode]:
-        """Positions only."""
-        return frozenset({Mode.POSITION})
-
-    @property
-    def period(self) -> float:
+    def _cycle_period(self) -> float:
         """As set, or as the line needs it, in whole 5 ms [s]."""
         if self.settings.period:
             return self.settings.period

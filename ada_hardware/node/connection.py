@@ -17,22 +17,23 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
-from ada_hardware.node.commands import NOT_ACTIVE, Rules
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.frames import FixedFrames, Frames
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.motion_player import Playing
 from ada_hardware.node.mounts import mounted, refuse_links, transforms
 from ada_hardware.node.page_facts import page_facts, with_chosen
-from ada_hardware.node.robot_topics import RobotTopics
 from ada_hardware.node.sensor_topics import SensorTopics
-from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot
+from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
-from ada_robot.ros import environment
+from ada_robot.node.fixed_frames import FixedFrames, can_send_frames
+from ada_robot.node.frames import Frames
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.robot_topics import RobotTopics
+from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.robot import Robot
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop
@@ -130,7 +131,11 @@ class Connection:
                     f"zero: {', '.join(whole.missing)}."
                 )
             self._add_frames(plan, robot, whole, settings)
-        topics = RobotTopics(self._node, robot, plan, whole, settings, rules_of(settings))
+        topics = RobotTopics(
+            self._node, robot, plan.rules, whole,
+            look_rate=settings.rate, state_rate=settings.publish_rate, prefix=plan.settings.prefix,
+        )  # fmt: skip
+        _hold_to(topics.commands, settings)
         self.robots[plan.name] = topics
         self._facts[plan.name] = page_facts(plan)
         self._models[plan.name] = whole
@@ -154,13 +159,7 @@ class Connection:
 
     def _sends_frames(self, settings: HardwareSettings) -> bool:
         """Whether frames are wished, and can be sent; if not that, the log says why."""
-        if settings.tf_rate and not environment.can_send_tf():
-            self._node.get_logger().warning(
-                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_robot.interfaces "
-                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
-            )
-            return False
-        return bool(settings.tf_rate)
+        return bool(settings.tf_rate) and can_send_frames(self._node)
 
     def _tell_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
         """What stays of robots, and the frames of sensors of which it is known what carries them."""
@@ -254,12 +253,12 @@ class Connection:
 
     def is_commanded(self) -> bool:
         """Whether every robot was sent commands while it was not to move."""
-        return all(topics.commands.refused[NOT_ACTIVE] for topics in self.robots.values())
+        return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
         """Take over parameters that changed."""
         for topics in self.robots.values():
-            topics.commands.change(rules_of(settings))
+            _hold_to(topics.commands, settings)
         self._motion = settings.motion
 
     def state(self) -> dict[str, object]:
@@ -280,7 +279,7 @@ class Connection:
         found = {}
         for name, topics in self.robots.items():
             status, commands = topics.robot.status(), topics.commands
-            count = sum(status.refused.values()) + commands.count
+            count = sum(status.refused.values()) + commands.refused_active
             found[name] = (count, newest_refusal(status, commands))
         return found
 
@@ -310,9 +309,8 @@ def _plays(playing: Playing | None, robot: Robot) -> str:
     return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
 
 
-def rules_of(settings: HardwareSettings) -> Rules:
-    """What commands are held to, as the parameters have it."""
-    return Rules(settings.max_command_age, settings.max_position_jump, settings.require_stamps)
+def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
+    commands.hold_to(settings.max_command_age, settings.max_position_jump, require_stamps=settings.require_stamps)
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:

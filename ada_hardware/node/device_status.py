@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from ada_hardware.force_torque.sensor import ForceSensor, SensorStatus
 from ada_hardware.force_torque.sensor import Level as SensorLevel
-from ada_hardware.node.commands import NOT_ACTIVE, JointCommands
-from ada_hardware.node.lease import Lease
-from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot, RobotStatus
+from ada_robot.contract import Reason
 from ada_robot.driver import Alarm, LinkCounts
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.lease import Lease
+from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.robot import Robot
+from ada_robot.robot_status import RobotStatus
 from ada_robot.ros.period_status import period_values
 from ada_robot.ros.status import Level, Status
 from ada_robot.safety.phases import Phase
@@ -64,7 +66,7 @@ class RobotReport:
         share = self._share.of(status.counts)
         publishers = self._lease.senders()
         refused = refusals(status, commands)
-        count = sum(count for reason, count in refused.items() if reason != NOT_ACTIVE)
+        count = sum(count for reason, count in refused.items() if reason != Reason.NOT_ACTIVE)
         is_new, self._refused_before = count > self._refused_before, count
         values: dict[str, object] = {
             "phase": status.phase.value,

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.robot import Robot
 from ada_robot.errors import HardwareError, Refused
+from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
 D = TypeVar("D")

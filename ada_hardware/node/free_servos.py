@@ -8,8 +8,8 @@ again afterwards.
 from __future__ import annotations
 
 from ada_hardware.node.device_plan import DevicePlan
-from ada_hardware.robot import Robot
 from ada_robot.errors import Refused
+from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
 _RELEASE = "release"  # a driver's method for it

@@ -7,22 +7,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-from ada_dynamics.errors import AdaError
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.free_servos import can_release, release
 from ada_hardware.node.hardware_settings import HardwareSettings
 from ada_hardware.node.motion_player import KINDS, play
-from ada_hardware.robot import Robot
 from ada_robot.errors import Refused
+from ada_robot.robot import Robot
+from ada_robot.ros.answers import answered
 
 
 class Driving(Protocol):
@@ -116,12 +116,3 @@ class Requests:
         if plan.name not in robots:
             raise Refused(f"{plan.name} is no robot, or the node is not configured.")
         return robots[plan.name]
-
-
-def answered(answer: Any, act: Callable[[], str]) -> Any:
-    """An answer of std_srvs with what was done, or why not."""
-    try:
-        answer.message, answer.success = act(), True
-    except AdaError as problem:
-        answer.message, answer.success = str(problem), False
-    return answer

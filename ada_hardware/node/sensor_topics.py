@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_hardware.node.stamps import Stamps
+from ada_robot.node.stamps import Stamps
 from ada_robot.ros import qos
 
 
@@ -36,7 +36,7 @@ class SensorTopics:
         """
         self.sensor = sensor
         self.sent = self.withheld = 0
-        self._node, self._stamps = node, Stamps(node.get_clock())
+        self._node, self._stamps = node, Stamps.of(node.get_clock())
         self._publisher = node.create_publisher(WrenchStamped, topic, qos.STATES)
         self.topic: str = self._publisher.topic_name
         self._message = messages.wrench(frame)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.robots.load import load
 from ada_hardware.pa10.variants import AXES, GEAR
-from ada_robot.command.limits import joint_limits
-from ada_robot.command.rules import JointLimit
+from ada_robot.contract import JointLimit
+from ada_robot.limits import joint_limits
 
 LEFT_OUT = 2  # slot of S3, which a PA10-6CE does not have (docs/pa10_hardware.md; mhipa10arc, model.h)
 RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] of the motors (mhipa10arc)

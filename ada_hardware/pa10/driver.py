@@ -33,12 +33,13 @@ from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.translation import Telling, Translation
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_robot.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_robot.limits import Limits
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.link_point import LinkPoint
+from ada_robot.safety.speed_bounds import SpeedBounds
 
 _LAST_LINK = "flange"  # that carries tools
 _LAST_TRIES = 3  # of brakes on, where the arm may be gone
@@ -72,10 +73,12 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """
         super().__init__(settings)
         self._arm = arm(settings.variant, settings.axes, settings.rated_torque)
+        self.joints, self.limits = self._arm.joints, self._arm.limits
+        self.period, self.device_timeout = settings.period, settings.device_timeout
         self._given, self._clock = wire, clock
         self._session: Session | None = None
         self._translation = Translation(settings, self._arm)
-        self._bounds = JointBounds(self._arm.limits)
+        self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
             self._bounds,
             settings.period,
@@ -96,31 +99,11 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     # --- what it is -----------------------------------------------------------------------------------------------
     @property
-    def joints(self) -> Sequence[str]:  # noqa: D102
-        return self._arm.joints
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:  # noqa: D102
-        return self._arm.limits
-
-    @property
     def told_speeds(self) -> Array | None:  # noqa: D102
         return self._speeds if self._mode is Mode.POSITION else None
 
     def tool(self, offset: Sequence[float]) -> LinkPoint:  # noqa: D102
         return LinkPoint(load(model_name(self.settings.variant)), _LAST_LINK, offset, self._arm.slots)
-
-    @property
-    def modes(self) -> frozenset[Mode]:  # noqa: D102
-        return frozenset(Mode)
-
-    @property
-    def period(self) -> float:  # noqa: D102
-        return self.settings.period
-
-    @property
-    def device_timeout(self) -> float:  # noqa: D102
-        return self.settings.device_timeout
 
     def keep(self, rules: JointRules, drive_lag: float) -> None:  # noqa: D102
         self._positions.keep(rules, drive_lag)

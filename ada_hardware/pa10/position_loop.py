@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.safety.joint_bounds import JointBounds, SpeedBounds
+from ada_robot.limits import Limits
 from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.speed_bounds import SpeedBounds
 
 WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
 _SHARE = 0.8  # of the acceleration, on the way to a command
@@ -22,9 +23,7 @@ class PositionLoop:
     the time between them. Far from its command, as after it was held, a joint comes no faster than it can brake.
     """
 
-    def __init__(
-        self, bounds: JointBounds, period: float, gain: float, feedforward: float, acceleration: float
-    ) -> None:
+    def __init__(self, bounds: Limits, period: float, gain: float, feedforward: float, acceleration: float) -> None:
         """Prepare.
 
         Args:

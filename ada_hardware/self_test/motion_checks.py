@@ -14,11 +14,11 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_hardware.robot import Robot
 from ada_hardware.self_test.checks import Checks, TestEnded
 from ada_hardware.self_test.robot_checks import bad_commands
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, NoAnswer, Refused
+from ada_robot.robot import Robot
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -10,14 +10,15 @@ from collections.abc import Callable
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.robot import Robot
 from ada_hardware.self_test.bare_thread import BareThread
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.identity import identity_of
-from ada_robot.driver import Feedback, LinkCounts, Mode, RobotDriver
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback, LinkCounts, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
-from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.robot import Robot
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.periods import PeriodSummary
@@ -195,9 +196,9 @@ def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_time
     """What must never be sent is refused, each for its own reason, and nothing goes out while it is inactive."""
     before, pose = robot.status(), robot.feedback.position
     wrong = []
-    judge = CommandCheck(rules, robot.modes, command_timeout)
+    judge = DemandGuard(rules, robot.modes, command_timeout)
     for why, (mode, values) in bad_commands(robot, rules, pose).items():
-        refusal = judge.judge(Command(mode, values, 0.0), 0.0, pose)
+        refusal = judge.judge(Demand(mode, values, 0.0), 0.0, pose)
         if refusal is None or refusal.reason != why:
             wrong.append(f"{why}: {'taken' if refusal is None else refusal.reason}")
         try:

@@ -24,7 +24,7 @@ _NAME = "\0ada_hardware "  # the zero makes it a name without a file (man 7 unix
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 _ASKERS = 512  # that may have asked who holds a claim; it answers none of them
 _LONGEST = 90  # characters of a program's name
-_CYCLE = "ada_hardware.cycle"
+_CYCLE = "ada_robot.cycle"
 _log = logging.getLogger("ada_hardware")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why stamped messages come late: the sender's clock is another one, or somebody was late.
+"""How old a command may be; and why stamped messages come late: clocks that differ, or somebody who was late.
 
 A clock that is set otherwise makes each message as old as every other, for ever. A machine or a network that was busy
 makes some of them old, or many at once that waited together: these are older the longer they waited. So it is the
@@ -9,6 +9,8 @@ clocks only where messages that come one after another are all late, for a while
 from __future__ import annotations
 
 import math
+
+from ada_robot.contract import Reason, Refusal
 
 _FOR = 2.0  # [s] that all have been late, before the clocks are blamed
 _LEAST = 3  # messages
@@ -45,7 +47,7 @@ class Lateness:
         self._least, self._greatest = min(self._least, age), max(self._greatest, age)
 
     def advice(self, limit: float, now: float) -> str:
-        """What to do about the last one, which was late. Arguments as of `note`."""
+        """Advice on the last one, which was late. Arguments as of `note`."""
         lasted = now - self._since
         if self._count >= _LEAST and lasted >= _FOR and self._greatest - self._least <= limit:
             return f"All have been as old for {lasted:.3g} s, so the two clocks differ. {CLOCKS}"
@@ -53,3 +55,47 @@ class Lateness:
         if self._has_seen_in_time:
             return f"Others came in time, so the clocks agree: {busy}."
         return f"If that is so of all, the two clocks differ. {CLOCKS} If it is not, {busy}."
+
+
+class AgeRule:
+    """The age that commands may have by their stamps.
+
+    Attributes:
+        max_age: greatest [s]; 0: any.
+        max_ahead: how far the sender's clock may be ahead [s].
+        requires_stamps: whether a command must say when it was made.
+    """
+
+    def __init__(self, max_age: float, max_ahead: float, setting: str) -> None:
+        """Args: see above; what sets the greatest age, for texts."""
+        self.max_age, self.max_ahead, self.requires_stamps = max_age, max_ahead, False
+        self._setting, self._lateness = setting, Lateness()
+
+    def refusal(self, stamp: float | None, now: float) -> Refusal | None:
+        """Why a command made at a time cannot be followed at another one; None if it can."""
+        if stamp is None and self.requires_stamps:
+            return Refusal(
+                Reason.NO_STAMP,
+                "the command does not say when it was made (header.stamp is zero), so nobody knows how old it is: give "
+                "it the time of this node's clock (ros2 topic pub: 'header: auto'), or allow commands without a stamp "
+                "(parameter require_stamps: false).",
+            )
+        if stamp is None:
+            return None
+        if not math.isfinite(stamp):
+            return Refusal(Reason.NOT_FINITE, f"the stamp is {stamp}; it must be finite, or zero for none.")
+        if self.max_age:
+            self._lateness.note(now - stamp, self.max_age, now)
+        if self.max_age and not stamp >= now - self.max_age:
+            return Refusal(
+                Reason.OLD,
+                f"the command is {now - stamp:.9g} s old; at most {self.max_age:.9g} s are allowed ({self._setting}). "
+                f"{self._lateness.advice(self.max_age, now)}",
+            )
+        if not stamp <= now + self.max_ahead:
+            return Refusal(
+                Reason.FROM_THE_FUTURE,
+                f"the command's stamp is {stamp - now:.9g} s ahead of this clock; at most {self.max_ahead:.9g} s are "
+                f"allowed. {CLOCKS}",
+            )
+        return None

@@ -74,7 +74,7 @@ def headers_package() -> str:
 
 
 def is_systems_python() -> bool:
-    """Whether this Python, or the one that its virtual environment was made from, is the one that the system brings."""
+    """True if this Python, or the one that its virtual environment was made from, is the one that the system brings."""
     ours = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     return ours.resolve() == Path("/usr/bin/python3").resolve()
 

@@ -171,7 +171,7 @@ class StateMessages:
 
 
 def _is_carried(model: Model) -> bool:
-    """Whether a joint holds the root link in the world."""
+    """True if a joint holds the root link in the world."""
     return any(joint.child == model.root for joint in model.joints.values())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node subscribes to: commands for joints, wrenches on links, states to be put into; imports rclpy.
+"""Subscriptions of the dynamics node: commands for joints, wrenches on links, states to be put into; imports rclpy.
 
 joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
 come through the executor. Each message is checked as a whole; what does not pass moves nothing, is counted, said now
@@ -21,15 +21,19 @@ from trajectory_msgs.msg import JointTrajectory
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
-from ada_robot.command.guard import Command, CommandGuard, Refusal, stamp_seconds
-from ada_robot.node.bounds import StateBounds
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Reason, Refusal
+from ada_robot.messages.joint_command import command_of
+from ada_robot.messages.trajectory_message import offered_trajectory
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import OfferedTrajectory, Plant
 from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
-from ada_robot.node.robot_source import state_with
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.status import Level, Status
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"
 _QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
@@ -85,7 +89,7 @@ class CommandInputs:
     def change(self, settings: DynamicsSettings) -> None:
         """Take over parameters that changed."""
         self._settings = settings
-        self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        self.guard.age_rule.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         if self._loop.is_ready:
             self.began(self._loop.plant)
 
@@ -105,14 +109,7 @@ class CommandInputs:
         except NotReadyError as problem:
             self._refuse(_EARLY, str(problem))
             return
-        stamp = message.header.stamp
-        command = Command(
-            message.name,
-            message.position.tolist(),
-            message.velocity.tolist(),
-            message.effort.tolist(),
-            stamp_seconds(stamp.sec, stamp.nanosec),
-        )
+        command = command_of(message)
         now = self._now()
         if command.stamp is not None:
             self._age = now - command.stamp
@@ -121,17 +118,7 @@ class CommandInputs:
 
     # --- in the executor's thread -------------------------------------------------------------------------------
     def _trajectory(self, message: JointTrajectory) -> None:
-        points, stamp = message.points, message.header.stamp
-        start = stamp_seconds(stamp.sec, stamp.nanosec)
-        offered = OfferedTrajectory(
-            list(message.joint_names),
-            [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
-            [point.positions.tolist() for point in points],
-            [point.velocities.tolist() for point in points],
-            [point.accelerations.tolist() for point in points],
-            [point.effort.tolist() for point in points],
-            None if start is None else start - self._now(),
-        )
+        offered = offered_trajectory(message, round(self._now() * NANOSECONDS))
         future = self._loop.post(lambda: self._loop.plant.follow(offered))
         future.add_done_callback(lambda done: self._report("joint_trajectory", done))
 
@@ -174,7 +161,7 @@ class CommandInputs:
 
     # --- refusals -----------------------------------------------------------------------------------------------
     def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
-        """What the physics thread made of a message; called there."""
+        """Count what the physics thread refused; called there."""
         if done.cancelled():
             return
         problem = done.exception()
@@ -193,14 +180,14 @@ class CommandInputs:
         """Log what was refused since the last report: where it was refused, there was no time for words."""
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
-        last = {**self._last, _COMMANDS: "" if guard.last_refusal is None else guard.last_refusal.text}
+        last = {**self._last, _COMMANDS: guard.last_refusal}
         for topic, count in (counts - self._said).items():
             self._node.get_logger().warning(f"refused {count} on {topic}, the last one: {last[topic]}")
         self._said = counts
 
     # --- diagnostics --------------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """What came in, and who sends it."""
+        """The report on what came in, and who sends it."""
         guard = self.guard
         self._say_new()
         senders = self._node.get_publishers_info_by_topic(self._topic)
@@ -214,15 +201,15 @@ class CommandInputs:
         if self._loop.is_ready:
             values["ended without a newer one"] = self._loop.plant.stale
             reasons = reasons + self._loop.plant.trajectory.refused
-        values.update({f"refused: {reason.name.lower()}": n for reason, n in sorted(reasons.items(), key=str)})
+        values.update({f"refused: {Reason(reason).name.lower()}": n for reason, n in sorted(reasons.items())})
         values.update({f"refused on {topic}": n for topic, n in sorted(self.others.items())})
         values.update({f"last refusal on {topic}": text for topic, text in sorted(self._last.items())})
         if guard.last_accepted_at is not None:
             values["newest one taken [s ago]"] = self._now() - guard.last_accepted_at
         if self._age is not None:
             values["age of the newest by its stamp [ms]"] = 1e3 * self._age
-        if guard.last_refusal is not None:
-            values["last refusal"] = guard.last_refusal.text
+        if guard.last_refusal:
+            values["last refusal"] = guard.last_refusal
         if len(senders) > 1:
             return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: only one should send them", values)
         if guard.refused or self.others:

@@ -21,19 +21,10 @@ from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
 from ada_robot.node.load_publishers import LoadPublishers
-from ada_robot.node.plant import Plant, Snapshot
 from ada_robot.node.plant_loop import Blueprint, PlantLoop
 from ada_robot.node.plant_recording import PlantRecording
 from ada_robot.node.plant_services import PlantServices
 from ada_robot.node.plant_status import PhysicsStatus, loop_status
-from ada_robot.node.robot_source import (
-    bounds_of,
-    initial_state,
-    load_robot,
-    scene_of,
-    simulation_of,
-    start_snapshot,
-)
 from ada_robot.node.stamps import Stamps
 from ada_robot.node.standard_services import StandardServices
 from ada_robot.node.state_publishers import StatePublishers
@@ -42,6 +33,15 @@ from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Status
+from ada_robot.simulated.plant import Plant, Snapshot
+from ada_robot.simulated.source import (
+    bounds_of,
+    initial_state,
+    load_robot,
+    scene_of,
+    simulation_of,
+    start_snapshot,
+)
 from ada_robot.timing.deadlines import calm_interpreter
 
 NAME = "dynamics_node"
@@ -138,7 +138,7 @@ class DynamicsNode(Node):
             paused=settings.start_paused,
             listen=self._listen,
             follows=self._ros_time if self.get_parameter("use_sim_time").value else None,
-            stamps=None if settings.publish_clock else Stamps(lambda: int(self.get_clock().now().nanoseconds)),
+            stamps=None if settings.publish_clock else Stamps.of(self.get_clock()),
             priority=settings.realtime_priority,
             on_ready=self._begins,
             on_failure=self._physics_ended,

@@ -5,55 +5,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.dynamics.computation import ALGORITHMS
 from ada_dynamics.settings import setting
-from ada_dynamics.simulation.methods import METHODS
-from ada_robot.ros.robot_settings import AUTO, PlaceSettings, RobotSettings
+from ada_robot.ros.robot_settings import PlaceSettings
+from ada_robot.simulated.settings import FASTEST, PhysicsSettings
 
 IDLE = ("hold", "release")
 FLOATING_WORLD, FIXED_WORLD = "odom", "world"  # frames of the ground
-_FASTEST = 20_000.0  # [Hz]
 
 
 @dataclass(frozen=True)
-class DynamicsSettings(RobotSettings, PlaceSettings):
+class DynamicsSettings(PhysicsSettings, PlaceSettings):
     """What can be said about a simulation and its topics; see the descriptions."""
 
-    # --- the robot ----------------------------------------------------------------------------------------------
-    rotor_inertia: float = setting(
-        0.0,
-        "of each motor, as seen at its joint, beside what the robot's description has",
-        unit="kg m^2, kg",
-        lower=0.0,
-        upper=1e3,
-        read_only=True,
-    )
-    contact: str = setting(
-        AUTO, "ground at height 0; auto: under floating robots with weight", choices=(AUTO, "on", "off"), read_only=True
-    )
-    joint_stops: bool = setting(True, "soft stops at the position limits of the joints", read_only=True)
-
-    # --- physics ------------------------------------------------------------------------------------------------
-    physics_rate: float = setting(
-        1000.0, "steps per second of simulated time", unit="Hz", lower=1.0, upper=_FASTEST, read_only=True
-    )
-    integrator: str = setting(
-        AUTO,
-        "auto: rkf45; semi_implicit on the ground, with floating robots, and where something reacts within a step",
-        choices=(AUTO, *METHODS),
-        read_only=True,
-    )
-    algorithm: str = setting(
-        "ada", "of forward dynamics; auto takes the cheapest, with the same results", choices=ALGORITHMS, read_only=True
-    )
+    # --- time ---------------------------------------------------------------------------------------------------
     real_time_factor: float = setting(
         1.0, "simulated time per passed time; 0: as fast as it goes", lower=0.0, upper=1000.0
-    )
-    initial_positions: tuple[float, ...] = setting(
-        (), "q to start from and to reset to; empty: the robot's start pose", unit="rad, m"
-    )
-    initial_velocities: tuple[float, ...] = setting(
-        (), "v to start with and to reset to; empty: rest", unit="rad/s, m/s"
     )
     start_paused: bool = setting(False, "wait for ~/pause (false) or ~/step", read_only=True)
     step_count: int = setting(1, "steps that ~/step takes", lower=1, upper=1_000_000)
@@ -75,14 +41,6 @@ class DynamicsSettings(RobotSettings, PlaceSettings):
     max_position_jump: float = setting(
         1.0, "from the present position to a commanded one; 0: any", unit="rad, m", lower=0.0
     )
-    servo_bandwidth: float = setting(
-        50.0,
-        "frequency of servos without gains of their own",
-        unit="rad/s",
-        lower=0.1,
-        upper=10_000.0,
-        read_only=True,
-    )
     external_wrench_duration: float = setting(
         0.1, "so long a wrench from ~/external_wrench acts", unit="s", lower=1e-3, upper=60.0
     )
@@ -93,7 +51,7 @@ class DynamicsSettings(RobotSettings, PlaceSettings):
         "joint_states, /tf and ~/state per second of simulated time",
         unit="Hz",
         lower=0.1,
-        upper=_FASTEST,
+        upper=FASTEST,
         read_only=True,
     )
     publish_tf: bool = setting(True, "send /tf and /tf_static", read_only=True)

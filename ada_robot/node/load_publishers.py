@@ -26,9 +26,9 @@ from ada_robot.messages.markers import MarkerMessages
 from ada_robot.messages.marks import Marks
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Snapshot
 from ada_robot.ros import qos
 from ada_robot.ros.status import Level, Status
+from ada_robot.simulated.plant import Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
 _MARKERS_LAST = 5.0  # periods
@@ -138,7 +138,7 @@ class LoadPublishers:
 
     # --- for /diagnostics ---------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """Whether they are published, and which wrenches do not follow from the motion alone."""
+        """True if they are published, and which wrenches do not follow from the motion alone."""
         open_ones = () if self._loads is None else self._loads.not_unique
         values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
         for loop in self._loops:

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.node.plant import Plant, Snapshot
 from ada_robot.node.stamps import Stamps
+from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
@@ -131,12 +131,12 @@ class PlantLoop:
     # --- a plant that has to be made ----------------------------------------------------------------------------
     @property
     def is_ready(self) -> bool:
-        """Whether there is a plant to move."""
+        """True if there is a plant to move."""
         return self._plant is not None
 
     @property
     def plant(self) -> Plant:
-        """What moves; it belongs to the thread while this runs: reach it by `post`.
+        """The plant; it belongs to the thread while this runs: reach it by `post`.
 
         Raises:
             NotReadyError: it is not made yet.
@@ -355,7 +355,7 @@ class PlantLoop:
 
 
 def done(future: Future[Any]) -> Any:
-    """What the physics thread made of a request.
+    """The result of a request to the physics thread.
 
     Raises:
         AdaError: it refused, has ended, or did not come to it in time.

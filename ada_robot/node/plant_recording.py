@@ -13,8 +13,8 @@ from ada_dynamics.contact.frames import frames_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record.recorder import McapRecorder
-from ada_robot.node.plant import Plant, Snapshot
 from ada_robot.ros.status import Level, Status
+from ada_robot.simulated.plant import Plant, Snapshot
 
 MOST_WAITING = 5000  # states; a disk that is slower than that loses some, and says so
 

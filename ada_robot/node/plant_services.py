@@ -9,16 +9,16 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
-from ada_dynamics.errors import AdaError
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import PlantLoop, done
-from ada_robot.node.robot_source import initial_state
+from ada_robot.ros.answers import answered
+from ada_robot.simulated.source import initial_state
 
 BATCH = 200  # steps that are asked for at once
 
 
 class PlantServices:
-    """What a service asks is done by the physics thread between two steps; the answer waits for it."""
+    """Services that the physics thread serves between two steps; the answer waits for it."""
 
     def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
         """Offer the services.
@@ -64,19 +64,10 @@ class PlantServices:
 
     # --- answers ------------------------------------------------------------------------------------------------
     def _reset(self, _: Any, answer: Any) -> Any:
-        return _answer(answer, self.reset)
+        return answered(answer, self.reset)
 
     def _pause(self, request: Any, answer: Any) -> Any:
-        return _answer(answer, lambda: self.pause(request.data))
+        return answered(answer, lambda: self.pause(request.data))
 
     def _step(self, _: Any, answer: Any) -> Any:
-        return _answer(answer, lambda: self.step(self._settings().step_count))
-
-
-def _answer(answer: Any, act: Callable[[], str]) -> Any:
-    try:
-        answer.message = act()
-        answer.success = True
-    except AdaError as problem:
-        answer.message, answer.success = str(problem), False
-    return answer
+        return answered(answer, lambda: self.step(self._settings().step_count))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node reports of its plant in /diagnostics; no ROS."""
+"""The dynamics node's report on its plant in /diagnostics; no ROS."""
 
 from __future__ import annotations
 

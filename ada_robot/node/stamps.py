@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When states were due, on the clock of a node; no ROS.
+"""Moments on the steady clock, by which devices are read and steps are due, as stamps of a node; no ROS.
 
 A thread of deadlines wakes late now and then, and makes up for it: what it sends then belongs to the deadlines, and not
 to the moment of sending. Differences of positions by such stamps are the velocities, however busy the machine is.
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
+
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
 
 _SET = 1_000_000  # [ns] by which a clock has to differ from what it should show to have been set
 _TRIES = 5
@@ -22,6 +25,15 @@ class Stamps:
         self._now, self._steady = now, steady
         self._offset: int | None = None
         self._last = 0
+
+    @classmethod
+    def of(cls, clock: Any) -> Stamps:
+        """By the clock of a node."""
+        return cls(lambda: int(clock.now().nanoseconds))
+
+    def at(self, moment: float) -> int:
+        """A moment of the steady clock in seconds; see `due`."""
+        return self.due(round(moment * NANOSECONDS))
 
     def due(self, moment: int) -> int:
         """A moment of the steady clock; never before the last one that was asked for, unless the clock was set back.

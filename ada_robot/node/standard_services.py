@@ -19,11 +19,11 @@ from rclpy.time import Time
 from ada_dynamics import __version__
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_dynamics.model.model import Model
-from ada_robot.node.bounds import StateBounds
-from ada_robot.node.plant import Snapshot
 from ada_robot.node.plant_loop import PlantLoop, done
 from ada_robot.node.plant_services import PlantServices
 from ada_robot.node.root_body import PoseError, RootBody
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.plant import Snapshot
 
 try:
     from simulation_interfaces.msg import Bounds, EntityCategory, EntityState, Result, SimulationState

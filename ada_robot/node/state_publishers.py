@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dynamics node publishes from its physics thread; imports rclpy.
+"""Publishers that the dynamics node's physics thread feeds; imports rclpy.
 
 joint_states, /tf, ~/state and /clock leave as bytes, right behind their step. What takes longer to work out is in
 load_publishers.py.
@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Quaternion, TransformStamped, Vector3
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
-from ada_dynamics.simulation.record.viewer_topics import description
-from ada_robot.messages.outgoing import FixedTransform, StateMessages
+from ada_robot.messages.outgoing import StateMessages
+from ada_robot.node.description import publish_description
 from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_robot.node.plant import Snapshot
-from ada_robot.ros import environment, qos
+from ada_robot.node.fixed_frames import FixedFrames, can_send_frames
+from ada_robot.ros import qos
+from ada_robot.simulated.plant import Snapshot
 
 
 class StatePublishers:
@@ -63,33 +62,15 @@ class StatePublishers:
         self._clock = node.create_publisher(ClockMessage, "/clock", qos.CLOCK) if settings.publish_clock else None
         self._tf = self._publish_tf() if settings.publish_tf else None
         if publishes_description:
-            self._publish_description(model)
+            self._description = publish_description(node, model, "robot_description")
 
     # --- what stays ---------------------------------------------------------------------------------------------
-    def _publish_description(self, model: Model) -> None:
-        text = description(model)
-        if text is None:
-            self._node.get_logger().warning(
-                f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
-            )
-            return
-        self._description = self._node.create_publisher(String, "robot_description", qos.LATCHED)
-        self._description.publish(String(data=text))
-
     def _publish_tf(self) -> Any:
-        if not environment.can_send_tf():
-            self._node.get_logger().warning(
-                "no /tf: the package tf2_msgs is missing. Build it: python -m ada_robot.interfaces "
-                "(needs a C++ compiler: sudo apt install g++ python3-dev)."
-            )
+        if not can_send_frames(self._node):
             return None
         from tf2_msgs.msg import TFMessage
 
-        self._static = self._node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
-        stamp = self._node.get_clock().now().to_msg()
-        self._static.publish(
-            TFMessage(transforms=[transform_message(row, stamp) for row in self._messages.static_transforms()])
-        )
+        self._static = FixedFrames(self._node, self._messages.static_transforms())
         return self._node.create_publisher(TFMessage, "/tf", qos.STATES)
 
     # --- from the physics thread --------------------------------------------------------------------------------
@@ -113,12 +94,3 @@ class StatePublishers:
         if self._tf is not None and stamp != self._last_stamp:
             self._tf.publish(self._messages.transforms(snapshot, stamp))
         self._last_stamp = stamp
-
-
-def transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:
-    """A frame that stays, as a message. Args: the frame, and a time."""
-    message = TransformStamped(child_frame_id=row.child)
-    message.header.stamp, message.header.frame_id = stamp, row.parent
-    message.transform.translation = Vector3(**dict(zip("xyz", row.xyz, strict=True)))
-    message.transform.rotation = Quaternion(**dict(zip("xyzw", row.xyzw, strict=True)))
-    return message

@@ -187,7 +187,7 @@ def _middleware_problem() -> str | None:
 
 
 def can_send_tf() -> bool:
-    """Whether the messages of /tf are there; PyPI lacks them."""
+    """True if the messages of /tf are there; PyPI lacks them."""
     try:
         importlib.import_module("tf2_msgs.msg")
     except ImportError:

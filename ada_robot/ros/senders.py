@@ -80,7 +80,7 @@ class Taker:
 
     @property
     def knows_senders(self) -> bool:
-        """Whether messages come with their sender."""
+        """True if messages come with their sender."""
         return self._bytes is not None
 
     def take(self, handle: Any) -> Taken | None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps every robot safe, whatever is commanded and whatever fails; the same for all of them."""
+"""Safety of every robot, whatever is commanded and whatever fails; the same for all of them."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import ROUNDING
-from ada_robot.safety.joint_bounds import SpeedBounds
+from ada_robot.limits import ROUNDING
 from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.speed_bounds import SpeedBounds
 
 
 class DemandShaper:
@@ -50,7 +50,7 @@ class DemandShaper:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the demand stands still."""
+        """True if the demand stands still."""
         return not self.velocity.any()
 
     # --- positions ------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is told in each cycle: rest after the start, then commands, and ramps to rest where those end.
+"""The demands of each cycle: rest after the start, then commands, and ramps to rest where those end.
 
 Efforts hold nothing by themselves, and no efforts let an arm fall. Where there is a reason to slow down in EFFORT, the
 efforts told last are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.driver import Demand, Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
 from ada_robot.safety.demand_shaper import DemandShaper
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.measured import Measured
@@ -28,7 +27,7 @@ _FRESH = 2.5  # periods that a measurement may be old of which a ramp to rest be
 
 
 class Demands:
-    """Makes demands of commands.
+    """From demands that are commanded to those that the driver gets.
 
     Attributes:
         mode: of the demands.
@@ -56,7 +55,7 @@ class Demands:
         self._settings, self._modes, self._period = settings, frozenset(modes), period
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
-        self._command: Command | None = None
+        self._wanted: Demand | None = None
         self._held, self._fell_back_at = 0, math.nan
         self._measured = Measured(len(rules.names))
         self._resting_mode = next(mode for mode in (*HOLDING, Mode.EFFORT) if mode in self._modes)
@@ -73,7 +72,7 @@ class Demands:
         self._measured = measured
         self._shaper.rest_at(measured.position)
         self._shaper.exert_from(self._none)
-        self._command, self.mode, self.is_first = None, self._resting_mode, True
+        self._wanted, self.mode, self.is_first = None, self._resting_mode, True
         self._held, self._fell_back_at = 0, math.nan
 
     @property
@@ -83,17 +82,17 @@ class Demands:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether the demand stands still."""
+        """True if the demand stands still."""
         return self.mode is not Mode.EFFORT and self._shaper.is_at_rest
 
     @property
     def has_command(self) -> bool:
-        """Whether a command is in force."""
-        return self._command is not None
+        """True if a command is in force."""
+        return self._wanted is not None
 
     @property
     def can_ramp(self) -> bool:
-        """Whether the robot can be brought to rest by demands: by efforts alone it cannot."""
+        """True if the robot can be brought to rest by demands: by efforts alone it cannot."""
         return any(mode in self._modes for mode in HOLDING)
 
     def gives_up(self, now: float) -> str:
@@ -105,24 +104,24 @@ class Demands:
         return ""
 
     # --- commands -------------------------------------------------------------------------------------------------
-    def take(self, command: Command, interval: float) -> None:
+    def take(self, wanted: Demand, interval: float) -> None:
         """Follow a command from now on.
 
         Args:
-            command: checked.
+            wanted: checked.
             interval: since the one before [s].
         """
-        self._command = command
-        if command.mode is not Mode.EFFORT:  # efforts begin with a demand, once nothing is a reason to slow down
+        self._wanted = wanted
+        if wanted.mode is not Mode.EFFORT:  # efforts begin with a demand, once nothing is a reason to slow down
             self._fell_back_at = math.nan
-            if command.mode is not self.mode:
-                self._change_mode(command.mode)
-        if command.mode is Mode.POSITION:
-            self._shaper.aim(command.values, min(interval, self._settings.command_timeout))
+            if wanted.mode is not self.mode:
+                self._change_mode(wanted.mode)
+        if wanted.mode is Mode.POSITION:
+            self._shaper.aim(wanted.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
         """Follow no command any more: hold the position commanded last, or come to rest and stay there."""
-        self._command, self._fell_back_at = None, math.nan
+        self._wanted, self._fell_back_at = None, math.nan
 
     def _change_mode(self, mode: Mode) -> None:
         """Go on in another mode, without a jump."""
@@ -134,20 +133,20 @@ class Demands:
             self._shaper.move_at(self.where, velocity if told is None else told)
         self.mode = mode
 
-    def _choose_mode(self, now: float, command: Command | None) -> None:
+    def _choose_mode(self, now: float, wanted: Demand | None) -> None:
         """Enter and leave EFFORT."""
         if self.mode is not Mode.EFFORT:
-            if command is not None and command.mode is Mode.EFFORT:
+            if wanted is not None and wanted.mode is Mode.EFFORT:
                 self._change_mode(Mode.EFFORT)
                 self._held, self._fell_back_at = 0, math.nan
             return
-        if command is not None or not self.can_ramp:
+        if wanted is not None or not self.can_ramp:
             return
         measured = self._measured
         is_known = now - measured.at <= _FRESH * self._period and bool(np.isfinite(measured.velocity).all())
-        if self._held >= HELD or (self._command is None and is_known):
+        if self._held >= HELD or (self._wanted is None and is_known):
             self._change_mode(next(mode for mode in reversed(HOLDING) if mode in self._modes))
-            self._fell_back_at = math.nan if self._command is None else now
+            self._fell_back_at = math.nan if self._wanted is None else now
 
     # --- demands --------------------------------------------------------------------------------------------------
     def first(self) -> Demand:
@@ -160,8 +159,8 @@ class Demands:
         """Take note of the first answer after the start: hold the pose that it tells."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
-        if self._command is not None and self._command.mode is Mode.POSITION:
-            self._shaper.aim(self._command.values, self._period)
+        if self._wanted is not None and self._wanted.mode is Mode.POSITION:
+            self._shaper.aim(self._wanted.values, self._period)
 
     def next(self, now: float, slow_down: bool) -> Demand:
         """The demand of a cycle.
@@ -170,19 +169,19 @@ class Demands:
             now: its time [s].
             slow_down: on the way to rest, whatever is commanded.
         """
-        command = None if slow_down else self._command
-        self._choose_mode(now, command)
+        wanted = None if slow_down else self._wanted
+        self._choose_mode(now, wanted)
         shaper, position = self._shaper, self._measured.position
         if self.mode is Mode.POSITION:
             return Demand(self.mode, shaper.slow_down() if slow_down else shaper.follow())
         if self.mode is Mode.EFFORT:
-            self._held = 0 if command else self._held + 1
-            return Demand(self.mode, shaper.exert(command.values if command else shaper.effort))
-        if command is None:
+            self._held = 0 if wanted else self._held + 1
+            return Demand(self.mode, shaper.exert(wanted.values if wanted else shaper.effort))
+        if wanted is None:
             return Demand(self.mode, shaper.brake(position))
         speed = self._measured.velocity
         if not np.isfinite(speed).all():
             speed = np.where(np.isfinite(speed), speed, shaper.velocity)
         age = max(now - self._measured.at, 0.0) if math.isfinite(self._measured.at) else 0.0
         moved = speed * (self._settings.drive_lag + age)
-        return Demand(self.mode, shaper.approach(command.values, position, moved))
+        return Demand(self.mode, shaper.approach(wanted.values, position, moved))

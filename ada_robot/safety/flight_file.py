@@ -35,7 +35,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.mcap_package import mcap_module
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.flight_memory import FIXED, VECTORS, Event, Flight, FlightMemory
 from ada_robot.safety.flight_recorder import MODES, PHASES
 

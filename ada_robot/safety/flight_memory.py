@@ -139,7 +139,7 @@ class FlightMemory:
 
     # --- readers --------------------------------------------------------------------------------------------------
     def rows(self) -> Array:
-        """What is in the ring, the oldest first; rows that were overwritten meanwhile are left out."""
+        """The rows of the ring, the oldest first; rows that were overwritten meanwhile are left out."""
         capacity = len(self._rows)
         before = int(self._counters[0])
         copy = self._rows.copy()
@@ -153,7 +153,7 @@ class FlightMemory:
         return self._rows[(count - 1) % len(self._rows)].copy() if count else None
 
     def events(self) -> list[Event]:
-        """What happened, the oldest first."""
+        """The events, the oldest first."""
         count = int(self._counters[1])
         return [self._event(i) for i in range(max(0, count - EVENTS), count)]
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ada_dynamics.arrays import Array
-from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback
 from ada_robot.outlet import stderr_for_children
 from ada_robot.ros.environment import child_environment
 from ada_robot.safety.flight_memory import FIXED, VECTORS, FlightMemory
@@ -30,7 +31,7 @@ SUFFIX = ".mcap"
 
 
 class FlightState(NamedTuple):
-    """What a row says, as `FlightRecorder.cycle` wrote it.
+    """The content of a row, as `FlightRecorder.cycle` wrote it.
 
     Attributes:
         time: of the cycle [s].

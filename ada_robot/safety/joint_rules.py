@@ -10,8 +10,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_robot.command.rules import JointLimit, checked_joints
-from ada_robot.safety.joint_bounds import JointBounds
+from ada_robot.contract import JointLimit
+from ada_robot.limits import Limits, checked_joints
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.tool_rules import Tool, ToolRules
 
@@ -24,7 +24,7 @@ FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error whe
 
 
 class JointRules:
-    """What demands to joints keep, one number per joint in each array.
+    """The rules of demands to joints, one number per joint in each array.
 
     Attributes:
         limits: positions, velocities (scaled) and efforts per joint, for people and other programs.
@@ -89,7 +89,7 @@ class JointRules:
             )
             for i, joint in enumerate(device)
         )
-        self.bounds, self.margin = JointBounds(self.limits), settings.position_margin
+        self.bounds, self.margin = Limits(self.limits), settings.position_margin
 
     def _narrowed(self, wanted: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
         can = np.array(device, dtype=np.float64)

@@ -13,7 +13,7 @@ SMOOTHED = 0.5  # [s] over which differences of positions count: a step of a coa
 
 
 class Measured:
-    """What is known of the joints.
+    """The newest known state of the joints.
 
     Attributes:
         position: all finite once there was one such answer [rad, m].

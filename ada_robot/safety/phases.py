@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is doing, as safety sees it, and how one phase may follow another.
+"""The phases of a robot, and how one may follow another.
 
     CLOSED --open--> INACTIVE --activate--> STARTING --> ACTIVE --deactivate--> STOPPING --> INACTIVE --close--> CLOSED
                         ^                                                          |
@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 
 class Phase(Enum):
-    """What a robot is doing."""
+    """The phase of a robot."""
 
     CLOSED = "closed"
     """No connection; nothing is known about the robot."""
@@ -33,7 +33,7 @@ class Phase(Enum):
 
     @property
     def is_driven(self) -> bool:
-        """Whether its motors may follow demands."""
+        """True if its motors may follow demands."""
         return self in _DRIVEN
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a robot may be activated, and what its alarms are in words."""
+"""True if a robot may be activated, and what its alarms are in words."""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@
     cycle.open(now)
     cycle.step(now)                                     # every `driver.period` seconds: one exchange with the device
     cycle.activate(now)
-    feedback = cycle.step(now, commands)                # again and again
+    feedback = cycle.step(now, demands)                 # again and again
     cycle.deactivate(now, "done")                       # steps go on until the phase is INACTIVE
     cycle.close(now)
 
-All times are given, on one steady clock: the same code runs in real time (`ada_hardware.cycle`) and in lock step with
+All times are given, on one steady clock: the same code runs in real time (`ada_robot.cycle`) and in lock step with
 an emulator.
 """
 
@@ -23,9 +23,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ada_robot.driver import Demand, Feedback, Mode, RobotDriver
+from ada_robot.contract import Demand, Mode, Reason, Refusal
+from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError
-from ada_robot.safety.command_check import NOT_ACTIVE, Command, CommandCheck, Refusal
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.measured import Measured
@@ -41,7 +42,7 @@ TRIES = 5  # exchanges in which a fresh answer must come where one is needed
 LATEST_POSE = 0.1  # [s], or three periods: how old the pose may be that a robot is activated in
 SLOWEST = 5  # periods that the longest allowed gap between cycles has at least
 UNDRIVEN = 2  # answers in a row that say so: then the motors do not follow
-_log = logging.getLogger("ada_hardware")
+_log = logging.getLogger("ada_robot")
 
 
 class Recorder(Protocol):
@@ -94,7 +95,7 @@ class SafeCycle:
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
         self.rules.tool.prepare(len(self.rules.names))
-        self.check = CommandCheck(self.rules, driver.modes, settings.command_timeout)
+        self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap))
         rules = self.rules
@@ -233,12 +234,12 @@ class SafeCycle:
         self._be(Phase.CLOSED, f"closed; before: {self.latched}" if self.latched else "closed", now)
 
     # --- each cycle -----------------------------------------------------------------------------------------------
-    def step(self, now: float, commands: Sequence[Command] = (), host_seen_at: float | None = None) -> Feedback:
+    def step(self, now: float, demands: Sequence[Demand] = (), host_seen_at: float | None = None) -> Feedback:
         """One exchange with the device.
 
         Args:
             now: present time, which grows [s].
-            commands: that came since the last step, the oldest first.
+            demands: that came since the last step, the oldest first.
             host_seen_at: when the commanding program was last heard of [s]; None: now, it calls this itself.
 
         Returns:
@@ -250,8 +251,8 @@ class SafeCycle:
         if self.phase is Phase.CLOSED:
             raise Refused("the robot is closed; open it before its cycles.")
         self._keep_pace(now)
-        for command in commands:
-            self._take(command, now)
+        for demand in demands:
+            self._take(demand, now)
         if self.phase is Phase.ACTIVE:
             self._watch_host(now, now if host_seen_at is None else host_seen_at)
         self._exchange(now)
@@ -278,13 +279,13 @@ class SafeCycle:
         elif gap > self._longest_gap:
             self._fault(now, f"{late} at most {1e3 * self._longest_gap:g} ms are allowed (longest_gap). {why}")
 
-    def _take(self, command: Command, now: float) -> None:
+    def _take(self, demand: Demand, now: float) -> None:
         if self.phase is not Phase.ACTIVE:
             text = f"the robot is {self.phase.value}: {self.reason}. Activate it first."
-            self.check.count(Refusal(NOT_ACTIVE, text))
-        elif self.check.judge(command, now, self._demands.where, self._measured.position) is None:
-            made_at = min(command.stamp, now)
-            self._demands.take(command, made_at - self.commanded_at)
+            self.check.count(Refusal(Reason.NOT_ACTIVE, text), now)
+        elif self.check.judge(demand, now, self._demands.where, self._measured.position) is None:
+            made_at = min(demand.stamp, now)
+            self._demands.take(demand, made_at - self.commanded_at)
             self.commanded_at = made_at
 
     def _watch_host(self, now: float, host_seen_at: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users may set about safety: watchdogs, limits, ramps, the flight recorder. The defaults suit every robot."""
+"""The settings of safety: watchdogs, limits, ramps, the flight recorder. The defaults suit every robot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
+"""True if the robot does what it is told: measured positions, speeds, and how far both are from the demands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import math
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.driver import Demand, Feedback, Mode
-from ada_robot.safety.joint_bounds import Braking
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.speed_bounds import Braking
 from ada_robot.safety.tool_rules import ToolWatch
 
 # scales of speeds are not exact: of each way that is demanded by velocities this share may be missing for ever, and
@@ -63,7 +64,7 @@ class StateWatch:
         self._demanded, self._since = demand.values, now
 
     def trouble(self, mode: Mode, demanded: Array, feedback: Feedback) -> str:
-        """What is wrong after an exchange; "" where nothing is.
+        """The trouble that an exchange shows, in words; "" where there is none.
 
         Args:
             mode: of the demand.

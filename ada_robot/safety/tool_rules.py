@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the point that a robot carries may do: how fast it moves, and the planes that it stays behind.
+"""Limits of the point that a robot carries: its speed, and the planes that it stays behind.
 
 The speed of a point p(q) is |J v|. Slowing all joints by one factor leaves its path as it is, so that
 
@@ -96,7 +96,7 @@ class ToolRules:
 
     @property
     def is_limiting(self) -> bool:
-        """Whether there is anything to keep."""
+        """True if there is anything to keep."""
         return self._tool is not None
 
     def slowed(self, position: Array, velocity: Array) -> Array:
@@ -144,7 +144,7 @@ class ToolRules:
 
 
 class ToolWatch:
-    """Whether the point that the joints report keeps its limits.
+    """True if the point that the joints report keeps its limits.
 
     Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would pass for speed.
     """

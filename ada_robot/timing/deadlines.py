@@ -128,13 +128,13 @@ class DeadlineLoop:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread is alive."""
+        """True if the thread is alive."""
         thread = self._thread
         return thread is not None and thread.is_alive()
 
     @property
     def run_inside(self) -> bool:
-        """Whether the caller is the loop's own thread."""
+        """True if the caller is the loop's own thread."""
         return threading.current_thread() is self._thread
 
     def start(self) -> None:

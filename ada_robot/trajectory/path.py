@@ -28,7 +28,7 @@ class PathState(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What curves stay within, (segments, joints): lowest and highest position, greatest speed."""
+    """Bounds of curves, (segments, joints): lowest and highest position, greatest speed."""
 
     lowest: Array
     highest: Array
@@ -135,7 +135,7 @@ class Path:
         return PathState(self.positions[knot].tolist(), rest, rest, self.efforts[knot].tolist())
 
     def is_finite(self) -> Array:
-        """Whether no number of a segment's curve and its two derivatives can overflow, (segments, joints)."""
+        """True if no number of a segment's curve and its two derivatives can overflow, (segments, joints)."""
         order = len(self.coefficients[0]) if len(self.coefficients) else 0
         sizes = np.abs(self.coefficients)
         h = self.durations[:, None]
@@ -146,7 +146,7 @@ class Path:
         return np.asarray(bound < LARGEST)
 
     def bounds(self) -> Bounds:
-        """What the curves stay within: quick to say, and not tight.
+        """Bounds of the curves: quick to say, and not tight.
 
         A curve stays among its control points (Bernstein's), and its rate among their differences.
         """
@@ -174,7 +174,7 @@ class Path:
 
 
 def _powers(s: float, h: float, order: int) -> Array:
-    """What coefficients are multiplied by to give position, velocity and acceleration."""
+    """Factors of the coefficients in position, velocity and acceleration."""
     s2, s3 = s * s, s * s * s
     h2 = h * h
     rows = [

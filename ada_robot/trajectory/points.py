@@ -5,17 +5,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_robot.command.rules import JointLimit, Reason, Refusal, refused_names, refused_number
+from ada_robot.contract import JointLimit, Reason, Refusal
+from ada_robot.limits import refused_names, refused_number
 from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]
 
 MAX_POINTS = 10_000  # of one message; to judge them takes 0.1 s, and 1 s where all come near to their limits
+
+
+class OfferedTrajectory(NamedTuple):
+    """Points over time as a message holds them, nothing checked; see `Trajectory.checked`.
+
+    Attributes:
+        names: of joints.
+        times: of the points [s].
+        positions: a row for each point.
+        velocities: likewise; empty, or empty rows, where there are none.
+        accelerations: likewise.
+        efforts: likewise.
+        start_in: when its time 0 is, from now on [s]; None: now.
+    """
+
+    names: Sequence[str]
+    times: Sequence[float]
+    positions: Rows
+    velocities: Rows = ()
+    accelerations: Rows = ()
+    efforts: Rows = ()
+    start_in: float | None = None
 
 
 class TrajectoryError(InputError):

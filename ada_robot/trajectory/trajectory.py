@@ -14,17 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_robot.command.guard import Tally
-from ada_robot.command.rules import (
-    ROUNDING,
-    JointLimit,
-    Reason,
-    Refusal,
-    checked_joints,
-    not_negative,
-    refused_jump,
-    refused_names,
-)
+from ada_robot.contract import JointLimit, Reason, Refusal, Tally
+from ada_robot.limits import ROUNDING, checked_joints, not_negative, refused_jump, refused_names
 from ada_robot.trajectory.path import Path, PathState
 from ada_robot.trajectory.points import Rows, Trajectory, TrajectoryError, refuse
 
@@ -44,7 +35,7 @@ class TrajectoryPoint(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """What a joint does from a time on: a column of a path."""
+    """The motion of a joint from a time on: a column of a path."""
 
     begin: float
     path: Path
@@ -84,7 +75,7 @@ class TrajectoryFollower(Tally):
         super().__init__()
         self._joints = checked_joints(joints)
         self.max_jump = not_negative("max_jump", max_jump)
-        self._jump_parameter = jump_parameter
+        self._jump_rule = f"parameter {jump_parameter}; 0 = any"
         self._layers: dict[str, tuple[_Layer, ...]] = {}
         self._change = Lock()
 
@@ -156,7 +147,7 @@ class TrajectoryFollower(Tally):
         if trajectory.times[first] == elapsed and self.max_jump:
             for name, wanted, at in zip(trajectory.names, trajectory.positions[first], state.position, strict=True):
                 where = f" of point {first}, due at once,"
-                refuse(refused_jump(name, float(wanted), at, self.max_jump, self._jump_parameter, where))
+                refuse(refused_jump(name, float(wanted), at, self.max_jump, self._jump_rule, where))
         path = trajectory.path(start, elapsed, state)
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
         changed = dict(self._layers)
@@ -173,7 +164,7 @@ class TrajectoryFollower(Tally):
         self._layers = changed
 
     def _before(self, name: str, begin: float, now: float, present: Mapping[str, float]) -> tuple[_Layer, ...]:
-        """What a joint does up to a time: at least one layer."""
+        """The motion of a joint up to a time: at least one layer."""
         own = self._layers.get(name)
         if own:
             return tuple(layer for layer in own if layer.begin <= begin) or (_resting(_state_of(own, begin)[0], now),)
@@ -246,7 +237,7 @@ class TrajectoryFollower(Tally):
         return TrajectoryPoint(tuple(layers), *zip(*rows, strict=True))
 
     def is_active(self, t: float) -> bool:
-        """Whether a joint still has a way to go, or a start to wait for, at a time."""
+        """True if a joint still has a way to go, or a start to wait for, at a time."""
         return any(own[-1].path.end > t for own in self._layers.values())
 
     def cancel(self, names: Iterable[str] | None = None) -> None:

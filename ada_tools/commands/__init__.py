@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Protocol
 
 
-class Command(Protocol):
+class Subcommand(Protocol):
     """What a module of this package offers."""
 
     NAME: str
@@ -44,17 +44,17 @@ MODULES = {
 }
 
 if TYPE_CHECKING:
-    COMMANDS: tuple[Command, ...]
+    COMMANDS: tuple[Subcommand, ...]
 
 
-def command(name: str) -> Command:
+def command(name: str) -> Subcommand:
     """The module of a command.
 
     Args:
         name: one of `MODULES`.
     """
     module: Any = importlib.import_module(MODULES[name])
-    found: Command = module
+    found: Subcommand = module
     return found
 
 

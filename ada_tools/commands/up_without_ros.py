@@ -12,7 +12,7 @@ from ada_tools.bringup import Plan
 from ada_tools.commands import sim, view
 
 if TYPE_CHECKING:
-    from ada_tools.commands import Command
+    from ada_tools.commands import Subcommand
 
 _SIM_HEADLESS = 5.0  # [s]
 
@@ -98,7 +98,7 @@ def _lasting(duration: float | None) -> list[str]:
     return [] if duration is None else ["--duration", repr(duration)]
 
 
-def _run(command: Command, words: Sequence[str]) -> int:
+def _run(command: Subcommand, words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("ada up")
     command.add_arguments(parser)
     return command.run(parser.parse_args(words))

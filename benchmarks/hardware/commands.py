@@ -9,12 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_hardware.cycle.host_link import HostLink
-from ada_hardware.cycle.place import CycleProcess, made_driver
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import Command, CommandCheck
+from ada_hardware.registry import DEVICES
+from ada_robot.contract import Demand, Mode
+from ada_robot.cycle.host_link import HostLink
+from ada_robot.cycle.place import CycleProcess, made_driver
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from benchmarks.hardware.scene import EMULATOR_PRIORITY
@@ -25,7 +26,7 @@ BATCH = 8  # commands per cycle through the wire: all of them are judged
 PERIOD = 0.002  # [s]
 
 
-def bad_commands(rules: JointRules, where: NDArray[np.float64], count: int, seed: int) -> Iterator[Command]:
+def bad_commands(rules: JointRules, where: NDArray[np.float64], count: int, seed: int) -> Iterator[Demand]:
     """Commands each of which breaks one rule, in one joint: not finite, over a limit, a jump, old, from the future."""
     random = np.random.default_rng(seed)
     joints = len(rules.names)
@@ -56,7 +57,7 @@ def bad_commands(rules: JointRules, where: NDArray[np.float64], count: int, seed
             now -= 0.1 + 1e-3 + far
         else:
             now += 0.02 + far
-        yield Command(mode, values, now)
+        yield Demand(mode, values, now)
 
 
 def run(report: Report, count: int) -> None:
@@ -68,9 +69,9 @@ def run(report: Report, count: int) -> None:
     """
     report.begin("commands", f"{count} commands that are not finite, over a limit, a jump, too old, from the future")
     safety = SafetySettings(record_seconds=0.0, hold_without_commands=True)
-    driver = made_driver("pa10", {"url": "dry:"})
+    driver = made_driver(DEVICES["pa10"].driver, {"url": "dry:"})
     rules = JointRules(driver.limits, safety)
-    check = CommandCheck(rules, driver.modes, safety.command_timeout)
+    check = DemandGuard(rules, driver.modes, safety.command_timeout)
     where = np.array([0.0, 0.6, 0.0, 1.5, 0.0, 1.04, 0.0])
     begin = time.perf_counter()
     for command in bad_commands(rules, where, count, 1):
@@ -93,7 +94,7 @@ def run(report: Report, count: int) -> None:
 def _through_wire(rules: JointRules, sample: int, safety: SafetySettings) -> tuple[int, dict[str, int], float, int]:
     """A robot that holds, and gets them with nothing before its cycle."""
     with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:
-        place = CycleProcess("pa10", {"url": device.url}, safety, -1)
+        place = CycleProcess(DEVICES["pa10"].driver, {"url": device.url}, safety, -1)
         place.start(60.0)
         link = HostLink(place.fast, place.requests, safety.host_timeout)
         try:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import Refused
 from ada_robot.safety import flight_file
 from ada_robot.safety.settings import SafetySettings

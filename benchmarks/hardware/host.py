@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.safety.flight_file import FlightRecord
 from ada_robot.safety.phases import Phase

@@ -19,11 +19,11 @@ from rclpy.node import Node
 
 from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Plant
-from ada_robot.node.robot_source import load_robot, simulation_of
 from ada_robot.node.state_publishers import StatePublishers
 from ada_robot.ros.parameters import Parameters
 from ada_robot.ros.run_node import run_node
+from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.source import load_robot, simulation_of
 from ada_robot.timing.deadlines import TRACES, Deadlines, calm_interpreter
 from ada_robot.timing.periods import PeriodTrace
 

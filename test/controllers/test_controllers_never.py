@@ -177,9 +177,8 @@ def is_within(controller: Any, command: Command, before: Command, passed: float)
     lower = np.array([limit.lower for limit in controller.limits])
     upper = np.array([limit.upper for limit in controller.limits])
     bounds = {"effort": (-effort, effort), "position": (lower, upper), "velocity": (-speed, speed)}
-    for part, values in command._asdict().items():
-        if values is None:
-            continue
+    for mode, values in command.given().items():
+        part = mode.value
         low, high = bounds[part]
         if not (np.isfinite(values).all() and (values >= low).all() and (values <= high).all()):
             return False

@@ -14,7 +14,7 @@ from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked
 from ada_robot.messages.poses import matrix_from_rpy
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.robot_source import initial_state, load_robot
+from ada_robot.simulated.source import initial_state, load_robot
 from ada_tools.bringup import SETUPS, Machine, plan
 
 FULL, BARE = Machine(has_rviz=True, has_viser=True), Machine(has_rviz=False, has_viser=False)

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
-from ada_robot.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Told
+from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.safety.command_check import Command
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodStatistics
 
@@ -25,7 +26,7 @@ vectors = st.lists(doubles, min_size=0, max_size=20).map(np.array)
 @given(st.sampled_from(list(Mode)), vectors, doubles)
 def test_commands_come_out_as_they_went_in(mode, values, stamp):
     values = values.astype(np.float64)
-    found = messages.decode_command(messages.encode_command(Command(mode, values, stamp)))
+    found = messages.decode_command(messages.encode_command(Demand(mode, values, stamp)))
     assert found.mode is mode
     assert np.array([found.stamp]).tobytes() == np.array([stamp]).tobytes()
     assert found.values.tobytes() == values.tobytes()
@@ -34,7 +35,7 @@ def test_commands_come_out_as_they_went_in(mode, values, stamp):
 @given(st.binary(max_size=200))
 def test_what_is_no_command_is_none_and_never_an_error(data):
     found = messages.decode_command(data)
-    assert found is None or isinstance(found, Command)
+    assert found is None or isinstance(found, Demand)
 
 
 def test_a_heartbeat_is_no_command():
@@ -64,7 +65,7 @@ def test_what_the_cycle_tells_comes_out_as_it_went_in(phase, row, fresh, driven,
 
 
 def test_reports_come_out_as_they_went_in():
-    report = Report(
+    report = RobotStatus(
         phase=Phase.STOPPED,
         reason="alarm: Überstrom",
         alarms=(Alarm(0x60, "deviation", "s1"), Alarm(0x110, "stop", is_stop=True)),

@@ -14,7 +14,8 @@ from lock_step import LockStep
 
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation import Log
-from ada_robot.driver import Alarm, Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord, columns_of
 from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory

@@ -13,11 +13,11 @@ from hexa_world import World, circle
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import LOWER, PERIOD, RATE_LIMIT, UPPER, WATCHDOG
-from ada_hardware.hexa.packets import Command, Request, State, encode_command
+from ada_hardware.hexa.packets import CommandPacket, Request, State, encode_command
 from ada_hardware.hexa.settings import HexaSettings
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.contract import Demand as SafeCommand
 from ada_robot.errors import DeviceAlarm, TransportError
-from ada_robot.safety.command_check import Command as SafeCommand
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -127,7 +127,7 @@ def test_commanded_angles_without_a_pose_are_not_followed():
 def judged(world, request, values, number=None, session=7):
     number = world.driver._number + 1 if number is None else number
     world.driver._number = number
-    return world.table.receive(encode_command(Command(request, number, session, tuple(values))), world.clock())
+    return world.table.receive(encode_command(CommandPacket(request, number, session, tuple(values))), world.clock())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_numbers_that_are_not_finite_are_violations_even_in_a_whole_packet():
     import zlib
 
     world = World().started()
-    packet = bytearray(encode_command(Command(Request.POSITION, world.driver._number + 1, 7)))
+    packet = bytearray(encode_command(CommandPacket(Request.POSITION, world.driver._number + 1, 7)))
     struct.pack_into(">d", packet, 12, math.nan)
     struct.pack_into(">I", packet, 60, zlib.crc32(packet[:60]))
     world.table.receive(bytes(packet), world.clock())
@@ -255,7 +255,7 @@ def test_commands_that_come_twice_or_late_are_not_followed():
 
 def test_damaged_packets_get_no_answer():
     world = World()
-    packet = bytearray(encode_command(Command(Request.READ, 1, 1)))
+    packet = bytearray(encode_command(CommandPacket(Request.READ, 1, 1)))
     packet[10] ^= 1
     assert world.table.receive(bytes(packet), 0.0) == []
     assert world.table.ignored == 1

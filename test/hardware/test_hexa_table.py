@@ -18,7 +18,7 @@ from ada_hardware.hexa.plant import Probe
 from ada_hardware.hexa.servo import GAINS
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
 from ada_hardware.hexa.statics import stiffness_at
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 TABLE = HexaKinematics()

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hexa_world import World
 
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -58,7 +57,7 @@ class Table:
     def steps(self, count: int, torques=None) -> None:
         for _ in range(count):
             now = self.world.clock()
-            commands = [] if torques is None else [Command(Mode.EFFORT, np.asarray(torques()), now)]
+            commands = [] if torques is None else [Demand(Mode.EFFORT, np.asarray(torques()), now)]
             self.cycle.step(now, commands)
             self.due = max(self.due + T, self.world.clock())
             self.world.clock.sleep(self.due - self.world.clock())

@@ -12,7 +12,8 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.settings import HexaSettings
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.errors import NoAnswer
 from ada_robot.timing.deadlines import DeadlineLoop
 

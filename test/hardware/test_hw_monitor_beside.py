@@ -15,7 +15,7 @@ from patience import Patience
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import TransportError
 from ada_robot.safety.settings import SafetySettings
 
@@ -109,7 +109,7 @@ def test_a_robot_of_a_program_without_a_flight_record_is_refused_by_name(relay: 
     with Robot("pa10", {"url": relay.url, **SLOW}, safety):
         code, _, err = ada("monitor", "pa10", "--url", relay.url, "--setting", "variant=7c", "--duration", "0.1")
         assert code == 2
-        assert "ada_hardware.cycle" in err and "record_seconds" in err
+        assert "ada_robot.cycle" in err and "record_seconds" in err
 
 
 def test_a_sensor_that_another_program_reads_is_refused_by_name(ada: Ada) -> None:

@@ -16,9 +16,8 @@ from ada_dynamics.settings import checked
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
 from ada_hardware.transport.wires import ByteStream
-from ada_robot.driver import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError, NoAnswer, Refused
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -113,13 +112,13 @@ class World:
         return self
 
     def go(self, joint, speed, steps):
-        """Command a joint to go on at a speed [rad/s], from the newest demand."""
+        """Demand a joint to go on at a speed [rad/s], from the newest demand."""
         at = self.driver.joints.index(joint)
         target = self.cycle.demand.values.copy()
         for _ in range(steps):
             target = target.copy()
             target[at] += speed * self.driver.period
-            self.step([Command(Mode.POSITION, target, self.boards.now)])
+            self.step([Demand(Mode.POSITION, target, self.boards.now)])
 
     def told(self, channel):
         """All that a channel was told."""
@@ -276,7 +275,7 @@ def test_a_servo_some_counts_beyond_a_limit_is_led_back_and_never_farther_out(ch
     inside = world.cycle.demand.values.copy()
     for i in range(40):
         inside[world.driver.joints.index(joint)] = servo.position(limit - outwards * min(0.5 * i, 10.0))
-        world.step([Command(Mode.POSITION, inside, world.boards.now)])
+        world.step([Demand(Mode.POSITION, inside, world.boards.now)])
     assert world.cycle.phase is Phase.ACTIVE, world.cycle.latched
     assert all((told - limit) * outwards <= 0 for told in world.told(channel))
     assert world.told(channel)[-1] == limit - 10 * outwards

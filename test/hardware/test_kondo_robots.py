@@ -17,7 +17,7 @@ from ada_hardware.kondo.rcb4.driver import Rcb4Driver
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from pa10_stream import ANGLE_COUNT, LIMIT, SERVO, SPEED, SPEED_COUNT, Stream, T, broken_rules
 
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import Refused
-from ada_robot.safety.command_check import Command, CommandCheck
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -245,7 +245,7 @@ def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
     world = Stream(start=(0.0,) * 7).activate()
     world.step()
     motors = 50.0 * np.array([4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29])  # to the last digit
-    check = CommandCheck(
+    check = DemandGuard(
         JointRules(world.driver.limits, SafetySettings(tool_speed=0.0, max_step=10.0)), frozenset(Mode), 0.1
     )
     for mode, most in ((Mode.POSITION, LIMIT), (Mode.VELOCITY, SPEED), (Mode.EFFORT, motors)):
@@ -253,7 +253,7 @@ def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
             for axis in range(7):
                 values = np.zeros(7)
                 values[axis] = share * most[axis]
-                is_taken = check.judge(Command(mode, values, 0.0), 0.0, np.zeros(7)) is None
+                is_taken = check.judge(Demand(mode, values, 0.0), 0.0, np.zeros(7)) is None
                 assert is_taken == bool(abs(share) <= 1.0), (mode, share, axis)
                 sent = len(world.tap.told)
                 if is_taken:

@@ -16,7 +16,7 @@ from ada_robot.safety.flight_recorder import sibling_environment
 PROGRAM = """
 import sys
 from robot_world import ARM, PATIENT, until
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_hardware.robot import Robot
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.phases import Phase

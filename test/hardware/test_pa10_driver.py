@@ -21,7 +21,7 @@ from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.variants import variant
 from ada_hardware.transport.wires import PacketPort
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])

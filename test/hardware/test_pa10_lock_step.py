@@ -15,7 +15,7 @@ from ada_controllers import pa10_kinematics as kinematics
 from ada_hardware.pa10.cyclic import ANGLE_COUNT, SPEED_COUNT
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 
 PERIOD = 0.002  # [s]
 LAG = 0.005  # [s] of the emulated drives

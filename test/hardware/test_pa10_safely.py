@@ -12,9 +12,8 @@ from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -34,7 +33,7 @@ class Safely:
 
     def step(self, mode: Mode | None = None, values: object = None) -> None:
         now = self.clock.now()
-        commands = [] if mode is None else [Command(mode, np.asarray(values, dtype=float), now)]
+        commands = [] if mode is None else [Demand(mode, np.asarray(values, dtype=float), now)]
         self.cycle.step(now, commands)
         self._due = max(self._due + self.driver.period, self.clock.now())
         self.clock.sleep(self._due - self.clock.now())

@@ -13,7 +13,8 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.errors import NoAnswer
 from ada_robot.timing.deadlines import DeadlineLoop
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.rcb1.codec import (
     NO_BOARD,
-    Command,
+    CommandFrame,
     CommandParser,
     Reply,
     ReplyParser,
@@ -48,13 +48,13 @@ DOCUMENTED = {
 }
 
 VECTORS = [
-    ("FF 5A 02 5B", Command(Code.SET_ID, 2)),
-    ("FE 7E", Command(Code.GET_ID)),
-    ("FC 00 7C", Command(Code.GET_POSITIONS, 0)),
-    ("FC 01 7D", Command(Code.GET_POSITIONS, 1)),
-    ("FA 00 7A", Command(Code.GET_HOME, 0)),
-    ("EF 00 00 6F", Command(Code.PLAY_MOTION, 0, (0,))),
-    ("FD 00 04" + " 5A" * 12 + " 39", Command(Code.SET_POSITIONS, 0, (4, *[90] * 12))),
+    ("FF 5A 02 5B", CommandFrame(Code.SET_ID, 2)),
+    ("FE 7E", CommandFrame(Code.GET_ID)),
+    ("FC 00 7C", CommandFrame(Code.GET_POSITIONS, 0)),
+    ("FC 01 7D", CommandFrame(Code.GET_POSITIONS, 1)),
+    ("FA 00 7A", CommandFrame(Code.GET_HOME, 0)),
+    ("EF 00 00 6F", CommandFrame(Code.PLAY_MOTION, 0, (0,))),
+    ("FD 00 04" + " 5A" * 12 + " 39", CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12))),
 ]
 
 
@@ -68,7 +68,7 @@ def values_of(fields):
 def commands(draw):
     kind = COMMANDS[draw(st.sampled_from(sorted(COMMANDS)))]
     board = draw(st.integers(0, 31)) if kind.names_board else NO_BOARD
-    return Command(kind.code, board, draw(values_of(kind.fields)))
+    return CommandFrame(kind.code, board, draw(values_of(kind.fields)))
 
 
 @st.composite
@@ -89,9 +89,9 @@ def test_a_command_of_the_documents_is_encoded_and_decoded_byte_for_byte(text, c
 @pytest.mark.parametrize(
     ("command", "reply", "wanted"),
     [
-        (Command(Code.GET_ID), "00 00", Reply(Code.GET_ID, 0)),
-        (Command(Code.PLAY_MOTION, 0, (0,)), "00 06", Reply(Code.PLAY_MOTION, 0)),
-        (Command(Code.SET_POSITIONS, 0, (4, *[90] * 12)), "00 06", Reply(Code.SET_POSITIONS, 0)),
+        (CommandFrame(Code.GET_ID), "00 00", Reply(Code.GET_ID, 0)),
+        (CommandFrame(Code.PLAY_MOTION, 0, (0,)), "00 06", Reply(Code.PLAY_MOTION, 0)),
+        (CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)), "00 06", Reply(Code.SET_POSITIONS, 0)),
     ],
 )
 def test_a_reply_of_the_documents_is_encoded_and_decoded_byte_for_byte(command, reply, wanted):
@@ -106,7 +106,7 @@ def test_all_documented_commands_and_no_others_have_their_documented_lengths():
 @pytest.mark.parametrize("code", sorted(DOCUMENTED))
 def test_bytes_on_the_line_are_as_many_as_documented(code):
     kind = COMMANDS[code]
-    command = Command(kind.code, 3 if kind.names_board else NO_BOARD, tuple(f.lowest for f in kind.fields))
+    command = CommandFrame(kind.code, 3 if kind.names_board else NO_BOARD, tuple(f.lowest for f in kind.fields))
     reply = Reply(kind.code, 3, tuple(f.lowest for f in kind.reply or ()))
     assert (len(encode_command(command)), len(encode_reply(reply))) == DOCUMENTED[code]
 
@@ -164,7 +164,7 @@ def test_a_reply_with_one_wrong_byte_that_its_checksum_sees_is_refused(exchange,
 
 
 def test_a_flip_of_the_highest_bit_that_no_checksum_sees_is_refused_where_no_angle_is_so_great():
-    command = Command(Code.GET_POSITIONS, 0)
+    command = CommandFrame(Code.GET_POSITIONS, 0)
     good = encode_reply(Reply(Code.GET_POSITIONS, 0, (60,) * 12))
     flipped = good[:3] + bytes((60 | 0x80,)) + good[4:]  # 188 deg
     assert decode_reply(command, flipped) is None
@@ -172,7 +172,7 @@ def test_a_flip_of_the_highest_bit_that_no_checksum_sees_is_refused_where_no_ang
 
 def test_the_reply_of_another_board_is_no_reply():
     frame = encode_reply(Reply(Code.GET_POSITIONS, 1, (90,) * 12))
-    assert decode_reply(Command(Code.GET_POSITIONS, 0), frame) is None
+    assert decode_reply(CommandFrame(Code.GET_POSITIONS, 0), frame) is None
 
 
 @given(st.binary(max_size=40), exchanges())
@@ -187,7 +187,7 @@ def test_the_next_command_but_one_after_a_damaged_one_is_understood():
     kinds = [kind for kind in COMMANDS.values() if kind.names_board]
     for _ in range(2000):
         three = [
-            Command(k.code, rng.randint(0, 31), tuple(rng.randint(f.lowest, f.highest) for f in k.fields))
+            CommandFrame(k.code, rng.randint(0, 31), tuple(rng.randint(f.lowest, f.highest) for f in k.fields))
             for k in rng.choices(kinds, k=3)
         ]
         frames = [encode_command(command) for command in three]
@@ -203,20 +203,26 @@ def test_the_next_command_but_one_after_a_damaged_one_is_understood():
 def fuzz(size, seed):
     """Random bytes: what is accepted is within its ranges. Then frames in noise: nearly all of them are found."""
     rng = random.Random(seed)
-    for parser in (CommandParser(), ReplyParser(Command(Code.GET_POSITIONS, 0)), ReplyParser(Command(Code.GET_ID))):
+    for parser in (
+        CommandParser(),
+        ReplyParser(CommandFrame(Code.GET_POSITIONS, 0)),
+        ReplyParser(CommandFrame(Code.GET_ID)),
+    ):
         left = size
         while left > 0:
             piece = rng.randbytes(rng.randint(1, 64))
             left -= len(piece)
             for frame in parser.feed(piece):
                 kind = COMMANDS[frame.code]
-                fields = kind.fields if isinstance(frame, Command) else kind.reply or ()
+                fields = kind.fields if isinstance(frame, CommandFrame) else kind.reply or ()
                 assert all(field.allows(value) for field, value in zip(fields, frame.values, strict=True))
         assert parser.waiting <= 18
     parser, sent, found, lost = CommandParser(), 0, 0, size
     while lost > 0:
         noise = rng.randbytes(rng.choice((0, 0, 0, 1, 3, 9)))
-        command = Command(Code.SET_POSITIONS, rng.randint(0, 1), (rng.randint(0, 7), *rng.choices(range(181), k=12)))
+        command = CommandFrame(
+            Code.SET_POSITIONS, rng.randint(0, 1), (rng.randint(0, 7), *rng.choices(range(181), k=12))
+        )
         data = noise + encode_command(command)
         lost -= len(data)
         sent += 1
@@ -237,18 +243,18 @@ def test_a_million_bytes_do_not_either():
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (Command(Code.SET_POSITIONS, 0, (4, *[90] * 11)), "it has 12 values; it takes 13: speed, channel 1"),
-        (Command(Code.SET_POSITIONS, 0, (8, *[90] * 12)), "speed is 8; allowed are 0 to 7"),
+        (CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 11)), "it has 12 values; it takes 13: speed, channel 1"),
+        (CommandFrame(Code.SET_POSITIONS, 0, (8, *[90] * 12)), "speed is 8; allowed are 0 to 7"),
         (
-            Command(Code.SET_POSITIONS, 0, (0, 181, *[90] * 11)),
+            CommandFrame(Code.SET_POSITIONS, 0, (0, 181, *[90] * 11)),
             "channel 1 is 181; allowed are 0 to 180, or one of 0xdd",
         ),
-        (Command(Code.SET_POSITIONS, 32, (0, *[90] * 12)), "board is 32; allowed are 0 to 31"),
-        (Command(Code.SET_POSITIONS, -1, (0, *[90] * 12)), "board is -1"),
-        (Command(Code.GET_ID, 0), "it names no board; leave out board 0"),
-        (Command(Code.SET_FRAME_COUNT, 0, (40, 1)), "motion is 40; allowed are 0 to 39"),
-        (Command(Code.SET_FRAME_COUNT, 0, (0, 101)), "frames is 101; allowed are 0 to 100"),
-        (Command(Code.SET_TRIMS, 0, (41, *[20] * 11)), "trim 1 is 41; allowed are 0 to 40"),
+        (CommandFrame(Code.SET_POSITIONS, 32, (0, *[90] * 12)), "board is 32; allowed are 0 to 31"),
+        (CommandFrame(Code.SET_POSITIONS, -1, (0, *[90] * 12)), "board is -1"),
+        (CommandFrame(Code.GET_ID, 0), "it names no board; leave out board 0"),
+        (CommandFrame(Code.SET_FRAME_COUNT, 0, (40, 1)), "motion is 40; allowed are 0 to 39"),
+        (CommandFrame(Code.SET_FRAME_COUNT, 0, (0, 101)), "frames is 101; allowed are 0 to 100"),
+        (CommandFrame(Code.SET_TRIMS, 0, (41, *[20] * 11)), "trim 1 is 41; allowed are 0 to 40"),
     ],
 )
 def test_a_command_that_no_board_knows_is_refused_before_the_wire(command, message):

@@ -18,7 +18,7 @@ from ada_hardware.kondo.rcb1.commands import LOW, SLEEP, Code
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 MAP = resources.find("config", "khr1_angle_map.yaml")

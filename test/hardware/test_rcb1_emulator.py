@@ -5,7 +5,7 @@ import pytest
 
 from ada_dynamics.settings import checked
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.rcb1.codec import Command, encode_command
+from ada_hardware.kondo.rcb1.codec import CommandFrame, encode_command
 from ada_hardware.kondo.rcb1.commands import ACK, FREE, LOW, Code
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 
@@ -24,7 +24,7 @@ def told(emulator, text, now=0.0):
 
 def asked(emulator, code, board=-1, values=(), now=0.0):
     """Bytes of the answer, if there is one."""
-    replies = emulator.receive(encode_command(Command(code, board, tuple(values))), now)
+    replies = emulator.receive(encode_command(CommandFrame(code, board, tuple(values))), now)
     assert len(replies) <= 1
     return replies[0].data if replies else None
 
@@ -72,7 +72,7 @@ def test_an_answer_takes_its_bytes_time_and_the_board_s():
 @pytest.mark.parametrize("code", sorted(set(Code) - {Code.SET_ID, Code.GET_ID}))
 def test_every_documented_command_is_answered_with_its_length(code):
     emulator = khr1(free_is_allowed=True, max_step=0)
-    kind = Command(code).kind
+    kind = CommandFrame(code).kind
     values = tuple(90 if "channel" in f.name else f.lowest for f in kind.fields)
     assert len(asked(emulator, code, 1, values)) == kind.reply_length
 

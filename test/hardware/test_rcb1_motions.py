@@ -18,7 +18,7 @@ from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.emulator import Rcb1Emulator, Rcb1EmulatorSettings
 from ada_hardware.kondo.rcb1.motions import StoredMotion, VerifyError, sampled
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
 
 MAP = AngleMap.read(resources.find("config", "khr1_angle_map.yaml"))
@@ -151,9 +151,9 @@ def test_what_reads_back_differently_is_told_by_board_frame_and_channel(world):
 
 
 def driver_command(code, board, *values):
-    from ada_hardware.kondo.rcb1.codec import Command
+    from ada_hardware.kondo.rcb1.codec import CommandFrame
 
-    return Command(code, board, values)
+    return CommandFrame(code, board, values)
 
 
 def test_boards_that_hold_different_motions_are_told(world):

@@ -21,7 +21,7 @@ from ada_hardware.kondo.rcb4.driver import Rcb4Driver
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
 from ada_hardware.kondo.rcb4.servo_memory import blocks
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
-from ada_robot.driver import Demand, Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
 MAP = resources.find("config", "khr3_angle_map.yaml")

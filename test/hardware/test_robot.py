@@ -12,9 +12,11 @@ from arm_driver import ArmDriver, ArmSettings
 from robot_world import ARM, PATIENT, assert_ended_along_a_ramp, moving, names, speeds, until, violations
 
 from ada_dynamics.errors import InputError
-from ada_hardware.robot import Robot, RobotStatus
-from ada_robot.driver import Alarm, Mode
+from ada_hardware.robot import Robot
+from ada_robot.contract import Mode
+from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety import flight_file
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
@@ -198,9 +200,9 @@ def test_commands_that_break_a_rule_are_refused_here_and_counted(either):
         either.command(Mode.VELOCITY, [0.0, 0.0, 0.0])
     either.activate()
     for values, text in (
-        ([0.0, math.nan, 0.0], "'j2': the command is nan"),
+        ([0.0, math.nan, 0.0], "'j2': velocity is nan"),
         ([0.0, 0.0], "2 numbers for 3 joints"),
-        ([0.0, 0.0, 1.1], "'j3': velocity 1.1"),
+        ([0.0, 0.0, 1.1], "'j3': velocity is 1.1"),
         (["fast", 0.0, 0.0], "give one number for each of j1, j2, j3"),
         ([0.1 + 0.5j, 0.0, 0.0], "give one number for each of j1, j2, j3"),
     ):

@@ -22,7 +22,7 @@ from robot_world import (
 )
 
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_recorder import sibling_environment
@@ -98,7 +98,7 @@ def test_a_cycle_that_is_told_to_end_brings_the_robot_to_rest(apart, trace):
 
 HOST = """
 import sys, time
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_hardware.robot import Robot
 from ada_robot.safety.settings import SafetySettings
 robot = Robot("arm_driver:ArmDriver", {{"trace": {trace!r}, "device_timeout": 0.0}}, SafetySettings(

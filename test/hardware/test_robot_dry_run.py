@@ -6,7 +6,7 @@ import pytest
 from robot_world import until
 
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import Refused
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -7,9 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import CommandCheck
+from ada_robot.contract import JointLimit, Mode
+from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.flight_file import FlightRecord
 from ada_robot.safety.flight_memory import Flight
 from ada_robot.safety.joint_rules import JointRules
@@ -22,7 +21,7 @@ from benchmarks.hardware.scene import first_rest, first_slower
 def test_every_bad_command_is_refused_and_all_reasons_come():
     safety = SafetySettings()
     rules = JointRules([JointLimit("a", -1.0, 2.0, 1.0, 10.0), JointLimit("b", -0.5, 0.5, 3.0, 1.0)], safety)
-    check = CommandCheck(rules, frozenset(Mode), safety.command_timeout)
+    check = DemandGuard(rules, frozenset(Mode), safety.command_timeout)
     where = np.array([0.5, 0.0])
     for command in bad_commands(rules, where, 20_000, 3):
         assert check.judge(command, time.monotonic(), where) is not None, command

@@ -11,9 +11,9 @@ from arm_driver import ArmDriver
 from lock_step import LockStep
 
 from ada_dynamics.errors import InputError
-from ada_robot.driver import Alarm, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import FOLLOWS, Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -289,7 +289,7 @@ def test_the_demand_follows_the_newest_of_several_commands():
     world = LockStep(HOLD).active()
     world.step(Mode.VELOCITY, 0.01)
     world.now += T
-    commands = [Command(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
+    commands = [Demand(Mode.VELOCITY, np.full(3, value), world.now) for value in (0.01, 0.015, 0.02)]
     world.cycle.step(world.now, commands)
     assert world.speeds[-1].tolist() == [0.02] * 3
 

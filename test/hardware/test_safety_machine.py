@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from lock_step import LockStep
 
-from ada_robot.driver import Alarm, Mode
+from ada_robot.contract import Mode
+from ada_robot.driver import Alarm
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import FOLLOWS, Phase
 from ada_robot.safety.settings import SafetySettings

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lock_step import LockStep
 from pa10_bus import Bus, Program
 
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.pace import Pace, Suspends
 from ada_robot.safety.phases import Phase
 

@@ -52,7 +52,7 @@ def cycle() -> int:
     """The process of the robot's cycle."""
     children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     pids = [int(pid) for file in children for pid in file.read_text().split()]
-    (found,) = [pid for pid in pids if b"ada_hardware.cycle" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    (found,) = [pid for pid in pids if b"ada_robot.cycle" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return found
 
 

@@ -8,7 +8,7 @@ from pa10_stream import SPEED, Stream, T
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.link_point import LinkPoint
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.tool_rules import ToolRules, ToolState, ToolWatch

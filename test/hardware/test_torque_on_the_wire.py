@@ -10,7 +10,7 @@ import pytest
 from pa10_stream import BRAKE, IN_TORQUE, SERVO, SPEED, TORQUE, Stream, T, broken_rules
 
 import ada_dynamics as ada
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 

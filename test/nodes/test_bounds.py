@@ -9,12 +9,13 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
-from ada_robot.command.guard import Command, CommandGuard, Reason
-from ada_robot.node.bounds import StateBounds
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, Reason
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Plant
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.node.robot_source import initial_state, load_robot, simulation_of
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.source import initial_state, load_robot, simulation_of
 
 STEP = 1e-3
 HALF_TURN = math.pi / STEP  # [rad/s] of half a turn in a step

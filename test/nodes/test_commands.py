@@ -10,14 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_robot.command.guard import (
-    Command,
-    CommandGuard,
-    JointLimit,
-    Reason,
-    Staleness,
-    stamp_seconds,
-)
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, JointLimit, Reason
+from ada_robot.messages.joint_command import stamp_seconds
 
 JOINTS = (
     JointLimit("shoulder", -2.0, 2.0, velocity=3.0, effort=50.0),
@@ -137,16 +132,7 @@ def test_what_is_taken_and_refused_is_counted():
         watch.check(command, NOW, PRESENT)
     assert (watch.accepted, watch.last_accepted_at) == (1, NOW)
     assert watch.refused == {Reason.NOT_FINITE: 2, Reason.OLD: 1}
-    assert watch.last_refusal.reason is Reason.NOT_FINITE
-
-
-def test_after_a_jump_of_the_clock_good_commands_are_taken_and_none_is_from_a_time_to_come():
-    watch = guard()
-    watch.check(GOOD, NOW, PRESENT)
-    watch.clock_jumped(3.0)
-    assert watch.last_accepted_at == 3.0
-    assert watch.check(GOOD._replace(stamp=3.0), 3.01, PRESENT) is None
-    assert watch.check(GOOD, 3.02, PRESENT).reason is Reason.FROM_THE_FUTURE  # one from before the jump
+    assert "must be finite" in watch.last_refusal
 
 
 def test_a_zero_stamp_is_none():
@@ -165,7 +151,7 @@ def test_texts_stay_short_whatever_a_message_holds():
 def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1):
     """The reasons for which a command may be refused, each rule by itself; NaN fails every comparison."""
     joints = {joint.name: joint for joint in JOINTS}
-    lists = [command.position, command.velocity, command.effort]
+    position, velocity, effort = lists = [part or () for part in command[1:4]]
     found = set()
     if sum(map(len, lists)) == 0:
         found.add(Reason.EMPTY)
@@ -177,7 +163,7 @@ def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1
         found.add(Reason.DUPLICATE_JOINT)
     if any(n in joints and not joints[n].has_motor for n in command.names):
         found.add(Reason.NO_MOTOR)
-    numbers = [*command.position, *command.velocity, *command.effort]
+    numbers = [*position, *velocity, *effort]
     if command.stamp is not None:
         numbers.append(command.stamp)
         if command.stamp < now - max_age:
@@ -190,13 +176,13 @@ def broken_rules(command, now, present, max_age=0.5, max_jump=1.0, max_ahead=0.1
         joint = joints.get(name)
         if joint is None:
             continue
-        if len(command.position) > index:
-            p = command.position[index]
+        if len(position) > index:
+            p = position[index]
             if p < joint.lower - 1e-9 or p > joint.upper + 1e-9:
                 found.add(Reason.OVER_LIMIT)
             if abs(p - present[name]) > max_jump:
                 found.add(Reason.JUMP)
-        for x, limit in ((command.velocity, joint.velocity), (command.effort, joint.effort)):
+        for x, limit in ((velocity, joint.velocity), (effort, joint.effort)):
             if len(x) > index and (x[index] > limit or x[index] < -limit):
                 found.add(Reason.OVER_LIMIT)
     return found
@@ -229,7 +215,7 @@ def mutated(rng, command):
     if kind == 0:
         return command._replace(stamp=rng.choice([NOW, NOW - 0.5, NOW - 0.501, NOW + 0.1, NOW + 0.101, *NASTY]))
     field = LISTS[int(rng.integers(1, 4)) if kind < 4 else int(rng.integers(4))]
-    values = list(getattr(command, field))
+    values = list(getattr(command, field) or ())
     at = int(rng.integers(len(values) + 1))
     pool = NASTY_NAMES if field == "names" else NASTY
     new = pool[int(rng.integers(len(pool)))]
@@ -265,8 +251,8 @@ def test_of_ten_thousand_mutated_commands_none_that_breaks_a_rule_is_taken():
         else:
             seen.add(refusal.reason)
             assert refusal.reason in broken, (command, refusal)
-    # only trajectories have times, and this guard requires no stamps
-    assert seen == set(Reason) - {Reason.TIMES, Reason.NO_STAMP}
+    # only trajectories have times, this guard requires no stamps, and the last reasons are those of robots
+    assert seen == set(tuple(Reason)[: tuple(Reason).index(Reason.NOT_ACTIVE)]) - {Reason.TIMES, Reason.NO_STAMP}
     assert taken > 500
     assert watch.accepted == taken
     assert watch.accepted + sum(watch.refused.values()) == 10_000
@@ -302,46 +288,3 @@ def test_the_order_of_joints_does_not_matter(order, values):
     ordered = Command([JOINTS[i].name for i in order], [values[i] for i in order])
     present = dict.fromkeys(PRESENT, 0.0)
     assert guard().check(ordered, NOW, present) is None
-
-
-# --- age of commands ------------------------------------------------------------------------------------------------
-def test_a_command_is_stale_when_it_is_older_than_the_timeout():
-    ages = Staleness(0.5)
-    ages.renew(["elbow"], 10.0)
-    ages.renew(["wheel"], 10.25)
-    assert ages.ages(10.5) == {"elbow": 0.5, "wheel": 0.25}
-    assert ages.stale(10.5) == ()
-    assert ages.stale(10.625) == ("elbow",)
-    assert [ages.is_live(name, 10.625) for name in ("elbow", "wheel", "shoulder")] == [False, True, False]
-
-
-def test_with_a_timeout_of_zero_no_command_gets_stale():
-    ages = Staleness(0.0)
-    ages.renew(["elbow"], 0.0)
-    assert ages.is_live("elbow", 1e9)
-    assert not ages.is_live("wheel", 1e9)
-
-
-def test_a_forgotten_joint_has_no_command():
-    ages = Staleness(0.5)
-    ages.renew(["elbow", "wheel"], 1.0)
-    ages.forget(["elbow", "unheard of"])
-    assert ages.ages(1.0) == {"wheel": 0.0}
-    ages.forget()
-    assert not ages.is_live("wheel", 1.0)
-
-
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_clock_that_goes_back_leaves_a_command_its_timeout_and_not_more(is_told):
-    ages = Staleness(0.5)
-    ages.renew(["elbow"], 1000.0)
-    if is_told:
-        ages.clock_jumped(3.0)
-    assert ages.is_live("elbow", 3.0)
-    assert ages.is_live("elbow", 3.5)
-    assert not ages.is_live("elbow", 3.6)
-
-
-def test_a_negative_timeout_is_refused():
-    with pytest.raises(InputError, match="timeout is -1"):
-        Staleness(-1.0)

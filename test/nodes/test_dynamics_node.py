@@ -24,10 +24,11 @@ from visualization_msgs.msg import MarkerArray
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
+from ada_robot.contract import Mode
 from ada_robot.node import dynamics_node
 from ada_robot.node.dynamics_node import DynamicsNode
-from ada_robot.node.robot_source import simulation_of
 from ada_robot.ros import qos
+from ada_robot.simulated.source import simulation_of
 
 pytestmark = pytest.mark.ros
 NODE = (sys.executable, "-m", "ada_robot.node.dynamics_node", "--ros-args")
@@ -173,7 +174,7 @@ def test_differences_of_positions_by_their_stamps_are_the_velocities_beside_a_bu
         ending.set()
         for worker in workers:
             worker.join()
-    states = list(states)  # more come while these are looked at
+    states = list(states)  # they go on coming
     stamps = np.array([s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in states])
     q, v = (np.array([getattr(s, name) for s in states]) for name in ("position", "velocity"))
     passed = 1e-9 * np.diff(stamps)
@@ -350,8 +351,8 @@ def test_ten_thousand_mutated_commands_are_never_fatal_and_never_forwarded(ros):
     limits = {n: ada.load("pa10").joints[n].limits for n in ada.load("pa10").joint_names}
     for command in taken:
         assert set(command.names) <= limits.keys()
-        assert np.isfinite([*command.position, *command.velocity, *command.effort]).all()
-        for name, x in zip(command.names, command.position, strict=False):
+        assert all(np.isfinite(values).all() for values in command.given().values())
+        for name, x in zip(command.names, command.given().get(Mode.POSITION, ()), strict=False):
             assert limits[name].lower <= x <= limits[name].upper
 
 

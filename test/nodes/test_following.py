@@ -9,13 +9,14 @@ import pytest
 
 import ada_dynamics as ada
 from ada_controllers import JointPath, JointReference, ReferenceRefused, State, make
-from ada_controllers.node.following import Following, OfferedTrajectory
+from ada_controllers.node.following import Following
 from ada_controllers.node.joint_state_reader import JointStateReader
 from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_watch import Measured
 from ada_dynamics.errors import InputError
+from ada_robot.trajectory.points import OfferedTrajectory
 
 MODEL = ada.load("pa10")
 BENT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])

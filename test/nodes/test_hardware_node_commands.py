@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.node.commands import NOT_ACTIVE, JointCommands, Rules
-from ada_robot.command.guard import Command
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Mode
+from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.node.joint_commands import JointCommands
 
 NAMES = ["a", "b", "c"]
 LIMITS = [JointLimit(name, -1.0, 1.0, 2.0, 5.0) for name in NAMES]
@@ -20,7 +18,9 @@ ALL = frozenset(Mode)
 
 
 def commands(modes=ALL, max_age=0.1, max_jump=0.5):
-    return JointCommands(LIMITS, frozenset(modes), Rules(max_age, max_jump))
+    one = JointCommands(LIMITS, frozenset(modes))
+    one.hold_to(max_age, max_jump)
+    return one
 
 
 # --- modes ------------------------------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def test_of_a_message_with_several_kinds_the_first_that_the_device_knows_is_take
 def test_what_the_device_does_not_know_is_refused_with_what_it_takes():
     one = commands({Mode.POSITION})
     assert one.demand(Command(NAMES, effort=[0.0] * 3), 0.0, HERE) is None
-    assert one.refused == {"mode": 1} and one.count == 1
+    assert one.refused == {"no such mode": 1} and one.refused_active == 1
     assert one.last_refusal == "the command gives effort only; this device takes position."
 
 
@@ -98,30 +98,21 @@ def test_what_was_told_is_not_changed_by_who_got_it():
     ("command", "reason"),
     [
         (Command(NAMES, position=[math.nan, 0.0, 0.0]), "not finite"),
-        (Command(NAMES, velocity=[0.0, math.inf, 0.0]), "not finite"),
-        (Command(NAMES, position=[0.1, 0.2, 1.5]), "over a limit"),
-        (Command(NAMES, velocity=[0.0, 0.0, -2.5]), "over a limit"),
-        (Command(NAMES, effort=[5.5, 0.0, 0.0]), "over a limit"),
         (Command(NAMES, position=[0.8, 0.2, 0.3]), "jump"),
-        (Command(["a", "d"], position=[0.1, 0.1]), "unknown joint"),
-        (Command(["a", "a"], position=[0.1, 0.1]), "duplicate joint"),
-        (Command(NAMES, position=[0.1]), "wrong length"),
-        (Command(NAMES), "empty"),
         (Command(NAMES, velocity=[0.0] * 3, stamp=9.8), "too old"),
-        (Command(NAMES, velocity=[0.0] * 3, stamp=10.5), "from the future"),
     ],
 )
 def test_what_breaks_a_rule_comes_to_nothing_and_is_counted(command, reason):
     one = commands()
     assert one.demand(command, 10.0, HERE) is None
-    assert one.refused == {reason: 1} and one.count == 1 and one.last_refusal
+    assert one.refused == {reason: 1} and one.refused_active == 1 and one.last_refusal
 
 
 def test_rules_can_change_while_it_goes_on():
     one = commands()
     far = Command(NAMES, position=[0.9, 0.2, 0.3])
     assert one.demand(far, 0.0, HERE) is None
-    one.change(Rules(0.0, 0.0))
+    one.hold_to(0.0, 0.0)
     assert one.demand(far._replace(stamp=-100.0), 0.0, HERE) is not None
     assert one.age == pytest.approx(100.0)
 
@@ -129,7 +120,7 @@ def test_rules_can_change_while_it_goes_on():
 def test_what_comes_while_the_robot_is_not_to_move_is_no_fault_of_the_sender():
     one = commands()
     one.ignored()
-    assert one.refused == {NOT_ACTIVE: 1} and one.count == 0 and one.last_refusal == ""
+    assert one.refused == {"not active": 1} and one.refused_active == 0 and one.last_refusal == ""
 
 
 numbers = st.floats(width=64)
@@ -149,7 +140,7 @@ def test_whatever_comes_a_demand_is_whole_finite_within_limits_and_of_a_mode_of_
     one = commands(modes)
     demand = one.demand(Command(names, position, velocity, effort), 0.0, np.array(here))
     if demand is None:
-        assert one.count == 1 and one.last_refusal
+        assert one.refused_active == 1 and one.last_refusal
         return
     assert demand.mode in modes and demand.values.shape == (3,)
     assert np.isfinite(demand.values).all()

@@ -9,10 +9,10 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import start_of
-from ada_hardware.node.joint_state_bytes import JointStateBytes
-from ada_hardware.node.stamps import Stamps
-from ada_hardware.node.whole_state import StateOfRobot
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
+from ada_robot.node.joint_state_bytes import JointStateBytes
+from ada_robot.node.whole_state import StateOfRobot
 
 
 def feedback(position, velocity=None, effort=None):
@@ -162,43 +162,3 @@ def test_what_is_sent_is_told_in_its_kind_alone(mode):
     assert list(one.name) == ["a", "b"]
     for other in Mode:
         assert list(getattr(one, other.value)) == ([0.3, -0.4] if other is mode else [])
-
-
-# --- stamps -----------------------------------------------------------------------------------------------------------
-class Clocks:
-    """A steady clock, and one that is 1000 s ahead; a thread that reads them may be held up after any reading."""
-
-    def __init__(self, delays):
-        self.t, self.delays, self.step = 5.0, iter(delays), 0.0
-
-    def steady(self):
-        found = self.t
-        self.t += next(self.delays, 1e-6)
-        return found
-
-    def now(self):
-        found = type("Time", (), {"nanoseconds": round(1e9 * (self.t + 1000.0 + self.step))})
-        self.t += next(self.delays, 1e-6)
-        return found
-
-
-def test_a_thread_that_is_held_up_between_two_clocks_stamps_nothing_earlier():
-    clocks = Clocks([])
-    stamps = Stamps(clocks, clocks.steady)
-    assert stamps.at(5.0) == pytest.approx(1005e9, abs=5e4)
-    clocks.delays = iter([0.02, 1e-6, 1e-6, 0.02, 1e-6, 0.02, 1e-6, 0.02, 0.02])
-    for moment in (5.002, 5.004):
-        assert stamps.at(moment) == pytest.approx(1e9 * (moment + 1000.0), abs=5e4)
-
-
-def test_from_the_first_stamp_on_the_narrowest_reading_holds():
-    clocks = Clocks([0.3, 1e-6, 1e-6, 0.1, 1e-6, 1e-6, 0.2, 1e-6])
-    assert Stamps(clocks, clocks.steady).at(5.0) == pytest.approx(1005e9, abs=5.1e7)
-
-
-def test_a_clock_that_is_set_is_followed():
-    clocks = Clocks([])
-    stamps = Stamps(clocks, clocks.steady)
-    stamps.at(5.0)
-    clocks.step = -3600.0
-    assert stamps.at(5.1) == pytest.approx(1e9 * (5.1 + 1000.0 - 3600.0), abs=5e4)

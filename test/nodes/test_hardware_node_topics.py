@@ -36,7 +36,8 @@ from std_srvs.srv import SetBool
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_hardware.node.hardware_node import HardwareNode
-from ada_robot.driver import Alarm, Mode
+from ada_robot.contract import Mode
+from ada_robot.driver import Alarm
 from ada_robot.errors import Refused
 from ada_robot.ros import environment, qos
 from ada_robot.safety.phases import Phase
@@ -57,7 +58,7 @@ def test_commands_reach_a_robot_only_while_the_node_is_active(ros, fleet):
     robot, sender = fleet.robot, Commander(ros).ready()
     heard = node.connection.robots["pa10"].commands
     sender.until(lambda: heard.refused["not active"] > 3, velocity=[0.1] * 7)
-    assert not robot.told and heard.count == 0
+    assert not robot.told and heard.refused_active == 0
     assert transition(ros, "activate")
     sender.until(lambda: robot.told, velocity=[0.1] * 7)
     assert robot.told[-1].mode is Mode.VELOCITY and robot.told[-1].values.tolist() == [0.1] * 7

@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from ada_robot.command.guard import Command, CommandGuard, JointLimit
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, JointLimit
 
 CLOCKS, BUSY, EITHER = "so the two clocks differ", "so the clocks agree", "If that is so of all"
 PERIOD = 0.02

@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.node.commands import JointCommands, Rules
 from ada_hardware.node.device_status import newest_refusal
-from ada_hardware.node.lease import Lease
-from ada_hardware.node.lookout import SETTLED, Lookout
-from ada_hardware.robot_status import Judged, RobotStatus
-from ada_robot.command.guard import Command
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Mode
+from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.lease import Lease
+from ada_robot.node.lookout import SETTLED, Lookout
+from ada_robot.robot_status import Judged, RobotStatus
 
 A, B = b"a" * 16, b"b" * 16
 NAMES = ["a", "b", "c"]
@@ -138,7 +136,9 @@ class Cycle:
 
 
 def heard():
-    return JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode), Rules(0.0, 0.0))
+    one = JointCommands([JointLimit(n, -1.0, 1.0, 2.0, 5.0) for n in NAMES], frozenset(Mode))
+    one.hold_to(0.0, 0.0)
+    return one
 
 
 def told(heard, cycle, names, positions):
@@ -199,7 +199,7 @@ def test_the_newest_reason_is_told_whoever_refused(here, there, words):
 
 def test_a_command_that_does_not_say_when_it_was_made_is_refused_where_that_is_asked_for():
     one = heard()
-    one.change(Rules(0.1, 0.0, require_stamps=True))
+    one.hold_to(0.1, 0.0, require_stamps=True)
     assert one.demand(Command(NAMES, velocity=[0.0] * 3), 10.0, HERE) is None
     assert one.refused == {"no stamp": 1} and "require_stamps" in one.last_refusal
     assert one.demand(Command(NAMES, velocity=[0.0] * 3, stamp=9.95), 10.0, HERE) is not None

@@ -8,11 +8,12 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
-from ada_robot.command.guard import Command
+from ada_robot.contract import Command, Mode
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Mode, OfferedTrajectory, Plant
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.node.robot_source import initial_state, load_robot, simulation_of, state_with
+from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.source import initial_state, load_robot, simulation_of, state_with
+from ada_robot.trajectory.points import OfferedTrajectory
 
 
 def settings(**values):
@@ -30,7 +31,7 @@ def test_motors_without_a_command_hold_their_joints():
     arm.advance(1000)
     assert np.max(np.abs(arm.simulation.q - start)) < 0.02  # sag under the weight
     assert arm.t == pytest.approx(1.0)
-    assert set(arm.modes().values()) == {Mode.IDLE}
+    assert set(arm.modes().values()) == {None}
 
 
 def test_a_robot_without_motors_moves_too():
@@ -89,7 +90,7 @@ def test_efforts_act_until_they_are_stale_and_then_the_joint_is_held():
     where = arm.simulation.q[6]
     arm.advance(2000)
     assert arm.stale == 1
-    assert arm.modes()["w2"] is Mode.IDLE
+    assert arm.modes()["w2"] is None
     assert arm.simulation.q[6] == pytest.approx(where, abs=0.05)
     assert abs(arm.simulation.v[6]) < 1e-6
 
@@ -152,7 +153,7 @@ def test_a_reset_ends_all_commands_and_time_goes_on():
     arm.reset(start)
     assert np.array_equal(arm.simulation.q, start)
     assert arm.t == pytest.approx(0.3)
-    assert set(arm.modes().values()) == {Mode.IDLE}
+    assert set(arm.modes().values()) == {None}
     arm.advance(100)
     assert arm.simulation.q[0] == pytest.approx(start[0], abs=1e-3)
     arm.reset(start, restarts_time=True)

@@ -17,7 +17,7 @@ from std_msgs.msg import String
 
 import ada_dynamics as ada
 from ada_dynamics import resources
-from ada_robot.command.rules import Reason
+from ada_robot.contract import Reason
 from ada_robot.node.dynamics_node import DynamicsNode
 from ada_robot.ros import qos
 

@@ -11,12 +11,12 @@ import pytest
 
 from ada_dynamics.settings import checked
 from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Plant
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.node.plant_status import PhysicsStatus
-from ada_robot.node.robot_source import load_robot, simulation_of
 from ada_robot.node.stamps import Stamps
 from ada_robot.ros.status import Level
+from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.source import load_robot, simulation_of
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 10**9  # [ns] that the wall clock is ahead of the steady one

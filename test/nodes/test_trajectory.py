@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ada_dynamics.errors import InputError
-from ada_robot.command.guard import JointLimit, Reason
+from ada_robot.contract import JointLimit, Reason
 from ada_robot.trajectory.path import Path
 from ada_robot.trajectory.points import MAX_POINTS
 from ada_robot.trajectory.trajectory import MAX_WAITING, Trajectory, TrajectoryError, TrajectoryFollower
@@ -261,7 +261,7 @@ def test_a_trajectory_that_breaks_a_rule_is_refused(names, times, tables, reason
     refusal = it.accept(names, times, *tables, now=NOW, present=REST)
     assert refusal.reason is reason
     assert said in refusal.text
-    assert (it.accepted, it.refused, it.last_refusal) == (0, {reason: 1}, refusal)
+    assert (it.accepted, it.refused, it.last_refusal) == (0, {reason: 1}, refusal.text)
     assert it.sample(NOW) is None
 
 

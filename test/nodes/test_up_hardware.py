@@ -308,7 +308,7 @@ def test_a_node_that_is_killed_ends_all_and_leaves_nothing_behind(ros, patient, 
     running = Running(ros, "pa10_control", "--backend", "emulator", "robot:=pa10_7c", patient)
     running.controlled()
     pids = descendants(running.process.pid)
-    for what in ("hardware_node", "controller_node", "ada_hardware.cycle", "ada_hardware.emulation"):
+    for what in ("hardware_node", "controller_node", "ada_robot.cycle", "ada_hardware.emulation"):
         assert running.pids(what), f"no process {what}"
     (pid,) = running.pids(
         f"bringup.child {running.process.pid} ada_{'hardware' if 'hard' in victim else 'controllers'}"

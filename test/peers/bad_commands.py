@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ada_robot.driver import Mode
-from ada_robot.safety.command_check import Command
+from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.pa10_body import LIMITS, SPEEDS, TORQUES
@@ -41,40 +40,40 @@ def _still(mode: Mode, at: np.ndarray) -> np.ndarray:
     return at.copy() if mode is Mode.POSITION else np.zeros(7)
 
 
-def _kinds(chance: random.Random) -> dict[str, Callable[[Mode, np.ndarray, float], Command]]:
+def _kinds(chance: random.Random) -> dict[str, Callable[[Mode, np.ndarray, float], Demand]]:
     def with_one(value: float, mode: Mode, at: np.ndarray) -> np.ndarray:
         values = _still(mode, at)
         values[chance.randrange(7)] = value
         return values
 
-    def over(mode: Mode, at: np.ndarray, now: float) -> Command:
+    def over(mode: Mode, at: np.ndarray, now: float) -> Demand:
         axis, side = chance.randrange(7), chance.choice((-1.0, 1.0))
         most = {Mode.POSITION: LIMITS, Mode.VELOCITY: SPEEDS, Mode.EFFORT: TORQUES}[mode][axis]
         values = _still(mode, at)
         values[axis] = side * most * (1.0 + chance.choice((1e-6, 1e-3, 0.1, 1.0)))
-        return Command(mode, values, now)
+        return Demand(mode, values, now)
 
-    def too_far(mode: Mode, at: np.ndarray, now: float) -> Command:
+    def too_far(mode: Mode, at: np.ndarray, now: float) -> Demand:
         values = at.copy()
         axis = chance.randrange(7)
         values[axis] += chance.choice((-1.0, 1.0)) * SPEEDS[axis] * 0.1 * chance.uniform(1.1, 5.0)
-        return Command(Mode.POSITION, values, now)
+        return Demand(Mode.POSITION, values, now)
 
-    def shape(mode: Mode, at: np.ndarray, now: float) -> Command:
+    def shape(mode: Mode, at: np.ndarray, now: float) -> Demand:
         shapes: list[Any] = [(0,), (1,), (6,), (8,), (100,), (7, 1), (1, 7), (7, 7), ()]
-        return Command(mode, np.zeros(chance.choice(shapes)), now)
+        return Demand(mode, np.zeros(chance.choice(shapes)), now)
 
-    def stamp(mode: Mode, at: np.ndarray, now: float) -> Command:
+    def stamp(mode: Mode, at: np.ndarray, now: float) -> Demand:
         stamps = (math.nan, -math.inf, math.inf, now - 0.11, now - 10.0, -1.0, 0.0, now + 0.5, now + 1e6, -1e300, 1e300)
-        return Command(mode, _still(mode, at) + (mode is not Mode.POSITION) * 0.01, chance.choice(stamps))
+        return Demand(mode, _still(mode, at) + (mode is not Mode.POSITION) * 0.01, chance.choice(stamps))
 
-    def no_mode(mode: Mode, at: np.ndarray, now: float) -> Command:
+    def no_mode(mode: Mode, at: np.ndarray, now: float) -> Demand:
         modes: list[Any] = [None, "velocity", 0, 3, "", Mode, b"effort"]
-        return Command(chance.choice(modes), np.full(7, 0.01), now)
+        return Demand(chance.choice(modes), np.full(7, 0.01), now)
 
     return {
-        "not finite": lambda mode, at, now: Command(mode, with_one(chance.choice(NOT_NUMBERS), mode, at), now),
-        "huge": lambda mode, at, now: Command(mode, with_one(chance.choice(HUGE), mode, at), now),
+        "not finite": lambda mode, at, now: Demand(mode, with_one(chance.choice(NOT_NUMBERS), mode, at), now),
+        "huge": lambda mode, at, now: Demand(mode, with_one(chance.choice(HUGE), mode, at), now),
         "over a limit": over,
         "too far": too_far,
         "shape": shape,
@@ -117,7 +116,7 @@ def send(count: int, seed: int, layout: str = "ce") -> Tally:
     return Tally(sent, by_kind, unsafe + [f"{one.rule}: {one.text}" for one in scene.judge.unsafe[:5]])
 
 
-def _blamed(scene: Scene, commands: list[Command], problem: Exception) -> str:
+def _blamed(scene: Scene, commands: list[Demand], problem: Exception) -> str:
     """Which of a bunch ended the cycle."""
     for command in commands:
         try:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ada_hardware.kondo.rcb1.driver import Rcb1Driver
 from ada_hardware.kondo.rcb1.settings import Rcb1Settings
-from ada_robot.driver import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -64,7 +63,7 @@ class KhrScene:
 
     def step(self, values: np.ndarray | None = None) -> None:
         """One cycle."""
-        commands = [] if values is None else [Command(Mode.POSITION, values, self.now)]
+        commands = [] if values is None else [Demand(Mode.POSITION, values, self.now)]
         self.cycle.step(self.now, commands, self.host_seen_at)
         self._due = max(self._due + self.driver.period, self.now)
         self.clock.wait_until(self._due)

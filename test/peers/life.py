@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from peers.pa10_body import LIMITS, SPEEDS

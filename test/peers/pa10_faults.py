@@ -8,9 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ada_robot.driver import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from peers.pa10 import Pa10Peer
@@ -135,7 +134,7 @@ def _old_commands(scene: Scene) -> None:
     scene.run(0.3)
     before = scene.peer.body.q.copy()
     for _ in range(20):
-        scene.cycle.step(scene.now, [Command(V, np.full(7, -0.3), scene.now - 0.4)])
+        scene.cycle.step(scene.now, [Demand(V, np.full(7, -0.3), scene.now - 0.4)])
         scene.clock.wait(scene.period)
     if np.abs(scene.peer.body.q - before).max() > 1e-3:
         scene.judge.broke(scene.now, "phase", "a command of 0.4 s ago moved it")

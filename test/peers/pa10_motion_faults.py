@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -10,9 +10,8 @@ import numpy as np
 
 from ada_hardware.pa10.driver import Pa10Driver
 from ada_hardware.pa10.settings import Pa10Settings
-from ada_robot.driver import Mode
+from ada_robot.contract import Demand, Mode
 from ada_robot.errors import HardwareError
-from ada_robot.safety.command_check import Command
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
@@ -85,9 +84,9 @@ class Scene:
     def step(self, mode: Mode | None = None, values: Values | None = None) -> None:
         """One cycle, with a command in it, or none."""
         now = self.now
-        commands: Sequence[Command] = ()
+        commands: Sequence[Demand] = ()
         if mode is not None:
-            commands = [Command(mode, np.asarray(values() if callable(values) else values, dtype=float), now)]
+            commands = [Demand(mode, np.asarray(values() if callable(values) else values, dtype=float), now)]
         self.cycle.step(now, commands, self.host_seen_at)
         self._due += self.period
         if self._due < self.now:  # the cycle is late: it takes up from here

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.safety.phases import Phase
 from peers.pa10_scene import Scene
 

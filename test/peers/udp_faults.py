@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.robot import Robot
-from ada_robot.driver import Mode
+from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from ada_hardware.kondo.line import BoardBus, Question
-from ada_hardware.kondo.rcb1.codec import NO_BOARD, Command, Reply, ReplyParser, encode_command
+from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame, Reply, ReplyParser, encode_command
 from ada_hardware.kondo.rcb1.commands import BOARDS, COMMANDS, Code
 
 BAUD = 115_200
 _BITS = 10  # of a byte on the line: start, eight, stop
 
 
-class Rcb1Bus(BoardBus[Command, Reply]):
+class Rcb1Bus(BoardBus[CommandFrame, Reply]):
     """Boards on one line."""
 
     TIMEOUT: ClassVar[float] = 0.030
@@ -39,7 +39,7 @@ class Rcb1Bus(BoardBus[Command, Reply]):
             NoAnswer: no try was answered.
             TransportError: the line is gone.
         """
-        return self._until_answered(Command(code, board, tuple(int(value) for value in values)), retries)
+        return self._until_answered(CommandFrame(code, board, tuple(int(value) for value in values)), retries)
 
     def boards(self) -> list[int]:
         """IDs of the boards that answer; takes about a second, and moves nothing.
@@ -47,9 +47,9 @@ class Rcb1Bus(BoardBus[Command, Reply]):
         Raises:
             TransportError: the line is gone.
         """
-        return [board for board in range(BOARDS) if self.try_once(Command(Code.GET_SWITCHES, board)) is not None]
+        return [board for board in range(BOARDS) if self.try_once(CommandFrame(Code.GET_SWITCHES, board)) is not None]
 
-    def _question(self, command: Command) -> Question[Reply]:
+    def _question(self, command: CommandFrame) -> Question[Reply]:
         whom = "" if command.board == NO_BOARD else f" of board {command.board}"
         name = f"{command.code.name} ({command.code:#04x}){whom}"
         return Question(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bytes of the RCB-1 and back: commands and replies, and incremental parsers for both ends of the line. No I/O.
 
-    frame = encode_command(Command(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
-    parser = ReplyParser(Command(Code.GET_POSITIONS, 0))
+    frame = encode_command(CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
+    parser = ReplyParser(CommandFrame(Code.GET_POSITIONS, 0))
     parser.feed(bytes_as_they_come)                      # [Reply(...)] once it is complete
 
 What a checksum of seven bits cannot tell: damage that leaves the sum alone modulo 128, among it a flip of any byte's
@@ -23,7 +23,7 @@ from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code,
 NO_BOARD = -1
 
 
-class Command(NamedTuple):
+class CommandFrame(NamedTuple):
     """What a host sends.
 
     Attributes:
@@ -61,7 +61,7 @@ def checksum(data: bytes) -> int:
     return sum(data) & 0x7F
 
 
-def encode_command(command: Command) -> bytes:
+def encode_command(command: CommandFrame) -> bytes:
     """Bytes of a command.
 
     Raises:
@@ -91,7 +91,7 @@ def encode_reply(reply: Reply) -> bytes:
     return _closed(bytes((reply.board, *reply.values)))
 
 
-def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | None:
+def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
     """The command that a frame is; None where it is none.
 
     Args:
@@ -107,10 +107,10 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | Non
     board, values = (frame[start - 1] if kind.names_board else NO_BOARD), tuple(frame[start:-1])
     if checks_values and not (_are_allowed(kind.fields, values) and (board == NO_BOARD or BOARD.allows(board))):
         return None
-    return Command(kind.code, board, values)
+    return CommandFrame(kind.code, board, values)
 
 
-def decode_reply(command: Command, frame: bytes) -> Reply | None:
+def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
     """The reply to a command that a frame is; None where it is none."""
     kind = command.kind
     if len(frame) != kind.reply_length or not BOARD.allows(frame[0]):
@@ -126,13 +126,13 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
 class ReplyParser(FrameParser[Reply]):
     """The host's end: finds the reply to one command in what comes."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: CommandFrame) -> None:
         """Wait for the reply to a command."""
         length = command.kind.reply_length
         super().__init__(lambda _: length, partial(decode_reply, command))
 
 
-class CommandParser(FrameParser[Command]):
+class CommandParser(FrameParser[CommandFrame]):
     """The board's end: finds commands, whatever board they are for.
 
     Within a command no byte is as great as a first byte, but for 0xFF: after damage the next command is found soon.

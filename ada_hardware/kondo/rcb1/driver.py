@@ -18,16 +18,15 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.plausible import PlausibleReadings
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
-from ada_hardware.kondo.rcb1.codec import Command
+from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.rcb1.motions import BoardMemory
 from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
-from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
+from ada_hardware.kondo.servo_driver import LONGEST, SLACK, ServoDriver
 from ada_hardware.kondo.servo_settings import READ
+from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.command.rules import JointLimit
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 
 _SLOWEST = c.SPEEDS - 1
@@ -40,7 +39,7 @@ class _BoardState:
         self.id = board_id
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
-        self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK)
+        self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK, longest=LONGEST)
         # What channels that the map leaves out are told: every frame names all twelve.
         self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
@@ -61,17 +60,12 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     ) -> None:
         """Read the angle map; see `ServoDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
+        if settings.speed != CHOSEN:
+            self.limits = self.map.limits(min(self.SERVO_SPEED, math.radians(1.0 / SECONDS_PER_DEGREE[settings.speed])))
         self._boards = list(_boards(self.map, (settings.first_id, settings.second_id)))
+        self.period = self._cycle_period()
 
     # --- what it is -----------------------------------------------------------------------------------------------
-    @property
-    def limits(self) -> Sequence[JointLimit]:
-        """By the angle map, the servos' speed, and the one that is set."""
-        speed = self.SERVO_SPEED
-        if self.settings.speed != CHOSEN:
-            speed = min(speed, math.radians(1.0 / SECONDS_PER_DEGREE[self.settings.speed]))
-        return self.map.limits(speed)
-
     @property
     def board_ids(self) -> tuple[int, ...]:
         """IDs of the boards that have servos, first the one with channels 1 to 12."""
@@ -263,7 +257,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
     def _read_board(self, board: _BoardState) -> bool:
         """Ask a board where its servos are, once; whether the answer is believed."""
-        reply = self.bus.try_once(Command(c.Code.GET_POSITIONS, board.id))
+        reply = self.bus.try_once(CommandFrame(c.Code.GET_POSITIONS, board.id))
         if reply is None:
             return False
         values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
@@ -298,7 +292,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 return False
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
-            is_heard = self.bus.try_once(Command(c.Code.SET_POSITIONS, board.id, values)) is not None
+            is_heard = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
                 is_heard = is_heard and self._read_board(board)  # who is silent is not waited for twice
             is_fresh = is_fresh and is_heard

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
-from ada_hardware.kondo.rcb1.codec import Command
+from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.servo_motion import ServoMotion
 
 Values = tuple[int, ...]
@@ -54,7 +54,7 @@ class EmulatedBoard:
         self._frame_end = 0.0
 
     # --- what the host asks -----------------------------------------------------------------------------------------
-    def obey(self, command: Command, now: float) -> Values | None:
+    def obey(self, command: CommandFrame, now: float) -> Values | None:
         """Do what a command says; the values of its reply, empty for an ACK; None: it cannot be, there is no answer."""
         v, code = command.values, c.Code
         match command.code:
@@ -85,7 +85,7 @@ class EmulatedBoard:
                 return self._remember_or_play(command, now)
         return ()
 
-    def _remember_or_play(self, command: Command, now: float) -> Values | None:
+    def _remember_or_play(self, command: CommandFrame, now: float) -> Values | None:
         v, code = command.values, c.Code
         if not all(field.allows(value) for field, value in zip(command.kind.fields, v, strict=True)):
             return None  # there is no such place in its memory

@@ -40,7 +40,7 @@ class Rcb1EmulatorSettings:
     seed: int = setting(0, "of what is random: which of two boards answers a question for its ID", lower=0)
 
 
-class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
+class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     """Two boards on one line.
 
     Attributes:
@@ -129,7 +129,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
         }
 
     # --- answers ----------------------------------------------------------------------------------------------------
-    def _answer(self, command: codec.Command) -> list[Reply]:
+    def _answer(self, command: codec.CommandFrame) -> list[Reply]:
         if command.code is c.Code.GET_ID:
             heard = [board for board in self.boards if not self._is_silent(board)]
             return [self._reply(command, self._random.choice(heard).id, ())] if heard else []
@@ -141,7 +141,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
                     found.append(self._reply(command, board.id, values))
         return found[:1]  # of two boards with one ID the host hears something, here the first
 
-    def _reply(self, command: codec.Command, board_id: int, values: tuple[int, ...]) -> Reply:
+    def _reply(self, command: codec.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
         data = codec.encode_reply(codec.Reply(command.code, board_id % c.BOARDS, values))
         self._answers += 1
         spoil = int(self._faults["bad_checksum"])
@@ -173,7 +173,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
         return EmulatedBoard(board_id, homes)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _judge(self, command: codec.Command) -> None:
+    def _judge(self, command: codec.CommandFrame) -> None:
         if command.code is c.Code.SET_ID and len(self.boards) > 1:
             self._accuse("SET_ID with two boards on the line: both take the ID")
         for field, value in zip(command.kind.fields, command.values, strict=True):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ada_hardware.kondo.line import BoardBus, Question
 from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
 from ada_hardware.kondo.rcb4.commands import NACK
-from ada_hardware.kondo.rcb4.messages import Command, code_of
+from ada_hardware.kondo.rcb4.messages import CommandFrame, code_of
 from ada_hardware.transport.wires import ByteStream
 from ada_robot.errors import DeviceAlarm
 
@@ -17,7 +17,7 @@ _BITS = 11  # of a byte on the line: start, eight, even parity, stop
 _LONGEST_TEXT = 68  # [bytes] of the answer to a question for the version
 
 
-class Rcb4Bus(BoardBus[Command, Reply]):
+class Rcb4Bus(BoardBus[CommandFrame, Reply]):
     """A board on its line."""
 
     TIMEOUT: ClassVar[float] = 0.05
@@ -31,7 +31,7 @@ class Rcb4Bus(BoardBus[Command, Reply]):
             f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)?"
         )
 
-    def ask(self, command: Command, *, retries: int | None = None) -> bytes:
+    def ask(self, command: CommandFrame, *, retries: int | None = None) -> bytes:
         """Send a command until it is answered; the data that was asked for.
 
         Raises:
@@ -48,14 +48,14 @@ class Rcb4Bus(BoardBus[Command, Reply]):
             )
         return reply.data
 
-    def _question(self, command: Command) -> Question[Reply]:
+    def _question(self, command: CommandFrame) -> Question[Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"
         return Question(
             encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
         )
 
 
-def wire_time(command: Command, com_speed: int) -> float:
+def wire_time(command: CommandFrame, com_speed: int) -> float:
     """Time that the bytes of a command and its reply take on the line [s]."""
     data = data_length(command)
     answer = _LONGEST_TEXT if data is None else 3 + (data or 1)

@@ -17,7 +17,7 @@ from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
 from ada_hardware.kondo.rcb4.messages import (
     AckCheck,
     Call,
-    Command,
+    CommandFrame,
     MoveServo,
     MoveServos,
     ReadRam,
@@ -61,7 +61,7 @@ def checksum(data: bytes) -> int:
 
 
 # --- host to board ----------------------------------------------------------------------------------------------------
-def encode_command(command: Command) -> bytes:
+def encode_command(command: CommandFrame) -> bytes:
     """Bytes of a command.
 
     Raises:
@@ -80,7 +80,7 @@ def closed(body: bytes) -> bytes:
     return frame + bytes((checksum(frame),))
 
 
-def _payload(command: Command) -> bytes:
+def _payload(command: CommandFrame) -> bytes:
     match command:
         case ReadRam(address, size):
             return bytes((Way.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
@@ -101,7 +101,7 @@ def _payload(command: Command) -> bytes:
             return b""
 
 
-def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | None:
+def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
     """The command that a frame is; None where it is none.
 
     Args:
@@ -116,7 +116,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> Command | Non
     return command
 
 
-def _taken_apart(code: Code, body: bytes) -> Command | None:
+def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
     if code is Code.MOVE:
         return _taken_move(body)
     if code is Code.CALL:
@@ -132,13 +132,13 @@ def _taken_apart(code: Code, body: bytes) -> Command | None:
     return _taken_servos(code, body)
 
 
-def _taken_move(body: bytes) -> Command | None:
+def _taken_move(body: bytes) -> CommandFrame | None:
     if body[0] == Way.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
     return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
 
 
-def _taken_servos(code: Code, body: bytes) -> Command | None:
+def _taken_servos(code: Code, body: bytes) -> CommandFrame | None:
     if len(body) < _MASK_BYTES + 1:
         return None
     mask = int.from_bytes(body[:_MASK_BYTES], "little")
@@ -153,7 +153,7 @@ def _taken_servos(code: Code, body: bytes) -> Command | None:
 
 
 # --- board to host ----------------------------------------------------------------------------------------------------
-def data_length(command: Command) -> int | None:
+def data_length(command: CommandFrame) -> int | None:
     """How many bytes the answer to a command brings: 0: only yes or no; None: any number, a text."""
     if isinstance(command, ReadRam):
         return command.size
@@ -171,7 +171,7 @@ def encode_reply(reply: Reply) -> bytes:
     return closed(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 
-def decode_reply(command: Command, frame: bytes) -> Reply | None:
+def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
     """The reply to a command that a frame is; None where it is none."""
     if len(frame) < 4 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or frame[1] != code_of(command):
         return None
@@ -186,12 +186,12 @@ def decode_reply(command: Command, frame: bytes) -> Reply | None:
 class ReplyParser(FrameParser[Reply]):
     """The host's end: finds the reply to one command in what comes."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: CommandFrame) -> None:
         """Wait for the reply to a command."""
         super().__init__(partial(_reply_length, command), partial(decode_reply, command))
 
 
-def _reply_length(command: Command, begin: bytes) -> int | None:
+def _reply_length(command: CommandFrame, begin: bytes) -> int | None:
     if len(begin) < 2:
         return 2
     length, data = begin[0], data_length(command)
@@ -199,7 +199,7 @@ def _reply_length(command: Command, begin: bytes) -> int | None:
     return length if fits and begin[1] == code_of(command) else None
 
 
-class CommandParser(FrameParser[Command]):
+class CommandParser(FrameParser[CommandFrame]):
     """The board's end: finds commands."""
 
     def __init__(self, *, checks_values: bool = True) -> None:

@@ -50,7 +50,7 @@ class Rcb4EmulatorSettings:
     seed: int = setting(0, "of what is random", lower=0)
 
 
-class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
+class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
     """The board.
 
     Attributes:
@@ -145,7 +145,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
         }
 
     # --- what it does -----------------------------------------------------------------------------------------------
-    def _obey(self, command: m.Command) -> codec.Reply:
+    def _obey(self, command: m.CommandFrame) -> codec.Reply:
         self._judge(command)
         code = m.code_of(command)
         if m.fault_of(command):
@@ -229,14 +229,14 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
     def _put(self, address: int, *values: int) -> None:
         self.ram[address : address + len(values)] = bytes(values)
 
-    def _sent(self, command: m.Command, reply: codec.Reply) -> Reply:
+    def _sent(self, command: m.CommandFrame, reply: codec.Reply) -> Reply:
         delay = self.settings.reply_delay + self._faults["late"]
         if not m.fault_of(command):
             delay += wire_time(command, self.settings.com_speed)
         return Reply(codec.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _judge(self, command: m.Command) -> None:
+    def _judge(self, command: m.CommandFrame) -> None:
         problem = m.fault_of(command)
         if problem:
             self._accuse(f"{m.code_of(command).name}: {problem}")

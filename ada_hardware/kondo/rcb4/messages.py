@@ -66,7 +66,9 @@ class AckCheck(NamedTuple):
     """Ask whether somebody is there."""
 
 
-Command: TypeAlias = ReadRam | WriteRam | Call | Return | MoveServo | MoveServos | SetParameter | Version | AckCheck
+CommandFrame: TypeAlias = (
+    ReadRam | WriteRam | Call | Return | MoveServo | MoveServos | SetParameter | Version | AckCheck
+)
 
 _CODES: dict[type, Code] = {
     ReadRam: Code.MOVE,
@@ -81,12 +83,12 @@ _CODES: dict[type, Code] = {
 }
 
 
-def code_of(command: Command) -> Code:
+def code_of(command: CommandFrame) -> Code:
     """Second byte of a command's frame."""
     return _CODES[type(command)]
 
 
-def fault_of(command: Command) -> str:
+def fault_of(command: CommandFrame) -> str:
     """What is wrong with the values of a command; "" if nothing is."""
     match command:
         case ReadRam(address, size):

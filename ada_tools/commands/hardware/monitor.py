@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ada_dynamics.quiet import quiet
-from ada_hardware.cycle.beside import DrivenElsewhere
-from ada_hardware.cycle.place import made_driver
+from ada_hardware.beside import DrivenElsewhere
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_hardware.transport.wires import packets_holder
+from ada_robot.cycle.place import made_driver
 from ada_robot.timing.deadlines import calm_interpreter
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
@@ -83,7 +83,7 @@ def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
     """The robot as another program of this machine drives it; None where none has its wire."""
     kind = plug.target.kind
     holder = packets_holder(str(plug.settings.url))
-    return None if holder is None else DrivenElsewhere(made_driver(kind.name, plug.settings), holder)
+    return None if holder is None else DrivenElsewhere(made_driver(kind.driver, plug.settings), holder)
 
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:

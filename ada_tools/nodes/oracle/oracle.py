@@ -24,7 +24,7 @@ from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
-from ada_robot.node.robot_source import algorithm_for
+from ada_robot.simulated.source import algorithm_for
 
 OPEN = 1e-6  # [m, rad] gap of loops past which both engines close them each in its own way
 MOVING_APART = 1e-5  # of velocities across them, relative to the largest velocity

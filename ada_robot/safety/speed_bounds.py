@@ -1,95 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one judgement of joint limits: which positions, speeds and efforts a joint may be told, and how fast they change.
-
-Commands, demands, drivers and the judges of emulators all ask here. A joint beyond a position limit may be held where
-it stands, and moved inwards; never farther out.
-"""
+"""Bounded speeds: how fast joints may move in the next cycle, so that each limit can still be kept afterwards."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_robot.command.rules import ROUNDING, JointLimit, Reason, Refusal
-from ada_robot.driver import Mode
+from ada_robot.limits import Limits
 from ada_robot.safety.tool_rules import ToolRules
 
 _RESIDUE = 1e-6
 _FAR = 1e6  # [rad, m] stands for a limit that is not there
-
-
-class JointBounds:
-    """Limits of joints as arrays, and what is said of numbers outside of them.
-
-    Attributes:
-        names: of the joints.
-        lower: least positions [rad, m].
-        upper: greatest positions.
-        velocity: greatest speeds [rad/s, m/s].
-        effort: greatest efforts [N m, N].
-    """
-
-    def __init__(self, limits: Sequence[JointLimit]) -> None:
-        """Args: limits of the joints, in their order."""
-        self.names = tuple(limit.name for limit in limits)
-        self.lower = np.array([limit.lower for limit in limits], dtype=np.float64)
-        self.upper = np.array([limit.upper for limit in limits], dtype=np.float64)
-        self.velocity = np.array([limit.velocity for limit in limits], dtype=np.float64)
-        self.effort = np.array([limit.effort for limit in limits], dtype=np.float64)
-
-    def span(self, mode: Mode, *where: Array) -> tuple[Array, Array]:
-        """The least and greatest number of each joint.
-
-        Args:
-            mode: what the numbers are.
-            where: places where the joints stand; a joint may be held there, even beyond a limit. NaN opens nothing.
-        """
-        if mode is not Mode.POSITION:
-            greatest = self.velocity if mode is Mode.VELOCITY else self.effort
-            return -greatest, greatest
-        lower, upper = self.lower, self.upper
-        for place in where:
-            lower, upper = np.fmin(lower, place), np.fmax(upper, place)
-        return lower, upper
-
-    def inside(self, position: Array, where: Array) -> Array:
-        """Positions within the limits, or between a limit and where a joint beyond it stands."""
-        return np.asarray(np.clip(position, *self.span(Mode.POSITION, where)))
-
-    def refusal(self, mode: Mode, values: Array, *where: Array) -> Refusal | None:
-        """Why joints cannot be told these numbers; None if they can.
-
-        Args:
-            mode: what the numbers are.
-            values: one per joint.
-            where: as `span` takes it.
-        """
-        if values.shape != (len(self.names),):
-            return Refusal(
-                Reason.LENGTH,
-                f"the command has {values.size} numbers for {len(self.names)} joints; give one for each: "
-                f"{', '.join(self.names)}.",
-            )
-        lower, upper = self.span(mode, *where)
-        slack = ROUNDING if mode is Mode.POSITION else 0.0
-        inside = (values >= lower - slack) & (values <= upper + slack) & (np.abs(values) < np.inf)
-        if inside.all():
-            return None
-        if not np.isfinite(values).all():
-            i = int(np.flatnonzero(~np.isfinite(values))[0])
-            return Refusal(
-                Reason.NOT_FINITE,
-                f"joint {self.names[i]!r}: the command is {values[i]}; it must be finite. A controller that computes "
-                f"such a number has failed: look there.",
-            )
-        i = int(np.flatnonzero(~inside)[0])
-        return Refusal(
-            Reason.OVER_LIMIT,
-            f"joint {self.names[i]!r}: {mode.value} {values[i]:.9g} is outside of [{lower[i]:.9g}, {upper[i]:.9g}]; "
-            f"command a value inside. These are the device's limits and those of the safety settings.",
-        )
 
 
 class Braking:
@@ -135,7 +56,7 @@ class SpeedBounds:
 
     def __init__(
         self,
-        bounds: JointBounds,
+        bounds: Limits,
         acceleration: Array,
         deceleration: Array,
         period: float,

@@ -10,17 +10,15 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ada_hardware.robot_status import RobotStatus
 from ada_hardware.transport.claim import Holder
-from ada_robot.command.rules import JointLimit
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import TransportError
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
 from ada_robot.safety.flight_recorder import FlightState, flight_state
 from ada_robot.safety.phases import Phase
@@ -29,7 +27,14 @@ _RECENT = 0.1  # [s], or five periods: how long a row is of the present
 
 
 class DrivenElsewhere:
-    """One robot of another program; it can be looked at, and nothing else."""
+    """One robot of another program; it can be looked at, and nothing else.
+
+    Attributes:
+        device: name of its kind.
+        joints: names.
+        limits: of the device; the program may have narrower ones.
+        period: between cycles [s].
+    """
 
     def __init__(self, driver: RobotDriver[Any], holder: Holder) -> None:
         """Find it.
@@ -41,28 +46,9 @@ class DrivenElsewhere:
         Raises:
             TransportError: its memory cannot be read from here; the message says why.
         """
-        self._driver, self._holder = driver, holder
+        self.device, self.joints, self.limits, self._holder = driver.NAME, driver.joints, driver.limits, holder
         self._memory = _memory(driver.NAME, tuple(driver.joints), holder)
-
-    @property
-    def device(self) -> str:
-        """Name of its kind."""
-        return self._driver.NAME
-
-    @property
-    def joints(self) -> Sequence[str]:
-        """Names of its joints."""
-        return self._driver.joints
-
-    @property
-    def limits(self) -> Sequence[JointLimit]:
-        """Of the device; the program may have narrower ones."""
-        return self._driver.limits
-
-    @property
-    def period(self) -> float:
-        """Between cycles [s]."""
-        return self._memory.flight.period
+        self.period = self._memory.flight.period
 
     @property
     def feedback(self) -> Feedback:

@@ -1,48 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/tf and /tf_static of the hardware node, those of robots from a thread of their own; imports rclpy.
+"""/tf of a robot that is measured, from a thread of its own; imports rclpy.
 
 Where a robot has loops its poses take milliseconds: commands do not wait for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
-from ada_hardware.node.stamps import Stamps
-from ada_hardware.node.whole_state import StateOfRobot
 from ada_robot.driver import Feedback
-from ada_robot.messages.outgoing import FixedTransform, StateMessages
-from ada_robot.node.state_publishers import transform_message
+from ada_robot.messages.outgoing import StateMessages
+from ada_robot.node.stamps import Stamps
+from ada_robot.node.whole_state import StateOfRobot
 from ada_robot.ros import qos
 from ada_robot.ros.robot_settings import PlaceSettings
-
-
-class FixedFrames:
-    """Frames that stay where they are, on /tf_static; the package tf2_msgs must be there.
-
-    All of a node are in one message, so that a subscriber whose queue holds one message has them all.
-    """
-
-    def __init__(self, node: Node, rows: Sequence[FixedTransform]) -> None:
-        """Publish them, for those who come later, too.
-
-        Args:
-            node: whose topic it is.
-            rows: the frames.
-        """
-        from tf2_msgs.msg import TFMessage
-
-        self._node = node
-        self._publisher = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
-        stamp = node.get_clock().now().to_msg()
-        self._publisher.publish(TFMessage(transforms=[transform_message(row, stamp) for row in rows]))
-
-    def close(self) -> None:
-        """Take the publisher away; on the thread that spins the node."""
-        self._node.destroy_publisher(self._publisher)
 
 
 class Frames:
@@ -68,7 +40,7 @@ class Frames:
         from tf2_msgs.msg import TFMessage
 
         self.whole = whole
-        self._node, self._stamps = node, Stamps(node.get_clock())
+        self._node, self._stamps = node, Stamps.of(node.get_clock())
         self._stamp = -1
         self._messages = StateMessages(
             whole.model, Dynamics(whole.model), world_frame, prefix=place.frame_prefix, base_pose=place.base_pose

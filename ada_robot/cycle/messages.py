@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passes between a commanding program and a robot's cycle, as bytes.
+"""The messages between a commanding program and a robot's cycle, as bytes.
 
 Two socket pairs of datagrams, so that each message arrives whole or not at all, and the death of either end is seen:
 
@@ -15,15 +15,16 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_robot.driver import Alarm, Demand, Feedback, LinkCounts, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.safety.command_check import Command
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodSummary
 
@@ -40,13 +41,13 @@ _ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputE
 
 
 # --- fast ---------------------------------------------------------------------------------------------------------
-def encode_command(command: Command) -> bytes:
+def encode_command(command: Demand) -> bytes:
     """A command."""
     head = _COMMAND_HEAD.pack(_COMMAND, _MODE_INDEX[command.mode], command.stamp)
     return head + np.ascontiguousarray(command.values, dtype=np.float64).tobytes()
 
 
-def decode_command(data: bytes) -> Command | None:
+def decode_command(data: bytes) -> Demand | None:
     """A command; None for anything else."""
     size = len(data) - _COMMAND_HEAD.size
     if size < 0 or size % 8 or data[0] != _COMMAND:
@@ -54,15 +55,15 @@ def decode_command(data: bytes) -> Command | None:
     _, mode, stamp = _COMMAND_HEAD.unpack_from(data)
     if mode >= len(_MODES):
         return None
-    return Command(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
+    return Demand(_MODES[mode], np.frombuffer(data, dtype=np.float64, offset=_COMMAND_HEAD.size), stamp)
 
 
 class Told(NamedTuple):
-    """What the cycle tells after each exchange.
+    """The cycle's message after each exchange.
 
     Attributes:
         phase: of the robot.
-        feedback: of the device; without alarms and values, which are in `Report`.
+        feedback: of the device; without alarms and values, which are in the report.
         demand: that it got; None where it was told nothing that moves.
         commanded_at: when the newest accepted command was made [s]; -inf before the first.
         judged_at: when the newest of those was made that were accepted or refused [s]; likewise.
@@ -78,7 +79,7 @@ class Told(NamedTuple):
 
 
 def encode_told(told: Told) -> bytes:
-    """What the cycle tells."""
+    """The message of an exchange."""
     feedback, demand = told.feedback, told.demand
     flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
     mode = 0 if demand is None else _MODE_INDEX[demand.mode]
@@ -89,7 +90,7 @@ def encode_told(told: Told) -> bytes:
 
 
 def decode_told(data: bytes) -> Told:
-    """What the cycle told; the other end is of the same installation, so that nothing is checked."""
+    """The content of such a message; the other end is of the same installation, so that nothing is checked."""
     _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers
@@ -99,40 +100,18 @@ def decode_told(data: bytes) -> Told:
 
 
 # --- requests -----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Report:
-    """The slow part of what a cycle tells; see `ada_hardware.robot.RobotStatus`."""
-
-    phase: Phase
-    reason: str
-    alarms: tuple[Alarm, ...]
-    accepted: int
-    refused: Counter[str]
-    last_refusal: str
-    refused_at: float
-    counts: LinkCounts
-    periods: PeriodSummary | None
-    missed_cycles: int
-    late_cycles: int
-    longest_gap: float
-    values: Mapping[str, float]
-    flight_record: str
-    notes: tuple[str, ...]
+def encode_report(status: RobotStatus) -> bytes:
+    """The slow part of what a cycle tells: how the robot is, but for what only the program at the other end knows."""
+    fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
+    fields["alarms"] = [list(alarm) for alarm in status.alarms]
+    fields["counts"] = asdict(status.counts)
+    fields["periods"] = None if status.periods is None else asdict(status.periods)
+    fields["values"] = dict(status.values)
+    return json.dumps({"report": {**fields, "phase": status.phase.value}}).encode()
 
 
-def encode_report(report: Report) -> bytes:
-    """A report."""
-    fields = {name: getattr(report, name) for name in Report.__dataclass_fields__}
-    fields["phase"] = report.phase.value
-    fields["alarms"] = [list(alarm) for alarm in report.alarms]
-    fields["counts"] = asdict(report.counts)
-    fields["periods"] = None if report.periods is None else asdict(report.periods)
-    fields["values"] = dict(report.values)
-    return json.dumps({"report": fields}).encode()
-
-
-def decode_report(fields: dict[str, Any]) -> Report:
-    """A report, of the JSON object below its key "report"."""
+def decode_report(fields: dict[str, Any]) -> RobotStatus:
+    """How the robot is, of the JSON object below its key "report"."""
     periods = fields["periods"]
     changed = {
         "phase": Phase(fields["phase"]),
@@ -142,7 +121,7 @@ def decode_report(fields: dict[str, Any]) -> Report:
         "periods": None if periods is None else PeriodSummary(**periods),
         "notes": tuple(fields["notes"]),
     }
-    return Report(**{**fields, **changed})
+    return RobotStatus(**{**fields, **changed})
 
 
 def encode_request(number: int, what: str, **details: object) -> bytes:
@@ -160,7 +139,7 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
 
 
 def problem_of(reply: Mapping[str, Any]) -> Exception | None:
-    """What a reply says is wrong, as the error to be raised."""
+    """The error that a reply carries; None where it carries none."""
     if "error" not in reply:
         return None
     kinds: dict[str, type[Exception]] = {known.__name__: known for known in _ERRORS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated robot takes from outside, and when its motion counts as diverged; no ROS.
+"""Bounds of what a simulated robot takes from outside, and of a motion that has not diverged; no ROS.
 
 All bounds follow from the robot and its step, so that there is nothing to set: from the limits in its description, and
 where that has none from its weight, its reach, and what a step can follow.
@@ -20,8 +20,8 @@ from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
-from ada_robot.command.limits import joint_limits
-from ada_robot.command.rules import ROUNDING, JointLimit, refused_number
+from ada_robot.contract import JointLimit
+from ada_robot.limits import ROUNDING, joint_limits, refused_number
 
 WEIGHTS = 10.0  # of the whole robot, that a force from outside or of a motor without a limit may have
 REACHES = 10.0  # of the robot, that anything may travel in a step
@@ -77,7 +77,7 @@ class StateBounds:
         return limit._replace(derived=tuple(derived))
 
     def limits(self, motors: Sequence[str]) -> list[JointLimit]:
-        """What commands may ask of the joints, of which some have motors."""
+        """Limits of the joints, of which some have motors."""
         return [limit._replace(has_motor=name in motors) for name, limit in self.joints.items()]
 
     # --- what comes from outside --------------------------------------------------------------------------------

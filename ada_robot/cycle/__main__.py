@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a robot's cycle, started by `ada_hardware.robot.Robot`.
+"""The process of a robot's cycle, started by `ada_robot.robot.Robot`.
 
-    python -m ada_hardware.cycle FAST REQUESTS FLIGHT
+    python -m ada_robot.cycle FAST REQUESTS FLIGHT
 
 Its arguments are descriptors: two sockets, and the memory of the flight recorder (-1: none). It ends by itself when the
 program at the other end closes the robot, or is gone, after the robot was brought to rest.
@@ -16,9 +16,9 @@ import sys
 from contextlib import suppress
 
 from ada_dynamics.settings import checked
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.place import made_driver, made_recorder
-from ada_hardware.cycle.server import CycleServer
+from ada_robot.cycle import messages
+from ada_robot.cycle.place import made_driver, made_recorder
+from ada_robot.cycle.server import CycleServer
 from ada_robot.outlet import Outlet
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop, calm_interpreter
@@ -26,7 +26,7 @@ from ada_robot.timing.realtime import be_urgent, stay_in_memory
 
 PATIENCE = 30.0  # [s] in which the program says what to do
 _LOOK = 0.05  # [s] between looks at signals: one that comes just before a wait does not end it
-_log = logging.getLogger("ada_hardware")
+_log = logging.getLogger("ada_robot")
 
 
 def main(fast: int, requests: int, flight: int) -> int:
@@ -36,7 +36,7 @@ def main(fast: int, requests: int, flight: int) -> int:
 
 
 def _serve(fast: int, requests: int, flight: int) -> int:
-    logging.basicConfig(format="[ada_hardware.cycle] %(levelname)s %(message)s", level=logging.INFO)
+    logging.basicConfig(format="[ada_robot.cycle] %(levelname)s %(message)s", level=logging.INFO)
     # Ctrl-C is for the program that commands: it closes the robot in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -48,7 +48,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     wanted = messages.decode_json(data)
     try:
         safety = checked(SafetySettings, wanted["safety"])
-        driver = made_driver(wanted["device"], wanted["driver"])
+        driver = made_driver(wanted["driver"], wanted["settings"])
         recorder = made_recorder(flight, safety)
         server = CycleServer(driver, safety, fast_end, requests_end, recorder)
     except Exception as problem:
@@ -62,7 +62,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
         problems = [stay_in_memory(), be_urgent(safety.realtime_priority)]
         server.notes += [problem for problem in problems if problem]
         if server.notes:
-            _log.warning("%s: the cycle's process runs with %s", wanted["device"], "; ".join(server.notes))
+            _log.warning("%s: the cycle's process runs with %s", driver.NAME, "; ".join(server.notes))
 
     loop.post(begin)
     calm_interpreter()

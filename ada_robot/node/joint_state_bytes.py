@@ -14,8 +14,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.joint_states import JointStates
 from ada_dynamics.simulation.record.messages import joint_state
-from ada_hardware.node.whole_state import StateOfRobot, WholeState
-from ada_robot.driver import Demand, Feedback, Mode
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
+from ada_robot.node.whole_state import StateOfRobot, WholeState
 
 _NOTHING = np.zeros(0)
 
@@ -45,7 +46,7 @@ class JointStateBytes:
         self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
 
     def measured(self, feedback: Feedback, state: WholeState | None, stamp_ns: int) -> bytes:
-        """What the joints do; velocities and efforts only where the device tells them of all its joints.
+        """The measured state; velocities and efforts only where the device tells them of all its joints.
 
         Args:
             feedback: with all positions.
@@ -63,7 +64,7 @@ class JointStateBytes:
         )
 
     def told(self, demand: Demand, stamp_ns: int) -> bytes:
-        """What the device is told: positions, velocities or efforts."""
+        """The demand: positions, velocities or efforts."""
         numbers = [
             demand.values if mode is demand.mode else _NOTHING for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)
         ]

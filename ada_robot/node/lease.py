@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-REASON = "another commander"
 _LOOK = 0.25  # [s] between looks at who is there
 
 
@@ -38,6 +37,8 @@ class Lease:
 
     def claim(self, sender: bytes | None) -> None:
         """Take note of a command that counts; of nobody, where the middleware does not tell whose it is."""
+        if sender != self._holder and sender is not None and sender not in self._names:
+            self._names = dict(self._who())  # while it is there: else nobody could see that it is gone
         self._holder, self._heard_at = sender, self._clock()
 
     def refusal(self, sender: bytes | None, publishers: Callable[[], int]) -> str:
@@ -85,7 +86,7 @@ class Lease:
         )
 
     def _is_gone(self, holder: bytes) -> bool:
-        """Whether a publisher that was there is no more."""
+        """True if a publisher that was there is no more."""
         was_there = holder in self._names
         self._look()
         return was_there and holder not in self._names

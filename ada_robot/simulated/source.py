@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a node's parameters to a robot and its simulation; no ROS."""
+"""From settings to a robot and its simulation; no ROS."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation, defaults
-from ada_robot.node.bounds import StateBounds
-from ada_robot.node.dynamics_settings import DynamicsSettings
-from ada_robot.node.plant import Snapshot
 from ada_robot.ros.robot_settings import AUTO
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.plant import Snapshot
+from ada_robot.simulated.settings import PhysicsSettings
 
 _LOG = logging.getLogger(__name__)
 
 
-def load_robot(settings: DynamicsSettings, description: str | None = None) -> Model:
+def load_robot(settings: PhysicsSettings, description: str | None = None) -> Model:
     """The robot that the parameters name, or that of a description.
 
     Raises:
@@ -53,7 +53,7 @@ def with_rotors(model: Model, inertia: float) -> Model:
     return parts.build()
 
 
-def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
+def scene_of(model: Model, settings: PhysicsSettings) -> defaults.Scene:
     """Where the robot starts, the ground under it, and stops at its limits.
 
     A robot that starts as its document or our defaults have it is put on the ground.
@@ -78,22 +78,22 @@ def scene_of(model: Model, settings: DynamicsSettings) -> defaults.Scene:
     )
 
 
-def bounds_of(model: Model, settings: DynamicsSettings) -> StateBounds:
-    """What the robot takes from outside; see `StateBounds`."""
+def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
+    """The bounds of what the robot takes from outside."""
     return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
 
 
-def _integrator(model: Model, settings: DynamicsSettings) -> str:
+def _integrator(model: Model, settings: PhysicsSettings) -> str:
     """Implicit where servos hold the light links of a robot that floats."""
     return "semi_implicit" if settings.integrator == AUTO and defaults.floats(model) else settings.integrator
 
 
-def initial_state(model: Model, settings: DynamicsSettings) -> tuple[Array, Array | None]:
+def initial_state(model: Model, settings: PhysicsSettings) -> tuple[Array, Array | None]:
     """Where the robot starts, and is reset to; see `scene_of`."""
     return scene_of(model, settings).q, _initial_velocities(model, settings)
 
 
-def _initial_velocities(model: Model, settings: DynamicsSettings) -> Array | None:
+def _initial_velocities(model: Model, settings: PhysicsSettings) -> Array | None:
     if not settings.initial_velocities:
         return None
     v = _vector("initial_velocities", settings.initial_velocities, model.nv, model)
@@ -143,7 +143,7 @@ def state_with(
     return q, v
 
 
-def start_snapshot(model: Model, scene: defaults.Scene, settings: DynamicsSettings) -> Snapshot:
+def start_snapshot(model: Model, scene: defaults.Scene, settings: PhysicsSettings) -> Snapshot:
     """The state that a simulation of the robot starts in."""
     v = _initial_velocities(model, settings)
     rest = np.zeros(model.nv)
@@ -157,7 +157,7 @@ def algorithm_for(model: Model, wanted: str) -> str:
 
 def simulation_of(
     model: Model,
-    settings: DynamicsSettings,
+    settings: PhysicsSettings,
     gains: Mapping[str, tuple[float, float]] | None = None,
     scene: defaults.Scene | None = None,
 ) -> Simulation:

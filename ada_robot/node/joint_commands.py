@@ -12,35 +12,18 @@ velocity before an effort. A device follows all its joints in one mode, so the f
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.robot_status import Judged
-from ada_robot.command.guard import Command, CommandGuard
-from ada_robot.command.rules import JointLimit
-from ada_robot.driver import Demand, Mode
+from ada_robot.command.guard import CommandGuard
+from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
+from ada_robot.robot_status import Judged
 
-NOT_ACTIVE = "not active"
 _MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
-_PARTS = ((Mode.POSITION, "position"), (Mode.VELOCITY, "velocity"), (Mode.EFFORT, "effort"))
-
-
-class Rules(NamedTuple):
-    """What messages are held to before a robot's own safety sees them.
-
-    Attributes:
-        max_age: of a stamped command [s]; 0: any.
-        max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
-        require_stamps: whether a command must say when it was made.
-    """
-
-    max_age: float
-    max_jump: float
-    require_stamps: bool = False
 
 
 class _Sent(NamedTuple):
@@ -50,50 +33,45 @@ class _Sent(NamedTuple):
     positions: Array | None
 
 
-class JointCommands:
+class JointCommands(CommandGuard):
     """Commands for the joints of one robot.
 
     Attributes:
-        guard: names, lengths, numbers, ages, limits and jumps.
-        refused: messages that came to nothing here, by reason; those that the guard refuses, too.
-        last_refusal: words on the newest command that was refused, here or by the robot's own safety, but for those
-            that came while the robot was not to move.
-        refused_at: when that was, on the steady clock [s].
+        refused_at: when the newest refusal was that has words, on the steady clock [s].
         age: of the newest message by its stamp, when it was read [s]; None without a stamp.
     """
 
-    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode], rules: Rules) -> None:
+    def __init__(self, limits: Sequence[JointLimit], modes: frozenset[Mode]) -> None:
         """Prepare.
 
         Args:
             limits: of all joints, in the order of the robot.
             modes: that the robot knows.
-            rules: see there.
         """
-        self._joints = [limit.name for limit in limits]
+        super().__init__(limits, age_parameter="max_command_age")
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
-        self.guard = CommandGuard(
-            limits, max_age=rules.max_age, max_jump=rules.max_jump, age_parameter="max_command_age"
-        )
-        self.refused: Counter[str] = Counter()
-        self.last_refusal = ""
         self.refused_at = 0.0
         self.age: float | None = None
         self._told: Array | None = None  # positions of the last demand, if it was one
         self._taken: Array | None = None  # those of the last one that the robot took
         self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
-        self.change(rules)
 
     @property
-    def count(self) -> int:
-        """Messages that were refused while the robot was to move."""
-        return sum(self.refused.values()) - self.refused[NOT_ACTIVE]
+    def refused_active(self) -> int:
+        """Number of messages that were refused while the robot was to move."""
+        return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
-    def change(self, rules: Rules) -> None:
-        """Take over rules that changed."""
-        self.guard.max_age, self.guard.max_jump = rules.max_age, rules.max_jump
-        self.guard.requires_stamps = rules.require_stamps
+    def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
+        """Set the rules that messages are held to before a robot's own safety sees them.
+
+        Args:
+            max_age: of a stamped command [s]; 0: any.
+            max_jump: from where a joint is measured to where it is told to be [rad, m]; 0: any.
+            require_stamps: whether a command must say when it was made.
+        """
+        self.age_rule.max_age, self.max_jump = max_age, max_jump
+        self.age_rule.requires_stamps = require_stamps
 
     def forget(self) -> None:
         """Take what was told before for over: the robot began anew."""
@@ -122,15 +100,20 @@ class JointCommands:
 
     def ignored(self) -> None:
         """Count a message that came while the robot was not to move."""
-        self.refused[NOT_ACTIVE] += 1
+        self.refused[Reason.NOT_ACTIVE] += 1
 
-    def refuse(self, reason: str, text: str) -> None:
+    def refuse(self, reason: Reason, text: str) -> None:
         """Count a message that somebody else refuses."""
-        self.refused[reason] += 1
-        self.last_refusal, self.refused_at = text, time.monotonic()
+        self.count(Refusal(reason, text), 0.0)
+
+    def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
+        """See `Tally.count`."""
+        if refusal is not None:
+            self.refused_at = time.monotonic()
+        return super().count(refusal, now, times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
-        """What a message says to all joints.
+        """The demand of a message to all joints.
 
         Args:
             command: the message.
@@ -143,9 +126,7 @@ class JointCommands:
         if command.stamp is not None:
             self.age = now - command.stamp
         present = dict(zip(self._joints, measured.tolist(), strict=True))
-        refusal = self.guard.check(command, now, present)
-        if refusal is not None:
-            self.refuse(refusal.reason.value, refusal.text)
+        if self.check(command, now, present) is not None:
             return None
         mode, values = self._first_known(command)
         if mode is None:
@@ -158,14 +139,14 @@ class JointCommands:
         self._told = complete.copy() if mode is Mode.POSITION else None
         return Demand(mode, complete)
 
-    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float]]:
-        given = [(mode, getattr(command, part)) for mode, part in _PARTS if len(getattr(command, part))]
-        for mode, values in given:
+    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float] | Array]:
+        given = command.given()
+        for mode, values in given.items():
             if mode in self._modes:
                 return mode, values
-        words = " and ".join(mode.value for mode, _ in given)
-        known = " or ".join(mode.value for mode, _ in _PARTS if mode in self._modes)
-        self.refuse("mode", f"the command gives {words} only; this device takes {known}.")
+        words = " and ".join(mode.value for mode in given)
+        known = " or ".join(mode.value for mode in Mode if mode in self._modes)
+        self.refuse(Reason.NO_MODE, f"the command gives {words} only; this device takes {known}.")
         return None, ()
 
     # --- what joints do that a message does not name ----------------------------------------------------------------
@@ -175,8 +156,10 @@ class JointCommands:
             return self._told.copy()
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
         if rest:
-            names = ", ".join(self._joints[i] for i in rest)
-            self.refuse("unknown position", f"where {names} are is not known: name all joints in the first command.")
+            names = ", ".join(tuple(self._joints)[i] for i in rest)
+            self.refuse(
+                Reason.UNKNOWN_POSITION, f"where {names} are is not known: name all joints in the first command."
+            )
             return None
         return measured.copy()
 
@@ -187,7 +170,7 @@ class JointCommands:
         missing = [name for name in self._joints if name not in command.names]
         if missing:
             self.refuse(
-                "joints without an effort",
+                Reason.EFFORT_MISSING,
                 f"efforts must name all joints, for one without would fall; {', '.join(missing)} are missing.",
             )
             return None

@@ -13,9 +13,8 @@ from importlib import import_module
 from typing import Any
 
 from ada_dynamics.settings import as_mapping, checked
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.server import CycleServer
-from ada_hardware.registry import ROBOT, find
+from ada_robot.cycle import messages
+from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, UnknownDevice
 from ada_robot.outlet import stderr_for_children
@@ -25,59 +24,48 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop
 
 
-def driver_class(device: str) -> type[RobotDriver[Any]]:
-    """The driver of a device.
+def driver_class(driver: str) -> type[RobotDriver[Any]]:
+    """The class of a driver.
 
     Args:
-        device: name in the registry, or "module:class".
+        driver: "module:class".
 
     Raises:
         UnknownDevice: there is none, or it has no joints.
     """
-    if ":" in device:
-        module, name = device.split(":", 1)
-        try:
-            found = getattr(import_module(module), name)
-        except (ImportError, AttributeError) as problem:
-            raise UnknownDevice(
-                f"there is no driver {device!r}: {problem}. Write module:class of one that can be imported."
-            ) from None
-    else:
-        kind = find(device)
-        if kind.kind != ROBOT:
-            raise UnknownDevice(f"device {device!r} is a {kind.kind}; it has no joints to be driven.")
-        found = kind.driver_class()
+    module, _, name = driver.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise UnknownDevice(
+            f"there is no driver {driver!r}: {problem}. Write module:class of one that can be imported."
+        ) from None
     if not (isinstance(found, type) and issubclass(found, RobotDriver)):
-        raise UnknownDevice(f"{device!r} is no driver of a robot: it does not derive from RobotDriver.")
+        raise UnknownDevice(f"{driver!r} is no driver of a robot: it does not derive from RobotDriver.")
     return found
 
 
-def made_driver(device: str, settings: object | Mapping[str, object]) -> RobotDriver[Any]:
+def made_driver(driver: str, settings: object | Mapping[str, object]) -> RobotDriver[Any]:
     """A driver, closed.
 
     Args:
-        device: see `driver_class`.
+        driver: see `driver_class`.
         settings: of its class SETTINGS, or values by name.
 
     Raises:
         UnknownDevice: there is none.
         InputError: settings that cannot be.
     """
-    cls = driver_class(device)
+    cls = driver_class(driver)
     return cls(checked(cls.SETTINGS, settings) if isinstance(settings, Mapping) else settings)
 
 
-def catalogue_name(device: str) -> str:
-    """The robot's name in the catalogue of models; "" where it is not there."""
-    return "" if ":" in device else find(device).robot
-
-
-def flight_memory(device: str, robot: str, driver: RobotDriver[Any], safety: SafetySettings) -> int:
+def flight_memory(model: str, driver: RobotDriver[Any], safety: SafetySettings) -> int:
     """Memory for the flight recorder; -1 where none is wanted. The caller closes it."""
     rows = round(safety.record_seconds / driver.period)
     if rows < 1:
         return -1
-    return new_memory(Flight(device.rpartition(":")[2], robot, tuple(driver.joints), driver.period, rows))
+    return new_memory(Flight(driver.NAME, model, tuple(driver.joints), driver.period, rows))
 
 
 def made_recorder(descriptor: int, safety: SafetySettings) -> FlightRecorder | None:
@@ -175,18 +163,18 @@ class CycleThread(CyclePlace):
 class CycleProcess(CyclePlace):
     """In a process of its own, which this one's end, freeze or load does not touch."""
 
-    def __init__(self, device: str, driver: object, safety: SafetySettings, flight: int) -> None:
+    def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
         """Prepare.
 
         Args:
-            device: see `driver_class`.
-            driver: settings, of the driver's class or by name.
+            driver: see `driver_class`.
+            settings: of the driver's class, or by name.
             safety: rules.
             flight: descriptor of the memory of the flight recorder, or -1.
         """
         super().__init__()
-        self._device, self._safety, self._flight = device, safety, flight
-        self._driver = dict(driver) if isinstance(driver, Mapping) else as_mapping(driver)
+        self._driver, self._safety, self._flight = driver, safety, flight
+        self._settings = dict(settings) if isinstance(settings, Mapping) else as_mapping(settings)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -198,7 +186,7 @@ class CycleProcess(CyclePlace):
         """Start the process, tell it what to do and wait until it is ready."""
         passed = [self._far_fast.fileno(), self._far_requests.fileno(), self._flight]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ada_hardware.cycle", *(str(one) for one in passed)],
+            [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
             pass_fds=[one for one in passed if one >= 0],
             env=sibling_environment(),
             stdin=subprocess.DEVNULL,
@@ -209,7 +197,7 @@ class CycleProcess(CyclePlace):
         )
         self._far_fast.close()
         self._far_requests.close()
-        wanted = {"device": self._device, "driver": self._driver, "safety": as_mapping(self._safety)}
+        wanted = {"driver": self._driver, "settings": self._settings, "safety": as_mapping(self._safety)}
         self.requests.settimeout(timeout)
         try:
             self.requests.send(messages.encode_request(0, "prepare", **wanted))

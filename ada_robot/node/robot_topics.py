@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of one robot of the hardware node: commands in, what is measured and what is sent out; imports rclpy.
+"""The topics of one robot that a node drives: commands in, what is measured and what is sent out; imports rclpy.
 
 `look` belongs to the node's thread: commands are fetched there, and messages leave as bytes, behind no executor.
 """
@@ -12,27 +12,25 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
-from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_dynamics.simulation.record.viewer_topics import description
-from ada_hardware.node.commands import JointCommands, Rules
-from ada_hardware.node.device_plan import DevicePlan
-from ada_hardware.node.hardware_settings import HardwareSettings
-from ada_hardware.node.joint_state_bytes import JointStateBytes
-from ada_hardware.node.lease import REASON, Lease
-from ada_hardware.node.lookout import Lookout
-from ada_hardware.node.stamps import Stamps
-from ada_hardware.node.whole_state import StateOfRobot
-from ada_hardware.robot import Robot
-from ada_robot.command.guard import Command, Reason, stamp_seconds
-from ada_robot.driver import Demand, Feedback
+from ada_robot.contract import Demand, Reason
+from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
+from ada_robot.messages.joint_command import command_of
+from ada_robot.node.description import publish_description
+from ada_robot.node.joint_commands import JointCommands
+from ada_robot.node.joint_state_bytes import JointStateBytes
+from ada_robot.node.lease import Lease
+from ada_robot.node.lookout import Lookout
+from ada_robot.node.stamps import Stamps
+from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.robot import Robot
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.senders import GID
 from ada_robot.safety.measured import Measured
+from ada_robot.safety.settings import SafetySettings
 
 _QUEUE = qos.streams(20)  # parts of the joints may come one after the other
 _SOME_LOOKS = 4.0  # periods of a slow node, after which it stood still
@@ -58,36 +56,38 @@ class RobotTopics:
         self,
         node: Node,
         robot: Robot,
-        plan: DevicePlan,
+        safety: SafetySettings,
         whole: StateOfRobot | None,
-        settings: HardwareSettings,
-        rules: Rules,
+        *,
+        look_rate: float,
+        state_rate: float,
+        prefix: str = "",
     ) -> None:
         """Create publishers and subscription.
 
         Args:
             node: whose they are.
             robot: open.
-            plan: what it is.
+            safety: its rules, of which its timeouts count here.
             whole: the robot's model with its state, for `look`; None: no model.
-            settings: of the node.
-            rules: that commands are held to.
+            look_rate: of calls of `look` [Hz].
+            state_rate: most states per second [Hz].
+            prefix: stands before the names of its topics.
         """
-        prefix = plan.settings.prefix
         self.robot, self._whole = robot, whole
-        self.commands = JointCommands(robot.limits, robot.modes, rules)
+        self.commands = JointCommands(robot.limits, robot.modes)
         self.newest: Feedback | None = None
         self.unknown = 0
         self._node, self._clock = node, node.get_clock()
-        self._stamps = Stamps(self._clock)
-        self._gap = _EARLY / settings.publish_rate
-        self._stale = plan.rules.command_timeout
-        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / settings.rate))
+        self._stamps = Stamps.of(self._clock)
+        self._gap = _EARLY / state_rate
+        self._stale = safety.command_timeout
+        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / look_rate))
         self._told_at = -np.inf
         self._measured = Measured(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)
         self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
-        self.lease = Lease(plan.rules.host_timeout, self._publishers)
+        self.lease = Lease(safety.host_timeout, self._publishers)
         self._states = node.create_publisher(JointState, f"{prefix}joint_states", qos.STATES)
         self._commanded = node.create_publisher(JointState, f"~/{prefix}commanded", qos.STATES)
         self.topics = {
@@ -95,19 +95,9 @@ class RobotTopics:
             "states": self._states.topic_name,
             "commanded": self._commanded.topic_name,
         }
-        self._description: Any = None
-        if whole is not None:
-            self._describe(whole.model, f"{prefix}robot_description")
-
-    def _describe(self, model: Model, topic: str) -> None:
-        text = description(model)
-        if text is None:
-            self._node.get_logger().warning(
-                f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
-            )
-            return
-        self._description = self._node.create_publisher(String, topic, qos.LATCHED)
-        self._description.publish(String(data=text))
+        self._description = (
+            None if whole is None else publish_description(node, whole.model, f"{prefix}robot_description")
+        )
 
     # --- who commands -----------------------------------------------------------------------------------------------
     @property
@@ -151,9 +141,9 @@ class RobotTopics:
             if not is_active:
                 self.commands.ignored()
             elif plays:
-                self.commands.refuse("a motion is played", f"the motion {plays} is played; it takes no other command.")
+                self.commands.refuse(Reason.MOTION_PLAYED, f"the motion {plays} is played; it takes no other command.")
             elif waited:
-                self.commands.refuse(Reason.OLD.value, _STOOD_STILL.format(waited, self._stale))
+                self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:
                 self._take(message, sender, feedback)
         if not feedback.is_fresh or feedback.time - self._told_at < self._gap:
@@ -172,7 +162,7 @@ class RobotTopics:
         """A command that came just now; the first commander whose command passes the checks keeps the robot."""
         refusal = self.lease.refusal(sender, lambda: self._inbox.publishers)
         if refusal:
-            self.commands.refuse(REASON, refusal)
+            self.commands.refuse(Reason.OTHER_COMMANDER, refusal)
             return
         self.commands.judged(self.robot.judged)
         demand = self._demand(message, feedback)
@@ -180,21 +170,13 @@ class RobotTopics:
             return
         self.lease.claim(sender)
         try:
-            self.commands.sent(self.robot.command(demand.mode, demand.values.tolist()))
+            self.commands.sent(self.robot.send(demand))
         except HardwareError:  # the robot has counted it, and has the words
             self.commands.lost()
 
     def _demand(self, message: Any, feedback: Feedback) -> Demand | None:
-        stamp = message.header.stamp
-        command = Command(
-            message.name,
-            message.position.tolist(),
-            message.velocity.tolist(),
-            message.effort.tolist(),
-            stamp_seconds(stamp.sec, stamp.nanosec),
-        )
         now = float(self._clock.now().nanoseconds) / NANOSECONDS
-        return self.commands.demand(command, now, feedback.position)
+        return self.commands.demand(command_of(message), now, feedback.position)
 
     def _tell(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)

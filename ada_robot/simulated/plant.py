@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -19,26 +18,19 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.command.guard import Command, Refusal
-from ada_robot.node.bounds import StateBounds
+from ada_robot.contract import Command, Mode, Refusal
+from ada_robot.simulated.bounds import StateBounds
+from ada_robot.trajectory.points import OfferedTrajectory
 from ada_robot.trajectory.trajectory import TrajectoryFollower
-
-
-class Mode(IntEnum):
-    """What a motor does."""
-
-    IDLE = 0  # holds its joint, or lets go
-    EFFORT = 1
-    POSITION = 2
-    VELOCITY = 3  # a position that moves
-    TRAJECTORY = 4
-
 
 _ALL = slice(None)
 _MANY = 1_000_000  # steps
 _LOOK = 50  # steps after which the state is looked at, at the latest: the last good one is no older
 _LOG = logging.getLogger(__name__)
-TIMED = (Mode.EFFORT, Mode.VELOCITY)  # commands that end when no newer one comes
+# what a motor does; nothing: it holds its joint, or lets go. The first three come from commands, the last from points
+_IDLE, _EFFORT, _POSITION, _VELOCITY, _TRAJECTORY = range(5)
+_MODES = {_EFFORT: Mode.EFFORT, _POSITION: Mode.POSITION, _VELOCITY: Mode.VELOCITY, _TRAJECTORY: Mode.POSITION}
+_TIMED = (_EFFORT, _VELOCITY)  # commands that end when no newer one comes
 
 
 class Snapshot(NamedTuple):
@@ -63,28 +55,6 @@ class Snapshot(NamedTuple):
     external: Mapping[str, Array]
     contact: Mapping[str, Array]
     stamp: int = 0
-
-
-class OfferedTrajectory(NamedTuple):
-    """A trajectory as a message holds it, nothing checked; see `TrajectoryFollower.accept`.
-
-    Attributes:
-        names: joints.
-        times: of the points [s].
-        positions: a row for each point.
-        velocities: likewise; empty rows where there are none.
-        accelerations: likewise.
-        efforts: likewise.
-        wait: until its time 0 [s]; None: at once.
-    """
-
-    names: list[str]
-    times: list[float]
-    positions: list[list[float]]
-    velocities: list[list[float]]
-    accelerations: list[list[float]]
-    efforts: list[list[float]]
-    wait: float | None = None
 
 
 class Plant:
@@ -129,9 +99,9 @@ class Plant:
         """Joints that can be commanded."""
         return self._bank.names
 
-    def modes(self) -> dict[str, Mode]:
-        """What each motor does."""
-        return {name: Mode(mode) for name, mode in zip(self.motors, self._mode.tolist(), strict=True)}
+    def modes(self) -> dict[str, Mode | None]:
+        """The mode in which each motor follows a command or trajectory; None where it follows none."""
+        return {name: _MODES.get(mode) for name, mode in zip(self.motors, self._mode.tolist(), strict=True)}
 
     # --- commands -----------------------------------------------------------------------------------------------
     def command(self, command: Command) -> None:
@@ -142,17 +112,18 @@ class Plant:
         """
         rows = self._bank.rows(command.names)
         self.trajectory.cancel(command.names)
-        velocity = np.array(command.velocity or np.zeros(len(rows)))
-        effort = np.array(command.effort or np.zeros(len(rows)))
-        if command.position:
-            mode, position = Mode.POSITION, np.array(command.position)
-        elif command.velocity:
-            mode = Mode.VELOCITY
+        given, nothing = command.given(), np.zeros(len(rows))
+        position = given.get(Mode.POSITION)
+        velocity, effort = given.get(Mode.VELOCITY, nothing), given.get(Mode.EFFORT, nothing)
+        if position is not None:
+            mode = _POSITION
+        elif Mode.VELOCITY in given:
+            mode = _VELOCITY
             # a joint that moves already goes on from where it was told to be, without a jump
-            goes_on = self._mode[rows] == Mode.VELOCITY
+            goes_on = self._mode[rows] == _VELOCITY
             position = np.where(goes_on, self._position[rows], self._present(rows))
         else:
-            mode, position = Mode.EFFORT, self._position[rows]
+            mode, position = _EFFORT, self._position[rows]
         self._mode[rows], self._told_at[rows] = mode, self.t
         self._position[rows], self._velocity[rows], self._effort[rows] = position, velocity, effort
         self._is_changed = True
@@ -166,12 +137,12 @@ class Plant:
             offered.velocities,
             offered.accelerations,
             offered.efforts,
-            start=None if offered.wait is None else self.t + offered.wait,
+            start=None if offered.start_in is None else self.t + offered.start_in,
             now=self.t,
             present=self.targets(),
         )
         if refusal is None:
-            self._mode[self._bank.rows(offered.names)] = Mode.TRAJECTORY
+            self._mode[self._bank.rows(offered.names)] = _TRAJECTORY
             self._is_changed = True
         return refusal
 
@@ -182,13 +153,13 @@ class Plant:
     def targets(self) -> dict[str, float]:
         """Where each motor is told to be; where it is, if it is told nothing of that kind."""
         present = self._present(_ALL)
-        told = np.where(np.isin(self._mode, (Mode.POSITION, Mode.VELOCITY, Mode.TRAJECTORY)), self._position, present)
+        told = np.where(np.isin(self._mode, (_POSITION, _VELOCITY, _TRAJECTORY)), self._position, present)
         return dict(zip(self.motors, told.tolist(), strict=True))
 
     def release_commands(self) -> None:
         """End all commands: motors are idle from here."""
         self.trajectory.cancel()
-        self._mode[:] = Mode.IDLE
+        self._mode[:] = _IDLE
         self._position = self._present(_ALL)
         self._velocity[:] = self._effort[:] = 0.0
         self._is_changed = True
@@ -200,7 +171,7 @@ class Plant:
         if idle == self.idle:
             return
         self.idle = idle
-        free = self._mode == Mode.IDLE
+        free = self._mode == _IDLE
         self._position[free] = self._present(free)
 
     def push(self, link: str, wrench: ArrayLike, duration: float) -> None:
@@ -209,7 +180,7 @@ class Plant:
 
     def _forget_commands(self) -> None:
         count = len(self._bank.names)
-        self._mode = np.full(count, Mode.IDLE, dtype=np.intp)
+        self._mode = np.full(count, _IDLE, dtype=np.intp)
         self._velocity, self._effort, self._told_at = np.zeros(count), np.zeros(count), np.zeros(count)
         self.release_commands()
 
@@ -258,19 +229,19 @@ class Plant:
 
     def _end_stale_commands(self) -> None:
         old = self.t >= self._told_at + self.timeout - 0.5 * self._step
-        ended = old & np.isin(self._mode, TIMED)
-        self._mode[ended] = Mode.IDLE
+        ended = old & np.isin(self._mode, _TIMED)
+        self._mode[ended] = _IDLE
         self._position[ended] = self.simulation.q[self._bank.q_index[ended]]
         self.stale += int(np.count_nonzero(ended))
         # a position is held, without what came on top
-        alone = ended | (old & (self._mode == Mode.POSITION))
+        alone = ended | (old & (self._mode == _POSITION))
         self._velocity[alone] = self._effort[alone] = 0.0
         self._is_changed = True
 
     def _when_stale(self) -> float:
         """When the next command ends [s]."""
         loaded = (self._velocity != 0.0) | (self._effort != 0.0)
-        timed = np.isin(self._mode, TIMED) | ((self._mode == Mode.POSITION) & loaded)
+        timed = np.isin(self._mode, _TIMED) | ((self._mode == _POSITION) & loaded)
         if not self.timeout or not timed.any():
             return np.inf
         return float(np.min(self._told_at[timed])) + self.timeout - 0.5 * self._step
@@ -281,14 +252,14 @@ class Plant:
 
     def _move_targets(self) -> None:
         """Targets that change with each step."""
-        turning = self._mode == Mode.VELOCITY
+        turning = self._mode == _VELOCITY
         if turning.any():
             # no further from the joint than it takes to use its motor fully: it must not wind up behind an obstacle
             there = self._position[turning] + self._velocity[turning] * self._step
             present = self.simulation.q[self._bank.q_index[turning]]
             reach = self._reach[turning]
             self._position[turning] = np.clip(there, present - reach, present + reach)
-        following = self._mode == Mode.TRAJECTORY
+        following = self._mode == _TRAJECTORY
         point = self.trajectory.sample(self.t + self._step) if following.any() else None
         if point is not None:
             rows = self._bank.rows(point.names)
@@ -296,7 +267,7 @@ class Plant:
             told = np.array([point.position, point.velocity, point.effort])[:, here]
             self._position[rows[here]], self._velocity[rows[here]], self._effort[rows[here]] = told
             if not self.trajectory.is_active(self.t):
-                self._mode[following], self._told_at[following] = Mode.POSITION, self.t
+                self._mode[following], self._told_at[following] = _POSITION, self.t
         self._is_changed = True
 
     @property
@@ -307,17 +278,17 @@ class Plant:
 
     def _tell_servos(self) -> None:
         bank, mode = self._bank, self._mode
-        placed = np.flatnonzero(mode >= Mode.POSITION)
+        placed = np.flatnonzero(mode >= _POSITION)
         bank.hold(self._position[placed], self._velocity[placed], self._effort[placed], placed)
-        driven = np.flatnonzero(mode == Mode.EFFORT)
+        driven = np.flatnonzero(mode == _EFFORT)
         bank.drive(self._effort[driven], driven)
-        free = np.flatnonzero(mode == Mode.IDLE)
+        free = np.flatnonzero(mode == _IDLE)
         if self.idle == "hold":
             bank.hold(self._position[free], rows=free)
         else:
             bank.release(free)
         self._is_changed = False
-        self._is_moving = bool(np.any((mode == Mode.VELOCITY) | (mode == Mode.TRAJECTORY)))
+        self._is_moving = bool(np.any((mode == _VELOCITY) | (mode == _TRAJECTORY)))
         self._expires = self._when_stale()
 
     # --- state --------------------------------------------------------------------------------------------------

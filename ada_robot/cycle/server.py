@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
+from ada_robot.contract import Demand, Reason, Refusal
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Told
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
-from ada_robot.safety.command_check import OVERTAKEN, Command, Refusal
+from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -32,7 +33,7 @@ REPORT_EVERY = 0.1  # [s]
 PERIODS_EVERY = 1.0  # [s]: their percentiles take longer
 GIVE_UP = 5.0  # [s] in which a robot whose program is gone comes to rest, at the latest
 GONE = "the commanding program is gone"
-_log = logging.getLogger("ada_hardware")
+_log = logging.getLogger("ada_robot")
 
 
 class CycleServer:
@@ -170,8 +171,8 @@ class CycleServer:
         self.ended.set()
 
     # --- what comes -----------------------------------------------------------------------------------------------
-    def _new_commands(self) -> list[Command]:
-        commands: list[Command] = []
+    def _new_commands(self) -> list[Demand]:
+        commands: list[Demand] = []
         for _ in range(MOST_MESSAGES):
             data = self._received(self._fast)
             if data is None:
@@ -184,7 +185,7 @@ class CycleServer:
         overtaken = len(commands) - MOST_COMMANDS
         if overtaken > 0:
             text = f"{overtaken} commands were overtaken by newer ones within a cycle; send one per cycle."
-            self.cycle.check.count(Refusal(OVERTAKEN, text), overtaken)
+            self.cycle.check.count(Refusal(Reason.OVERTAKEN, text), self._clock(), overtaken)
         return commands[-MOST_COMMANDS:]
 
     def _take_requests(self) -> None:
@@ -211,7 +212,7 @@ class CycleServer:
         return data
 
     def _stop_wanted(self) -> str:
-        """Whether a stop came, or the program went, while the device started."""
+        """True if a stop came, or the program went, while the device started."""
         self._take_requests()
         stops = [request for request in self._waiting if request["what"] == "stop"]
         return str(stops[0]["why"]) if stops else self._leaving
@@ -273,7 +274,7 @@ class CycleServer:
             found = loop.statistics.summary()
             self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: not known yet
         self._reported_at = now
-        report = Report(
+        status = RobotStatus(
             phase=cycle.phase,
             reason=cycle.reason,
             alarms=cycle.feedback.alarms,
@@ -290,7 +291,7 @@ class CycleServer:
             flight_record=self._recorder.newest if self._recorder is not None else "",
             notes=tuple(self.notes),
         )
-        _send(self._requests, messages.encode_report(report))
+        _send(self._requests, messages.encode_report(status))
 
     def _save_record(self, why: str) -> None:
         if self._recorder is None:

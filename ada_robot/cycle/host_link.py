@@ -12,10 +12,11 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any
 
-from ada_hardware.cycle import messages
-from ada_hardware.cycle.messages import Report, Told
+from ada_robot.contract import Demand
+from ada_robot.cycle import messages
+from ada_robot.cycle.messages import Told
 from ada_robot.errors import NoAnswer
-from ada_robot.safety.command_check import Command
+from ada_robot.robot_status import RobotStatus
 
 BEATS = 5  # signs of life within host_timeout
 LONGEST_WAIT = 0.1  # [s] after which the listening thread sees that it is to end
@@ -51,7 +52,7 @@ class HostLink:
         self._told_at = -1.0
         self._arrived = threading.Condition()
         self._waiters = 0
-        self.report: Report | None = None
+        self.report: RobotStatus | None = None
         self._futures: dict[int, Future[Mapping[str, Any]]] = {}
         self._number = 0
         self._lock = threading.Lock()
@@ -61,7 +62,7 @@ class HostLink:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the other end is there."""
+        """True if the other end is there."""
         return not self._over.is_set()
 
     def end(self) -> None:
@@ -71,7 +72,7 @@ class HostLink:
             self._thread.join(2.0)
 
     # --- out ------------------------------------------------------------------------------------------------------
-    def command(self, command: Command) -> bool:
+    def command(self, command: Demand) -> bool:
         """Send a command; False where the cycle takes none at the moment: it is frozen, or gone."""
         return self._send(self._fast, messages.encode_command(command))
 
@@ -113,7 +114,7 @@ class HostLink:
     # --- in -------------------------------------------------------------------------------------------------------
     @property
     def told(self) -> Told | None:
-        """What the cycle told last; None before the first."""
+        """The cycle's newest message; None before the first."""
         data = self._told
         return messages.decode_told(data) if data else None
 

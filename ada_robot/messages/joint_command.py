@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages on joint_commands as commands; no ROS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ada_robot.contract import Command
+
+
+def stamp_seconds(sec: int, nanosec: int) -> float | None:
+    """A message's stamp [s]; None for zero, by which a message says that it has none."""
+    return sec + 1e-9 * nanosec if sec or nanosec else None
+
+
+def command_of(message: Any) -> Command:
+    """The command of a sensor_msgs/JointState."""
+    stamp = message.header.stamp
+    position, velocity, effort = (
+        np.array(part) if part else None for part in (message.position, message.velocity, message.effort)
+    )
+    return Command(message.name, position, velocity, effort, stamp_seconds(stamp.sec, stamp.nanosec))

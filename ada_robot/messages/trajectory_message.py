@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages on joint_trajectory as points that are still to be checked; no ROS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ada_robot.messages.joint_command import stamp_seconds
+from ada_robot.trajectory.points import OfferedTrajectory
+
+
+def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:
+    """The numbers of a trajectory_msgs/JointTrajectory.
+
+    Args:
+        message: the trajectory.
+        now: on the clock of its stamp [ns].
+    """
+    points, stamp = message.points, message.header.stamp
+    is_stamped = stamp_seconds(stamp.sec, stamp.nanosec) is not None
+    return OfferedTrajectory(
+        list(message.joint_names),
+        [point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec for point in points],
+        [point.positions.tolist() for point in points],
+        [point.velocities.tolist() for point in points],
+        [point.accelerations.tolist() for point in points],
+        [point.effort.tolist() for point in points],
+        1e-9 * (stamp.sec * 1_000_000_000 + stamp.nanosec - now) if is_stamped else None,
+    )

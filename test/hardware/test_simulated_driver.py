@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated robot under the safety cycle, in lock step: bit for bit ada.Simulation with the demands that it got."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ada_dynamics.settings import checked
+from ada_robot.contract import Demand, Mode
+from ada_robot.errors import Refused
+from ada_robot.robot import Robot
+from ada_robot.safety.phases import Phase
+from ada_robot.safety.safe_cycle import SafeCycle
+from ada_robot.safety.settings import SafetySettings
+from ada_robot.simulated.driver import FAILED, SimulatedDriver
+from ada_robot.simulated.settings import SimulatedSettings
+from ada_robot.simulated.source import load_robot, simulation_of
+from ada_robot.trajectory.trajectory import TrajectoryFollower
+
+PERIOD, STEPS = 2e-3, 2
+
+
+class LockStep:
+    """A cycle that drives a simulated robot, on a clock that only its steps move."""
+
+    def __init__(self, safety: SafetySettings | None = None, **settings: object) -> None:
+        self.now = 100.0
+        self.settings = checked(SimulatedSettings, {"robot": "pa10", **settings})
+        self.driver = SimulatedDriver(self.settings, clock=lambda: self.now)
+        self.cycle = SafeCycle(self.driver, safety)
+        self.cycle.open(self.now)
+        self.step()
+
+    def step(self, mode: Mode | None = None, values: object = None) -> None:
+        self.now += PERIOD
+        asked = [] if mode is None else [Demand(mode, np.array(values, dtype=float), self.now)]
+        self.cycle.step(self.now, asked)
+
+
+def recorded(world: LockStep) -> LockStep:
+    """What a day holds: positions, a trajectory, velocities, efforts, bad commands, silence, a stop and a reset."""
+    cycle, names = world.cycle, list(world.driver.joints)
+    at = world.driver.plant.simulation.q.copy()
+    cycle.activate(world.now)
+    for i in range(100):
+        world.step(Mode.POSITION, at + 0.05 * (1.0 - np.cos(0.03 * i)))
+    path = TrajectoryFollower(world.driver.limits)
+    told = dict(zip(names, cycle.demand.values.tolist(), strict=True))
+    assert path.accept(names, [0.2, 0.4], [list(at), list(at - 0.05)], now=world.now, present=told) is None
+    for _ in range(220):
+        world.step(Mode.POSITION, path.sample(world.now + PERIOD).position)
+    for i in range(100):
+        world.step(Mode.VELOCITY, np.full(7, 0.2 * np.sin(0.1 * i)))
+    for bad in (np.full(7, np.nan), np.full(7, 1e6), np.zeros(3)):
+        world.step(Mode.VELOCITY, bad)
+    gravity = world.driver.plant.dynamics.gravity
+    for _ in range(50):
+        world.step(Mode.EFFORT, gravity(world.driver.plant.simulation.q))
+    for _ in range(80):  # nobody commands: it comes to rest, and holds
+        world.step()
+    for _ in range(20):
+        world.step(Mode.VELOCITY, np.full(7, 0.1))
+    cycle.stop(world.now, "a person")
+    while cycle.phase is not Phase.STOPPED:
+        world.step()
+    world.step()
+    cycle.reset(world.now)
+    cycle.activate(world.now)
+    for _ in range(20):
+        world.step(Mode.POSITION, world.driver.plant.simulation.q)
+    return world
+
+
+def test_recorded_streams_move_it_as_they_move_the_same_simulation_bit_for_bit(monkeypatch):
+    """The reference knows servos and steps alone: none of the plant's modes, targets and timeouts."""
+    world = LockStep()
+    exchanges, told = [], []
+
+    def note(call):
+        def noted(*demand):
+            if call.__name__ == "stop":
+                exchanges.append("stop")
+                return call()
+            answer = call(*demand)
+            sim = world.driver.plant.simulation
+            exchanges.append(demand[0] if demand else None)
+            told.append((sim.q, sim.v, sim.tau))
+            return answer
+
+        return noted
+
+    sim = simulation_of(load_robot(world.settings), world.settings)
+    sim.step()  # compiled, and back at the start, as the driver begins
+    sim.reset()
+    bank = sim.servos
+    bank.hold(sim.q)
+    sim.step(world.driver.plant.steps)
+    assert np.array_equal(sim.q, world.driver.plant.simulation.q)
+    for name in ("idle", "cycle", "stop"):
+        monkeypatch.setattr(world.driver, name, note(getattr(world.driver, name)))
+    recorded(world)
+    moving, before = sim.q, None
+    states = iter(told)
+    for exchange in exchanges:
+        if exchange == "stop":
+            bank.hold(sim.q)
+            before = None
+            continue
+        mode = None if exchange is None else exchange.mode
+        if mode is Mode.POSITION:
+            bank.hold(exchange.values)
+        elif mode is Mode.EFFORT:
+            bank.drive(exchange.values)
+        if mode is Mode.VELOCITY:
+            for i in range(STEPS):
+                begins = before is not Mode.VELOCITY and i == 0  # where the joint is; it moves on from there
+                moving = sim.q if begins else moving + exchange.values * 1e-3
+                bank.hold(moving, exchange.values)
+                sim.step()
+        else:
+            sim.step(STEPS)
+        before = mode
+        for mine, its in zip((sim.q, sim.v, sim.tau), next(states), strict=True):
+            assert np.array_equal(mine, its), f"at {sim.t:.3f} s, {mode}"
+    assert len(told) > 500
+    assert {one.mode for one in exchanges if isinstance(one, Demand)} == set(Mode)
+    assert world.cycle.check.refused == {"not finite": 1, "over a limit": 1, "wrong length": 1}
+    assert world.cycle.phase is Phase.ACTIVE
+
+
+def test_a_motion_that_cannot_go_on_is_an_alarm_and_a_reset_mends_it():
+    world = LockStep()
+    world.cycle.activate(world.now)
+    world.driver.plant.push("link_7", [0.0, 0.0, 1e18, 0.0, 0.0, 0.0], 1.0)
+    for _ in range(20):
+        world.step(Mode.VELOCITY, np.zeros(7))
+    assert world.cycle.phase is Phase.STOPPED and world.cycle.feedback.alarms[0].code == FAILED
+    world.cycle.reset(world.now)
+    assert world.cycle.phase is Phase.INACTIVE and not world.cycle.feedback.alarms
+
+
+def test_it_takes_nothing_before_it_is_started_nor_when_it_is_closed():
+    driver = SimulatedDriver(checked(SimulatedSettings, {"robot": "pa10"}))
+    with pytest.raises(Refused, match="not open"):
+        driver.idle()
+    driver.open()
+    with pytest.raises(Refused, match="once it is started"):
+        driver.cycle(Demand(Mode.VELOCITY, np.zeros(7)))
+    driver.close()
+    driver.close()
+
+
+def test_programs_hold_it_as_every_robot_with_its_cycle_in_a_process_of_its_own():
+    with Robot("ada_robot.simulated.driver:SimulatedDriver", {"robot": "pa10"}) as robot:
+        robot.wait_feedback(20.0)
+        robot.activate()
+        start = robot.wait_feedback(5.0).position
+        while robot.wait_feedback(5.0).position[0] < start[0] + 0.02:
+            robot.command(Mode.VELOCITY, [0.2, 0, 0, 0, 0, 0, 0])
+        robot.deactivate()
+        assert robot.phase is Phase.INACTIVE
