@@ -17,7 +17,7 @@ from ada_dynamics.drawing.marks import Colour, Kind, Mark
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import Part
-from ada_tools.browser.plant import Plant
+from ada_tools.browser.robot_node import RobotNode
 
 Floats = NDArray[np.float32]
 
@@ -137,7 +137,7 @@ class MarksPanel:
     Marks are asked for while somebody looks at the page, until a person has unticked all boxes.
     """
 
-    def __init__(self, page: Page, plant: Plant) -> None:
+    def __init__(self, page: Page, plant: RobotNode) -> None:
         """Begin without boxes.
 
         Args:

@@ -66,6 +66,8 @@ class MotionPage(ABC):
         q: ArrayLike,
         dynamics: Dynamics | None = None,
         ground: float | None = None,
+        *,
+        is_simulated: bool = True,
     ) -> None:
         """Draw a pose, and the controls.
 
@@ -75,8 +77,9 @@ class MotionPage(ABC):
             q: the pose that the camera is pointed at.
             dynamics: of the model; made here by default.
             ground: height of the grid [m].
+            is_simulated: it can be paused, set back, slowed down and pushed.
         """
-        self.page, self.model = page, model
+        self.page, self.model, self.is_simulated = page, model, is_simulated
         self.scene = Scene(page.server, model, dynamics, ground)
         self.scene.frame([q], margin=_ROOM * self.scene.size)
         self.is_playing = False
@@ -88,21 +91,25 @@ class MotionPage(ABC):
         self._plots_due = 0.0
         gui = page.gui
         self.status = Words(gui, self.status_lines)
-        self._add_controls(gui)
-        self._add_push(gui)
+        if is_simulated:
+            self._add_controls(gui)
+        self.com = gui.add_checkbox("centre of mass", False)
+        page.when(self.com, self.show)
+        if is_simulated:
+            self._add_push(gui)
+            self.scene.on_pull(lambda pull: page.note("pull", lambda: self._set_pull(pull)))
+            self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
         self._add_own(gui)
         names = [n for n in model.joint_names if model.joints[n].nq == 1]
         self._own = [model.q_index(n).start for n in names]
         with gui.add_folder("plots"):
             self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
             self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
-        self.scene.on_pull(lambda pull: page.note("pull", lambda: self._set_pull(pull)))
-        self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
 
     def begin_push(self, first: FirstPush) -> None:
         """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is."""
         if not hasattr(self, "link"):
-            return  # nothing of the robot moves
+            return  # nothing of the robot moves, or can be pushed
         if first.link in self.link.options:
             self.link.value = first.link
         self.direction.value = first.direction
@@ -144,12 +151,10 @@ class MotionPage(ABC):
         self.step_button = gui.add_button("one step")
         self.reset_button = gui.add_button("back to the start")
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-        self.com = gui.add_checkbox("centre of mass", False)
         self.page.when(self.play_button, self.toggle)
         self.page.when(self.step_button, self.one_step)
         self.page.when(self.reset_button, self.reset)
         self.page.when(self.speed, self._set_speed)
-        self.page.when(self.com, self.show)
 
     def _add_push(self, gui: Any) -> None:
         moving = [n for n in self.model.link_names if any(j.child == n for j in self.model.joints.values())]
@@ -166,9 +171,6 @@ class MotionPage(ABC):
             self.push_button = gui.add_button("push")
             gui.add_markdown("or drag a link with the mouse; a click pushes it away from you")
         self.page.when(self.push_button, self.push)
-
-    def _show_playing(self) -> None:
-        self.play_button.label = "pause" if self.is_playing else "play"
 
     # --- pushes -------------------------------------------------------------------------------------------------
     def push(self) -> None:
@@ -237,7 +239,8 @@ class MotionPage(ABC):
         if v is not None:
             energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(q, v)):.6g} J"
         with self.page.server.atomic():
-            self._show_playing()
+            if self.is_simulated:
+                self.play_button.label = "pause" if self.is_playing else "play"
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
             now = f"t = **{t:.3f}** s{pace}{energy}{gap}"
             self.status.content = f"{self.remark}\n\n{now}" if self.remark else now

@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser import hardware_hold, remote_robot, stop_button
+from ada_tools.browser import hold, remote_robot, stop_button
 from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -44,8 +44,8 @@ def world(tmp_path, monkeypatch):
     """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
-    monkeypatch.setattr(hardware_hold, "EXPIRES", EXPIRES)
-    monkeypatch.setattr(hardware_hold, "FORGOTTEN", 4.0 * EXPIRES)
+    monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
+    monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
     monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
 
 
@@ -76,7 +76,7 @@ class Stand:
         overrides = [Parameter(name, value=value) for name, value in given.items()]
         self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
         plain_light(self.node.page)
-        self.panel = self.node.hardware
+        self.panel = self.node.shown.devices
         self.page = Visit(browser, self.node.page, self.node.shown, lambda: browser.get("about:blank"))
         self.page.until(lambda: self.node.shown.robot and self.panel.sliders, "the robot and its sliders", every=0.5)
         self.page.until(lambda: f"{device}: inactive" in self.page.text(), "the phase is on the page", every=0.5)
@@ -96,7 +96,7 @@ class Stand:
         field = fields[1 + i]  # the first one is that of the speed
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(str(degrees))
-        self.page.until(lambda: sliders.motors.sliders[i].value == degrees, "the slider is where it was typed to be")
+        self.page.until(lambda: sliders.sliders[i].value == degrees, "the slider is where it was typed to be")
         self.page.until(lambda: i in sliders.wanted, "the slider was moved")
 
     def presses(self):
@@ -170,7 +170,7 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
             names=["left_elbow"],
             position=[9.0],
         )
-        here.panel.hardware.others = lambda device: ()  # the test itself, which has sent that
+        here.panel.node.others = lambda device: ()  # the test itself, which has sent that
         here.presses()
         here.moves("left_elbow", 0.05)
         here.page.touch(here.page.button("STOP"))  # the mouse still holds the other button

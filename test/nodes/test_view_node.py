@@ -32,7 +32,7 @@ from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_tools.browser import remote_robot
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
-from ada_tools.nodes.view import node_requests, view_link
+from ada_tools.nodes.view import node_requests, robot_link
 from ada_tools.nodes.view_node import ViewNode, main
 
 pytestmark = pytest.mark.ros
@@ -125,8 +125,8 @@ def robot_of(ros, node):
 
 def wait_for_answers(ros, node, plant):
     """All services have answered once: a reply is lost while the two ends still find each other."""
-    link, asks = node.link, node.link._requests
-    for client in (asks._pause, asks._step, asks._reset, asks._set):
+    link, asks = node.link, node.link._simulation
+    for client in asks.clients.values():
         ros.wait(client.service_is_ready, what=client.srv_name)
     for ask in (lambda then: link.pause(False, then), link.step, link.reset, lambda then: link.set_speed(1.0, then)):
         answers = []
@@ -298,7 +298,7 @@ def test_a_service_that_never_answers_is_given_up(ros, view, monkeypatch):
     silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
     silent.create_service(Trigger, "/dynamics_node/step", lambda _, answer: answer)
     node = view()
-    ros.wait(node.link._requests._step.service_is_ready, what="the service")
+    ros.wait(node.link._simulation.clients["step"].service_is_ready, what="the service")
     answers = []
     node.link.step(answers.append)
     ros.wait(lambda: answers, what="the end of patience")
@@ -549,4 +549,4 @@ def test_modules_that_share_a_page_with_ros_need_none_themselves():
         "ada_robot.messages.state_message; sys.exit('rclpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert view_link.ViewLink.__doc__
+    assert robot_link.RobotLink.__doc__

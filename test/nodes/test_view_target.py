@@ -104,11 +104,11 @@ def test_sliders_of_joints_go_to_the_controller_and_the_joints_are_left_to_it(ro
     robot = node.shown.robot
     ros.wait(lambda: not robot.commands._folder.visible, what="no sliders that command: somebody takes references")
     world.joints = dict(zip(world.model.joint_names, world.q.tolist(), strict=True))
-    ros.wait(lambda: robot.targets.sliders._folder.visible, what="sliders for the controller")
-    node.page.note("on", lambda: robot.targets.sliders.switch(True))
+    ros.wait(lambda: robot.targets._folder.visible, what="sliders for the controller")
+    node.page.note("on", lambda: robot.targets.switch(True))
     ros.wait(lambda: world.positions, what="a first reference")
     np.testing.assert_allclose(world.positions[0].position, world.q, atol=1e-6)
-    node.page.note("move", lambda: setattr(robot.targets.sliders.sliders[0], "value", 20.0))
+    node.page.note("move", lambda: setattr(robot.targets.sliders[0], "value", 20.0))
     ros.wait(lambda: abs(world.positions[-1].position[0] - np.radians(20.0)) < 1e-6, what="the slider's value")
     assert world.commands == []
 

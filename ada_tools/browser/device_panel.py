@@ -3,7 +3,7 @@
 
 STOP is asked for on the server's own thread: it does not wait for the page's, whatever that is at, nor for what else
 the browser has to send; see stop_button.py. Everything that moves a robot needs a button that is held; see
-hardware_hold.py.
+hold.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ada_robot.node_state import (
     DeviceState,
     HardwareState,
 )
-from ada_tools.browser.hardware_ghost import Ghost
-from ada_tools.browser.hardware_hold import Hold
-from ada_tools.browser.hardware_plant import Hardware
-from ada_tools.browser.hardware_sensors import SensorBars
-from ada_tools.browser.hardware_sliders import HardwareSliders, differs
-from ada_tools.browser.hardware_status import AMBER, GREEN, GREY, status_html
+from ada_tools.browser.device_status import AMBER, GREEN, GREY, status_html
+from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.held_sliders import HeldSliders
+from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.remote_robot import RemoteRobotPage
+from ada_tools.browser.robot_node import RobotNode
+from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
 from ada_tools.browser.words import Words
 
@@ -43,11 +43,11 @@ _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
 
 
-class HardwarePanel:
-    """What a page has for a hardware node; nothing as long as none is seen.
+class DevicePanel:
+    """What a page has for a node of devices; nothing as long as none is seen.
 
     Attributes:
-        hardware: the node.
+        node: the robot's.
         state: the newest that it said.
         sliders: by robot.
         move: the button that is held; None as long as no node was seen.
@@ -55,16 +55,16 @@ class HardwarePanel:
         stop_button: that brings all robots to rest; None as long as no node was seen.
     """
 
-    def __init__(self, page: Page, hardware: Hardware) -> None:
+    def __init__(self, page: Page, node: RobotNode) -> None:
         """Begin without anything on the page.
 
         Args:
             page: to draw on.
-            hardware: the node, if there is one.
+            node: the robot's, once it is seen.
         """
-        self._page, self.hardware = page, hardware
+        self._page, self.node = page, node
         self.state: HardwareState | None = None
-        self.sliders: dict[str, HardwareSliders] = {}
+        self.sliders: dict[str, HeldSliders] = {}
         self.move: Hold | None = None
         self.play: Hold | None = None
         self.stop_button: StopButton | None = None
@@ -90,7 +90,7 @@ class HardwarePanel:
 
     @property
     def is_seen(self) -> bool:
-        """Whether a hardware node was seen, ever: then nothing else shall command its robots."""
+        """True once such a node was seen: then nothing else shall command its robots."""
         return self.state is not None
 
     # --- what is on the page ------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class HardwarePanel:
             return
         gui, page = self._page.gui, self._page
         self._panel = gui.add_panel()
-        with self._panel.add_tab(self.hardware.name):
+        with self._panel.add_tab(self.node.driver):
             self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
             self._says = Words(gui, 4)
@@ -141,10 +141,10 @@ class HardwarePanel:
             self._add_motions(players[0])
         sensors = [one.name for one in state.devices.values() if not one.is_robot]
         if sensors:
-            self._sensors = SensorBars(self._page, self.hardware, sensors)
+            self._sensors = SensorBars(self._page, self.node, sensors)
         for device in state.devices.values():
             if device.is_robot and "position" in device.modes:
-                self.sliders[device.name] = HardwareSliders(self._page, self.hardware, device)
+                self.sliders[device.name] = HeldSliders(self._page, self.node, device)
 
     def _add_motions(self, device: DeviceState) -> None:
         gui = self._page.gui
@@ -160,7 +160,7 @@ class HardwarePanel:
         if self.play is not None and self._played_in == self.play.presses:
             player = self.state.devices.get(self._played_by) if self.state is not None else None
             if self.play.is_held or (player is not None and player.plays):
-                self.hardware.change("deactivate", self._answer("deactivate"))
+                self.node.change("deactivate", self._answer("deactivate"))
         self._played_in, self.play = _NONE, None
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class HardwarePanel:
             robot: that is shown; None: none.
         """
         was_seen = self.is_seen
-        self.state = self.hardware.state()
+        self.state = self.node.state()
         if self.state is None:
             return
         if not was_seen or self.move is None:
@@ -213,7 +213,7 @@ class HardwarePanel:
             return True
         if self._asked_in != hold.presses:
             self._asked_in = hold.presses
-            self.hardware.change("activate", partial(self._activated, hold.presses))
+            self.node.change("activate", partial(self._activated, hold.presses))
         self._tell("held: waiting for the robots to be active", AMBER)
         return False
 
@@ -235,15 +235,15 @@ class HardwarePanel:
 
     def _why_not(self, state: HardwareState, press: int) -> str:
         """Why nothing may be commanded; "" where it may, or may once the robots are active."""
-        if not self.hardware.is_there:
-            return f"{self.hardware.name} is gone"
+        if not self.node.is_there:
+            return f"{self.node.driver} is gone"
         if state.stopped:
             return f"stopped: {state.stopped}. Press reset first"
         fallen = [f"{one.name} is stopped: {one.reason}" for one in state.devices.values() if one.phase == STOPPED]
         if fallen:
             return f"{'; '.join(fallen)}. Press reset first"
         if state.phase not in (ACTIVE, INACTIVE):
-            return f"{self.hardware.name} is {state.phase}: press configure first"
+            return f"{self.node.driver} is {state.phase}: press configure first"
         if not self.sliders:
             return "there is no robot that takes positions"
         if self._failed_in == press:
@@ -254,7 +254,7 @@ class HardwarePanel:
         for name in self.sliders:
             if state.devices[name].plays:
                 return f"{name} plays {state.devices[name].plays}"
-            others = self.hardware.others(name)
+            others = self.node.others(name)
             if others:
                 return f"{', '.join(others)} commands {name}, and only one should: end it, or use its own controls"
         return ""
@@ -267,10 +267,10 @@ class HardwarePanel:
         device = state.devices[self._played_by]
         if hold.is_held and self._played_in != hold.presses:
             self._played_in = hold.presses
-            self.hardware.play(self._paths[str(self.motion.value)], self._answer("play"))
+            self.node.play(self._paths[str(self.motion.value)], self._answer("play"))
         elif not hold.is_held and device.plays and self._played_in == hold.presses:
             self._played_in = _NONE
-            self.hardware.change("deactivate", self._answer("deactivate"))
+            self.node.change("deactivate", self._answer("deactivate"))
 
     # --- the ghost ----------------------------------------------------------------------------------------------
     def _tick_ghost(self, robot: RemoteRobotPage | None) -> None:
@@ -283,13 +283,12 @@ class HardwarePanel:
         if self._ghost is None or robot is None:
             return
         for name, sliders in self.sliders.items():
-            if not all(motor.name in robot.model.joints for motor in sliders.motors.motors):
+            if not all(motor.name in robot.model.joints for motor in sliders.motors):
                 continue
-            measured, told = self.hardware.measured(name), self.hardware.told(name)
+            measured, told = self.node.measured(name), self.node.commanded(name)
             present = dict(measured.positions) if measured is not None else {}
-            goal = sliders.goal
-            if differs(goal, present):
-                self._ghost.show(robot.q, {**(told.positions if told else {}), **goal})
+            if sliders.differs(present):
+                self._ghost.show(robot.q, {**(told.positions if told else {}), **sliders.wishes})
                 return
             if told is not None and self.state is not None and self.state.phase == ACTIVE:
                 self._ghost.show(robot.q, told.positions)
@@ -303,7 +302,7 @@ class HardwarePanel:
         if now - self._stopped_at < _ONE_PRESS:
             return
         self._stop_until, self._stopped_at = now + _INSISTS, now
-        self.hardware.stop(self._answer(STOP))
+        self.node.stop(self._answer(STOP))
 
     def _insist(self, state: HardwareState) -> None:
         """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
@@ -312,14 +311,14 @@ class HardwarePanel:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:
             self._stopped_at = now
-            self.hardware.stop(lambda problem: None)  # what there is to say was said the first time
+            self.node.stop(lambda problem: None)  # what there is to say was said the first time
 
     def _reset(self) -> None:
         self._stop_until = -math.inf
-        self.hardware.reset(self._answer("reset"))
+        self.node.reset(self._answer("reset"))
 
     def _asking(self, transition: str) -> Callable[[], None]:
-        return lambda: self.hardware.change(transition, self._answer(transition))
+        return lambda: self.node.change(transition, self._answer(transition))
 
     def _answer(self, what: str) -> Callable[[str | None], None]:
         def then(problem: str | None) -> None:
@@ -332,8 +331,8 @@ class HardwarePanel:
         self._says.show(text, colour)
 
     def _show(self, state: HardwareState) -> None:
-        is_there = self.hardware.is_there
-        text = status_html(self.hardware.name, state, is_there=is_there)
+        is_there = self.node.is_there
+        text = status_html(self.node.driver, state, is_there=is_there)
         if text != self._status_text:
             self._status_text = self._status.content = text
         may = {

@@ -16,7 +16,7 @@ from ada_robot.node_state import (
     DeviceState,
     HardwareState,
 )
-from ada_tools.browser.hardware_plant import Wrench
+from ada_tools.browser.robot_node import Wrench
 
 GREEN, BLUE, AMBER, RED, GREY = "#1a8f3c", "#1c6fd0", "#c77700", "#cc1122", "#6b7280"
 _COLOURS = {ACTIVE: GREEN, "reading": GREEN, INACTIVE: BLUE, STARTING: AMBER, STOPPING: AMBER, "silent": AMBER}

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_tools.browser.hardware_plant import Hardware, Wrench
-from ada_tools.browser.hardware_status import wrench_html
+from ada_tools.browser.device_status import wrench_html
 from ada_tools.browser.page import Page
+from ada_tools.browser.robot_node import RobotNode, Wrench
 
 _FRESH = 1.0  # [s] that a wrench counts
 _SHOWN = 0.2  # [s] between looks
@@ -26,15 +26,15 @@ _COLOUR = (220, 60, 30)
 class SensorBars:
     """Bars and arrows of all sensors, and the button that takes what they measure now for zero."""
 
-    def __init__(self, page: Page, hardware: Hardware, sensors: list[str]) -> None:
+    def __init__(self, page: Page, node: RobotNode, sensors: list[str]) -> None:
         """Add them to the page.
 
         Args:
             page: to draw on.
-            hardware: node that reads the sensors.
+            node: that reads the sensors.
             sensors: their names.
         """
-        self._page, self._hardware = page, hardware
+        self._page, self._node = page, node
         self._greatest = dict.fromkeys(sensors, _LEAST)
         self._arrows: dict[str, Any] = {}
         self._shown_at = -math.inf
@@ -44,7 +44,7 @@ class SensorBars:
             self.bias = page.gui.add_button(
                 "take this for zero", hint="~/bias: of all sensors; nothing must touch them"
             )
-        page.when(self.bias, lambda: hardware.bias(self._said))
+        page.when(self.bias, lambda: node.bias(self._said))
 
     def tick(self, poses: Mapping[str, Array], size: float) -> None:
         """Once a frame.
@@ -59,7 +59,7 @@ class SensorBars:
         self._shown_at = now
         with self._page.server.atomic():
             for name, bars in self.bars.items():
-                wrench = self._hardware.wrench(name)
+                wrench = self._node.wrench(name)
                 if wrench is not None and now - wrench.arrived > _FRESH:
                     wrench = None
                 if wrench is not None:
