@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_tools.browser.motion_page import MotionPage
-from ada_tools.browser.page import HOST, PORT, RATE, Page
+from ada_tools.browser.page import RATE, Page, serve
 
 _BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
 
@@ -170,37 +169,21 @@ class LivePage(MotionPage):
         self._draw(float(self.simulation.t), self.simulation.q, self.simulation.v, pace)
 
 
-def live(
-    simulation: Simulated,
-    *,
-    host: str = HOST,
-    port: int = PORT,
-    open_browser: bool = True,
-    duration: float | None = None,
-    playing: bool = True,
-    ground: float | None = None,
-    on_start: Callable[[LivePage], None] | None = None,
-) -> None:
-    """Run a simulation in real time in the browser until Ctrl-C, or for some seconds.
+def live(simulation: Simulated, *, ground: float | None = None, **options: Any) -> None:
+    """Run a simulation in real time in the browser.
 
     Args:
         simulation: an `ada.Simulation`, made with pushable=True, or what behaves like one.
-        host: address to listen on.
-        port: to listen on; 0 takes any free one.
-        open_browser: open the page, where there is a screen.
-        duration: [s] on the wall's clock; without one it goes on.
-        playing: start at once, rather than paused.
         ground: height of the grid [m]; by default the robot's lowest point.
-        on_start: called with the page before it runs.
+        options: of `page.serve`, such as port and duration.
 
     Raises:
-        InputError: viser is not installed, or host or port are not to be had.
+        InputError: as `page.serve`.
     """
-    with Page(simulation.model.name, host, port) as page:
+
+    def make(page: Page) -> LivePage:
         shown = LivePage(page, simulation, ground)
-        if playing:
-            shown.toggle()
-        if on_start:
-            on_start(shown)
-        page.invite(open_browser)
-        page.run(shown.tick, duration)
+        shown.toggle()
+        return shown
+
+    serve(simulation.model.name, make, **options)

@@ -195,6 +195,38 @@ class Page:
             webbrowser.open(self.url)
 
 
+def serve(
+    title: str,
+    make: Callable[[Page], Any],
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    open_browser: bool = True,
+    duration: float | None = None,
+    on_start: Callable[[Any], None] | None = None,
+) -> None:
+    """Serve a page until Ctrl-C, or for some seconds.
+
+    Args:
+        title: above the controls.
+        make: makes what is shown; its method `tick`, if it has one, is called once a frame.
+        host: address to listen on.
+        port: to listen on; 0 takes any free one.
+        open_browser: open the page, where there is a screen.
+        duration: [s] on the wall's clock; without one it goes on.
+        on_start: called with what is shown before it runs.
+
+    Raises:
+        InputError: viser is not installed, or host or port are not to be had.
+    """
+    with Page(title, host, port) as page:
+        shown = make(page)
+        if on_start:
+            on_start(shown)
+        page.invite(open_browser)
+        page.run(getattr(shown, "tick", None), duration)
+
+
 def nearest_free(host: str, port: int) -> int:
     """The port itself, or the next one that is free; the port where none is, or where the host is no address.
 
