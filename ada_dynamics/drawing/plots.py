@@ -85,10 +85,10 @@ def default_panels(log: Any) -> list[str]:
     model = log.model
     base = base_of(model)
     names: list[str] = []
-    if base is None or model.nv > 6:
+    if not base or model.nv > 6:
         names += ["position", "velocity"]
         names += [name for name, rows in (("acceleration", "a"), ("effort", "tau")) if _has(log, rows)]
-    if base is not None:
+    if base:
         names += ["base_position", "base_orientation", "base_velocity", "base_angular_velocity"]
     names.append("energy")
     return [*names, "loop_gap"] if model.loops else names
