@@ -118,7 +118,7 @@ def efforts(motion: Any) -> list[Panel]:
 
 # --- floating base --------------------------------------------------------------------------------------------------
 _EULER = ("z", "y'", "x''")
-_BASE = {  # name -> rows, what they are, which of the six is the first, title, unit; in the base's axes or Euler's rates
+_BASE = {  # name -> rows, in words, first of six, title, unit; in the axes of the base, or rates of Euler angles
     "base_velocity": ("v", "velocities", 0, "Base velocity", "m/s"),
     "base_angular_velocity": ("v", "velocities", 3, "Base angular velocity", "rad/s"),
     "base_acceleration": ("a", "accelerations", 0, "Base acceleration", "m/s²"),

@@ -4,51 +4,15 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Simulation
 from ada_tools.browser.motion_page import MotionPage
 from ada_tools.browser.page import RATE, Page, serve
 
 _BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
-
-
-class Simulated(Protocol):
-    """What the view needs of a simulation; `ada.Simulation` is one."""
-
-    @property
-    def model(self) -> Model:
-        """The robot."""
-
-    @property
-    def step_length(self) -> float:
-        """Length of a step [s]."""
-
-    @property
-    def t(self) -> float:
-        """Present time [s]."""
-
-    @property
-    def q(self) -> Array:
-        """Present positions."""
-
-    @property
-    def v(self) -> Array:
-        """Present velocities."""
-
-    def step(self, n: int = 1) -> object:
-        """Some steps forward."""
-
-    def reset(self, q: Array | None = None, v: Array | None = None) -> object:
-        """Back to the start."""
-
-    def push(self, link: str, wrench: ArrayLike, duration: float) -> object:
-        """Add a wrench [f, n] on a link, at its origin in the world's axes, from now on for some seconds."""
 
 
 class Pace:
@@ -95,7 +59,7 @@ class Pace:
 class LivePage(MotionPage):
     """A simulation that runs, with controls and plots beside it."""
 
-    def __init__(self, page: Page, simulation: Simulated, ground: float | None = None) -> None:
+    def __init__(self, page: Page, simulation: Simulation, ground: float | None = None) -> None:
         """Draw the present state.
 
         Args:
@@ -106,9 +70,7 @@ class LivePage(MotionPage):
         self.simulation = simulation
         self.pace = Pace(simulation.step_length)
         self._last = time.monotonic()
-        dynamics = getattr(simulation, "dynamics", None)
-        own = dynamics if isinstance(dynamics, Dynamics) else None
-        super().__init__(page, simulation.model, simulation.q, own, ground)
+        super().__init__(page, simulation.model, simulation.q, getattr(simulation, "dynamics", None), ground)
         self.show()
 
     def _set_speed(self) -> None:
@@ -169,11 +131,11 @@ class LivePage(MotionPage):
         self._draw(float(self.simulation.t), self.simulation.q, self.simulation.v, pace)
 
 
-def live(simulation: Simulated, *, ground: float | None = None, **options: Any) -> None:
+def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
     """Run a simulation in real time in the browser.
 
     Args:
-        simulation: an `ada.Simulation`, made with pushable=True, or what behaves like one.
+        simulation: made with pushable=True.
         ground: height of the grid [m]; by default the robot's lowest point.
         options: of `page.serve`, such as port and duration.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,20 +38,6 @@ _PLOTS_PER_SECOND = 10.0
 _ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
 _SHOWN = 0.4  # [s] that the arrow of a push stays
 _PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
-
-
-class FirstPush(NamedTuple):
-    """What the controls of a push say at first.
-
-    Attributes:
-        link: that is pushed; "": the hand of an arm, the trunk of what stands or floats.
-        direction: one of `DIRECTIONS`.
-        force: [N]; 0: half of the robot's weight.
-    """
-
-    link: str = ""
-    direction: str = "x"
-    force: float = 0.0
 
 
 class MotionPage(ABC):
@@ -106,15 +92,21 @@ class MotionPage(ABC):
             self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
             self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
 
-    def begin_push(self, first: FirstPush) -> None:
-        """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is."""
+    def begin_push(self, link: str, direction: str, force: float) -> None:
+        """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is.
+
+        Args:
+            link: that is pushed.
+            direction: one of `DIRECTIONS`.
+            force: [N]; 0 leaves half of the robot's weight.
+        """
         if not hasattr(self, "link"):
             return  # nothing of the robot moves, or can be pushed
-        if first.link in self.link.options:
-            self.link.value = first.link
-        self.direction.value = first.direction
-        if 0.0 < first.force <= self.strength.max:
-            self.strength.value = first.force
+        if link in self.link.options:
+            self.link.value = link
+        self.direction.value = direction
+        if 0.0 < force <= self.strength.max:
+            self.strength.value = force
 
     # --- what a subclass does -----------------------------------------------------------------------------------
     @abstractmethod

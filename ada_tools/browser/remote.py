@@ -19,7 +19,6 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.follower import Follower
-from ada_tools.browser.motion_page import FirstPush
 from ada_tools.browser.page import Page
 from ada_tools.browser.remote_robot import RemoteRobotPage
 from ada_tools.browser.robot_node import RobotNode
@@ -52,7 +51,7 @@ class RemotePage:
         base: str = AUTO,
         pose_sliders: bool = False,
         follower: Follower | None = None,
-        push: FirstPush | None = None,
+        push: tuple[str, str, float] | None = None,
     ) -> None:
         """Say what is waited for.
 
@@ -62,7 +61,7 @@ class RemotePage:
             base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
             pose_sliders: sliders that put the robot into a pose, rather than command its motors.
             follower: the controller that moves the robot, if there may be one.
-            push: what its controls say at first; None: as for any robot.
+            push: link, direction and force that its controls say at first; None: as for any robot.
         """
         self.page, self.plant, self._follower = page, plant, follower
         self._push = push
@@ -185,7 +184,7 @@ class RemotePage:
             self._refuse(str(problem))
             return
         if self._push is not None:
-            self.robot.begin_push(self._push)
+            self.robot.begin_push(*self._push)
         self._shown_text = wanted.text
         self.page.look()
 

@@ -66,7 +66,7 @@ class ViewNode(Node):
                 base=settings.base,
                 pose_sliders=settings.pose_sliders,
                 follower=self.controller,
-                push=settings.push,
+                push=(settings.push_link, settings.push_direction, settings.push_force),
             )
             if not MotionInbox.has_transforms:
                 self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")

@@ -46,7 +46,7 @@ def sent(page, monkeypatch):
 
 
 def nodes(layer):
-    return {look.kind: alike.node for look, alike in layer._drawn.items() if alike.node.visible}
+    return {look.kind: node for look, (node, _) in layer._drawn.items() if node.visible}
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------

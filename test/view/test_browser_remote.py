@@ -12,7 +12,6 @@ from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser import command_sliders, remote, remote_robot
 from ada_tools.browser.grabs import Pull
-from ada_tools.browser.motion_page import FirstPush
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.remote import RemotePage, Wanted, dynamics_of
 from ada_tools.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
@@ -268,13 +267,13 @@ def test_the_controls_of_a_push_say_at_first_what_they_are_told_to_say(page):
     model = ada.load("pa10")
     plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral())
-    robot = robot_of(page, plant, push=FirstPush("link_4", "-x", 7.0)).robot
+    robot = robot_of(page, plant, push=("link_4", "-x", 7.0)).robot
     assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "-x", 7.0)
     robot.push()
     ((link, wrench),) = plant.pushed
     assert link == "link_4"
     assert np.linalg.norm(wrench[:3]) == pytest.approx(7.0)
-    robot.begin_push(FirstPush("stranger", "y", 1e9))
+    robot.begin_push("stranger", "y", 1e9)
     assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "y", 7.0)
 
 

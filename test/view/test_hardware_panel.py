@@ -546,7 +546,7 @@ def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page, monkeypatch):
     bars.tick({"flange": np.eye(4)}, 1.0)
     text = bars.bars["hand"].content
     assert "bars up to 40 N, 1 N m" in text and "-35.00 N" in text and "hand in flange" in text
-    (arrow,) = bars._arrows._drawn.values()
+    ((arrow, _),) = bars._arrows._drawn.values()
     np.testing.assert_allclose(arrow.points[0], [[0, 0, 0], [0, -0.3 * 35 / 40, 0.3 * 2 / 40]], atol=1e-6)
     assert "left:6%;width:44%" in wrench_html("hand", node.felt, (40.0, 1.0)), "-35 of 40 N: 44 % to the left"
 
