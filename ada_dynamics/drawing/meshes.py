@@ -9,10 +9,10 @@ import numpy as np
 
 from ada_dynamics.addresses import Addresses, missing_meshes
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.touching import Vertices
 from ada_dynamics.drawing.mesh_files import Mesh, read_mesh
 from ada_dynamics.drawing.mesh_limits import MeshError
 from ada_dynamics.model.elements import Shape
-from ada_dynamics.simulation.touching import Vertices
 
 _LOG = logging.getLogger(__name__)
 _MOST_TRIANGLES = 20_000_000  # of a robot, each use of a mesh counted: what a browser can hold
