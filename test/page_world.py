@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for what is behind a page in the browser, without ROS: a robot's node, and a controller."""
+"""Pages in the browser: stand-ins for a robot's node and a controller behind them, without ROS, and the view node."""
 
 import json
 import time
@@ -146,3 +146,26 @@ class Controller:
 
     def follow_joints(self, positions):
         self.asked.append(positions)
+
+
+def view(ros, **parameters):
+    """A view node; what it says to people is kept in `said`."""
+    from rclpy.parameter import Parameter
+
+    from ada_tools.nodes.view_node import ViewNode
+
+    given = {"port": 0, "open_browser": False, **parameters}
+    overrides = [Parameter(name, value=value) for name, value in given.items()]
+    node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+    node.said = []
+    node.page.say = node.said.append
+    return node
+
+
+def state_message(t, q, v, tau):
+    """A message of ~/state of the dynamics node."""
+    from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+
+    parts = {"t": [t], "q": q, "v": v, "tau": tau}
+    dim = [MultiArrayDimension(label=name, size=len(part), stride=len(part)) for name, part in parts.items()]
+    return Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=np.concatenate(list(parts.values())).tolist())

@@ -11,11 +11,10 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander, active_hardware, hardware
-from rclpy.parameter import Parameter
+from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = pytest.mark.ros
 
@@ -33,11 +32,8 @@ class Person:
 
     def __init__(self, ros):
         self.ros = ros
-        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
-        self.panel, self.said = self.node.shown.devices, []
-        self.node.page.say = self.said.append
+        self.node = view(ros, plant="hardware_node")
+        self.panel, self.said = self.node.shown.devices, self.node.said
 
     @property
     def state(self):

@@ -14,12 +14,11 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander
-from rclpy.parameter import Parameter
+from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_tools.browser import hold, remote_robot, stop_button
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -72,9 +71,7 @@ class Stand:
         own = [f"{device}.{name.replace('__', '.')}:={value}" for name, value in settings.items()]
         words = [word for one in (f"device:={device}", f"url:={url}", *own) for word in ("-p", one)]
         ros.start(*NODE, *words)
-        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+        self.node = view(ros, plant="hardware_node")
         plain_light(self.node.page)
         self.panel = self.node.shown.devices
         self.page = Visit(browser, self.node.page, self.node.shown, lambda: browser.get("about:blank"))

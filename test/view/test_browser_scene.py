@@ -36,12 +36,6 @@ from ada_tools.browser.scene import Scene
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        yield shown
-
-
 @pytest.fixture(scope="module")
 def pendulum():
     b = Builder("pendulum")
@@ -372,13 +366,11 @@ def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
         raise ada.InputError("no further")
 
     simulation.step = fail
-    said = []
-    page.say = said.append
     shown.toggle()
     shown._last -= 0.1
     shown.tick()
     assert not shown.is_playing
-    assert "no further" in said[0]
+    assert "no further" in page.said[0]
 
 
 def test_the_simulation_itself_can_be_watched_and_pushed(page):
