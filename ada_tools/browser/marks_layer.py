@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Colour, Kind, Mark
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
@@ -33,9 +32,6 @@ LABELS = {
 }
 _OFF_AT_FIRST = ("joint_force", "joint_moment")
 _MOST_LOOKS = 64  # that are kept for later
-
-
-_SHAFT, _HEAD, _TIP = 0.016, 0.04, 0.04  # of arrows, by the robot's size: diameters, and length of the tip
 
 
 class Look(NamedTuple):
@@ -101,13 +97,6 @@ class MarksLayer:
     def _forget_hidden(self) -> None:
         for look in [look for look, (node, _) in self._drawn.items() if not node.visible]:
             self._drawn.pop(look)[0].remove()
-
-
-def arrow_mark(space: str, number: int, at: Array, reach: Array, size: float, colour: Colour) -> Mark:
-    """An arrow from a point, as wide as fits a robot of some size [m]."""
-    return Mark(
-        space, number, Kind.ARROW, np.array([at, at + reach]), (_SHAFT * size, _HEAD * size, _TIP * size), colour
-    )
 
 
 def _points(kind: Kind, marks: Sequence[Mark]) -> Floats:

@@ -11,20 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import gap_colour
-from ada_dynamics.drawing.marks import Colour, Kind, Mark
+from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull
-from ada_tools.browser.marks_layer import MarksLayer, arrow_mark
+from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.parts import Part, parts_of
 
-_FORCE: Colour = (0.86, 0.24, 0.12, 1.0)
-_POLYGON: Colour = (0.47, 0.24, 0.7, 1.0)
 _MASS = (20, 20, 20)
-_LINE = 0.008  # of the robot's size, as wide is the edge of its support
 _VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
 _AWAY = 1.9  # its distance, in radii of the robot
 _LONGEST_ARROW = 0.5  # in sizes of the robot
@@ -208,11 +205,11 @@ class Scene:
         for i, arrow in enumerate(arrows):
             reach = scale * np.asarray(arrow.force)
             reach *= min(1.0, longest / max(float(np.linalg.norm(reach)), 1e-12))
-            marks.append(arrow_mark("force", i, arrow.at, reach, self.size, _FORCE))
+            marks.append(arrow_mark("force", i, arrow.at, reach, self.size, FORCE))
         ring = np.zeros((0, 3)) if polygon is None else np.asarray(polygon, dtype=np.float64).reshape(-1, 3)
         if len(ring):
             around = np.concatenate([ring, ring[:1]])
-            marks.append(Mark("support", 0, Kind.LINE, around, (_LINE * self.size,), _POLYGON))
+            marks.append(Mark("support", 0, Kind.LINE, around, (LINE_WIDTH * self.size,), SUPPORT))
         return marks
 
 

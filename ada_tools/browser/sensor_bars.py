@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.marks import Mark
+from ada_dynamics.drawing.marks import FORCE, Mark, arrow_mark
 from ada_tools.browser.device_status import wrench_html
-from ada_tools.browser.marks_layer import MarksLayer, arrow_mark
+from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import RobotNode
 
@@ -21,7 +21,6 @@ _SHOWN = 0.2  # [s] between looks
 _LEAST = (10.0, 1.0)  # [N, N m] of a whole bar, at least
 _LONGEST = 0.3  # of the robot's size: the arrow of a whole bar
 ORDER = -2.0  # on the page: above the sliders
-_COLOUR = (0.86, 0.24, 0.12, 1.0)
 
 
 class SensorBars:
@@ -72,7 +71,7 @@ class SensorBars:
                 if wrench is not None and wrench.frame in poses:  # where the scene has its frame
                     pose = poses[wrench.frame]
                     reach = _LONGEST * size / self._greatest[name][0] * pose[:3, :3] @ wrench.values[:3]
-                    arrows.append(arrow_mark(name, 0, pose[:3, 3], reach, size, _COLOUR))
+                    arrows.append(arrow_mark(name, 0, pose[:3, 3], reach, size, FORCE))
         self._arrows.show(arrows)
 
     def remove(self) -> None:
