@@ -39,7 +39,7 @@ def energy_error(motion: Any) -> list[Panel]:
 
 @panel("power")
 def power(motion: Any) -> list[Panel]:
-    """What drives and what brakes."""
+    """Power that drives, and power that brakes."""
     found = power_balance(motion)
     named = {
         "input": found.input,

@@ -60,7 +60,7 @@ class RobotMeshes:
 
 
 def mesh_vertices() -> Vertices:
-    """What reads the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
+    """A function that reads the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
     meshes = RobotMeshes()
 
     def vertices(shape: Shape) -> Array | None:

@@ -144,7 +144,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
 
 def _signal_panel(motion: Any, name: str) -> Panel:
-    """What a controller told of itself."""
+    """A signal of the controller."""
     signals = getattr(motion, "signals", {})
     if name not in signals:
         raise unknown_name("signal of the controller", name, signals)

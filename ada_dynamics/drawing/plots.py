@@ -65,7 +65,7 @@ def plot_log(
 def panels_for(
     log: Any, panels: Sequence[str | Panel] | None = None, joints: Sequence[str] | None = None
 ) -> list[Panel]:
-    """What `plot_log` draws; a panel's note says what it leaves out.
+    """The panels that `plot_log` draws; a panel's note says what it leaves out.
 
     Args:
         log: as there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn beside a robot: what its joints carry, contact forces, gaps of loops, centre of mass, balance.
+"""Marks beside a robot: loads of its joints, contact forces, gaps of loops, centre of mass, balance.
 
 Numbers only, in the world; markers.py makes messages of them. Nothing is drawn of what is not finite, and no arrow of a
 force that is too small to be seen.

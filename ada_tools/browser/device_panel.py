@@ -44,7 +44,7 @@ _TRANSITIONS = ("configure", "activate", "deactivate")
 
 
 class DevicePanel:
-    """What a page has for a node of devices; nothing as long as none is seen.
+    """The controls of a node of devices; none as long as none is seen.
 
     Attributes:
         node: the robot's.
@@ -194,7 +194,7 @@ class DevicePanel:
         self._tick_ghost(robot)
 
     def _tick_move(self, state: HardwareState) -> bool:
-        """Whether commands may flow; a press while the node is inactive activates it, once."""
+        """True if commands may flow; a press while the node is inactive activates it, once."""
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page says of a hardware node and its devices: phases in words and colour, alarms, refusals; as HTML."""
+"""A node of devices in words for a page: phases in words and colour, alarms, refusals; as HTML."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _MOST_LOOKS = 64  # that are kept for later
 
 
 class Look(NamedTuple):
-    """What marks have in common that are drawn at one go."""
+    """Common to marks that are drawn at one go."""
 
     kind: Kind
     size: tuple[float, ...]

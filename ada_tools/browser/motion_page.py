@@ -166,7 +166,7 @@ class MotionPage(ABC):
 
     # --- pushes -------------------------------------------------------------------------------------------------
     def push(self) -> None:
-        """What the button does: a force on the centre of mass of a link."""
+        """Push by the button: a force on the centre of mass of a link."""
         link, direction = str(self.link.value), np.array(DIRECTIONS[str(self.direction.value)])
         self._push_at(link, float(self.strength.value) * direction, self.scene.centre_of(link), PUSH)
 

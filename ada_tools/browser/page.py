@@ -98,13 +98,13 @@ class Page:
 
     @property
     def url(self) -> str:
-        """What to type into a browser."""
+        """Address of the page."""
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
         return f"http://{shown}:{self.port}"
 
     @property
     def is_looked_at(self) -> bool:
-        """Whether anybody has it open."""
+        """True while somebody has it open."""
         return bool(self.server.get_clients())
 
     def when(self, control: Any, action: Callable[[], None], *, moves: bool = False) -> None:
@@ -133,7 +133,7 @@ class Page:
         listen(noted)
 
     def refuses(self, event: Any) -> bool:
-        """Whether the guard speaks against the browser that an event of viser's is from; then it is told why."""
+        """True if the guard refuses the browser that an event of viser's is from; then it is told why."""
         why = self.guard(event.client_id)
         if why and event.client is not None:
             event.client.add_notification("ada", why, auto_close_seconds=8.0)
@@ -253,7 +253,7 @@ class SharedNumber:
         self._known = float(control.value)
 
     def read(self) -> float:
-        """What it was set to last, by whomever."""
+        """The newest value, whoever set it."""
         self._known = float(self.control.value)
         return self._known
 
@@ -325,5 +325,5 @@ def _next_ports(port: int) -> range:
 
 
 def _has_screen() -> bool:
-    """Whether a browser could show anything: else a text browser might take the terminal."""
+    """True if a browser could show anything: else a text browser might take the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
+"""Parts that a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
 
 
 def _marker(model: Model, link: str, radius: float) -> Part | None:
-    """What shows the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
+    """The mark of the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
     joint = next((j for j in model.joints.values() if j.child == link), None)
     if joint is None or not joint.nv or joint.kind in _FREE or (joint.parent == WORLD_LINK and joint.nv > 3):
         return None

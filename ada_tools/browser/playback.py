@@ -205,7 +205,7 @@ class PlaybackPage:
                     plot.show(t)
 
     def _forces(self, row: int) -> tuple[list[Arrow], Array | None]:
-        """What acts on the robot in a row, in the world, and where it stands."""
+        """Forces on the robot in a row, in the world, and the polygon on which it stands."""
         poses = self.log.dynamics.poses(self.log.q[row])
         arrows, feet = [], []
         for link, wrenches in self.log.external.items():

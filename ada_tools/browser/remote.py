@@ -30,7 +30,7 @@ _FINISHED = 10.0  # [s] for a model that is being made when the page ends
 
 
 class Wanted(NamedTuple):
-    """What a model is made of."""
+    """All that a model is made of."""
 
     text: str
     base: str  # as it was asked for: one of BASES, or "auto"
@@ -140,7 +140,7 @@ class RemotePage:
         self._maker.start()
 
     def _is_shown(self, wanted: Wanted) -> bool:
-        """Whether the robot that is shown is the wanted one."""
+        """True if the robot that is shown is the wanted one."""
         if self.robot is None or self._shown_text != wanted.text:
             return False
         if self.devices.is_seen and self.robot.is_simulated:

@@ -145,7 +145,7 @@ class RemoteRobotPage(MotionPage):
 
     @property
     def is_lost(self) -> bool:
-        """Whether no state arrived for a while."""
+        """True if no state arrived for a while."""
         return self.seen is None or time.monotonic() - self.seen.arrived > LOST
 
     def show(self) -> None:

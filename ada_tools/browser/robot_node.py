@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page needs of a robot's node, whatever moves the robot: a simulation, an emulated device or a real one.
+"""A robot's node as a page needs it, whatever moves the robot: a simulation, an emulated device or a real one.
 
 What the node has said so far decides what the page offers: see `RobotNode.state`.
 """
@@ -26,7 +26,7 @@ class Heard(NamedTuple):
 
 
 class Wrench(NamedTuple):
-    """What a sensor measured.
+    """A reading of a sensor.
 
     Attributes:
         arrived: on the steady clock [s].
@@ -48,7 +48,7 @@ class RobotNode(Protocol):
 
     @property
     def waits_for(self) -> str:
-        """What a person should know who looks at a page without a robot."""
+        """Words for a person who looks at a page without a robot."""
 
     # --- the robot ----------------------------------------------------------------------------------------------
     def description(self) -> str | None:
@@ -64,7 +64,7 @@ class RobotNode(Protocol):
         """Parameters of the node, as far as they are known: "gravity", "real_time_factor"."""
 
     def marks(self) -> Sequence[Mark]:
-        """What is to be drawn beside the robot now, such as forces, while that is watched."""
+        """Marks that are to be drawn beside the robot now, such as forces, while they are watched."""
 
     def watch_marks(self, is_on: bool) -> None:
         """Begin or end to receive marks."""
@@ -113,7 +113,7 @@ class RobotNode(Protocol):
         """Where they are commanded to be, where the device tells."""
 
     def wrench(self, device: str) -> Wrench | None:
-        """What a sensor measured last."""
+        """The newest reading of a sensor."""
 
     def others(self, device: str) -> Sequence[str]:
         """Other nodes that command a device."""

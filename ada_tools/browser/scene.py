@@ -35,7 +35,7 @@ class Arrow(NamedTuple):
 
 
 class Scene:
-    """What the browser shows of one robot; `show` moves it."""
+    """One robot in the browser; `show` moves it."""
 
     def __init__(
         self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
@@ -110,7 +110,7 @@ class Scene:
 
     @property
     def has_com(self) -> bool:
-        """Whether the centre of mass is marked."""
+        """True while the centre of mass is marked."""
         return bool(self._com.visible)
 
     @has_com.setter
@@ -236,7 +236,7 @@ class _LoopMarks:
 
     @property
     def nodes(self) -> list[Any]:
-        """What was added to the browser's scene."""
+        """Nodes in the browser's scene."""
         return [self._balls, self._lines]
 
     def move(self, q: Array, poses: Array) -> None:

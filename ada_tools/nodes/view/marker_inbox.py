@@ -20,7 +20,7 @@ _EARLY = 4.0  # [s] from the first message, in which the world's frame may not b
 
 
 class MarkerInbox:
-    """What markers say that is to be drawn now."""
+    """The markers that are to be drawn now."""
 
     def __init__(self, node: Node, topic: str, complain: Callable[[str], None]) -> None:
         """Begin without a subscription.

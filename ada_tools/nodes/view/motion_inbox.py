@@ -41,7 +41,7 @@ class _Arrival(NamedTuple):
 
 
 class _Joints(NamedTuple):
-    """What joint states said so far; replaced as a whole."""
+    """All that joint states said so far; replaced as a whole."""
 
     at: float
     t: float
@@ -54,7 +54,7 @@ class MotionInbox:
 
     Attributes:
         rate: messages that arrived in the last second or so [Hz].
-        has_transforms: whether /tf can be read here.
+        has_transforms: True if /tf can be read here.
     """
 
     has_transforms = TFMessage is not None
