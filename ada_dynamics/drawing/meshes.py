@@ -60,7 +60,7 @@ class RobotMeshes:
 
 
 def mesh_vertices() -> Vertices:
-    """A function that reads the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
+    """A reader of the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
     meshes = RobotMeshes()
 
     def vertices(shape: Shape) -> Array | None:

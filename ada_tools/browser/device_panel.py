@@ -29,7 +29,7 @@ from ada_tools.browser.held_sliders import HeldSliders
 from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.remote_robot import RemoteRobotPage
-from ada_tools.browser.robot_node import RobotNode
+from ada_tools.browser.robot_node import Positions, RobotNode
 from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
 from ada_tools.browser.words import Words
@@ -69,12 +69,9 @@ class DevicePanel:
         self.play: Hold | None = None
         self.stop_button: StopButton | None = None
         self._sensors: SensorBars | None = None
-        self._ghost: Ghost | None = None
-        self._ghost_of: RemoteRobotPage | None = None
         self._shape: tuple[object, ...] | None = None  # of what is on the page
-        # presses: to activate, in vain, with the robots active
-        self._asked_in = self._failed_in = self._active_in = _NONE
-        self._said_in = self._played_in = _NONE  # likewise: in which was said why nothing moves, a motion was begun
+        self._press = self._played_in = _NONE  # present press to move, and the one in which a motion was begun
+        self._done: set[str] = set()  # in the present press: "say" why nothing moves, "activate", "failed", "active"
         self._played_by = ""
         self._refusals = 0  # of browsers that may move nothing, that were said
         self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
@@ -101,8 +98,7 @@ class DevicePanel:
         self._lose_play()
         self._sensors = None
         self._shape = None
-        # presses are counted anew, by another button
-        self._asked_in = self._failed_in = self._active_in = self._said_in = _NONE
+        self._press = _NONE  # presses are counted anew, by another button
         if not self.is_seen:
             return
         gui, page = self._page.gui, self._page
@@ -191,7 +187,8 @@ class DevicePanel:
         if self._sensors is not None:
             scene = robot.scene if robot is not None else None
             self._sensors.tick(scene.poses if scene else {}, scene.size if scene else 1.0)
-        self._tick_ghost(robot)
+        if robot is not None and robot.ghost is not None:
+            self._show_ghost(robot, robot.ghost)
 
     def _tick_move(self, state: HardwareState) -> bool:
         """True if commands may flow; a press while the node is inactive activates it, once."""
@@ -200,19 +197,19 @@ class DevicePanel:
             refusal = self._refusal()
             self._tell(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
             return False
-        problem = self._why_not(state, hold.presses)
+        if hold.presses != self._press:
+            self._press, self._done = hold.presses, set()
+        problem = self._why_not(state)
         if problem:
             self._tell(f"held, but nothing moves: {problem}", AMBER)
-            if self._said_in != hold.presses:
-                self._said_in = hold.presses
+            if self._is_first("say"):
                 self._page.say(f"Nothing moves: {problem}")
             return False
         if state.phase == ACTIVE:
-            self._active_in = hold.presses
+            self._done.add("active")
             self._tell("held: robots go to their sliders", GREEN)
             return True
-        if self._asked_in != hold.presses:
-            self._asked_in = hold.presses
+        if self._is_first("activate"):
             self.node.change("activate", partial(self._activated, hold.presses))
         self._tell("held: waiting for the robots to be active", AMBER)
         return False
@@ -230,10 +227,17 @@ class DevicePanel:
 
     def _activated(self, press: int, problem: str | None) -> None:
         if problem is not None:
-            self._failed_in = press
+            if press == self._press:
+                self._done.add("failed")
             self._answer("activate")(problem)
 
-    def _why_not(self, state: HardwareState, press: int) -> str:
+    def _is_first(self, what: str) -> bool:
+        """True if something is to be done for the first time in this press."""
+        is_first = what not in self._done
+        self._done.add(what)
+        return is_first
+
+    def _why_not(self, state: HardwareState) -> str:
         """Why nothing may be commanded; "" where it may, or may once the robots are active."""
         if not self.node.is_there:
             return f"{self.node.driver} is gone"
@@ -246,9 +250,9 @@ class DevicePanel:
             return f"{self.node.driver} is {state.phase}: press configure first"
         if not self.sliders:
             return "there is no robot that takes positions"
-        if self._failed_in == press:
+        if "failed" in self._done:
             return f"the robots did not become active: {state.problem or 'see above'}"
-        if state.phase == INACTIVE and self._active_in == press:
+        if state.phase == INACTIVE and "active" in self._done:
             reasons = "; ".join(f"{name} is {one.phase}: {one.reason}" for name, one in state.devices.items())
             return f"{reasons}. Let go, and press anew"
         for name in self.sliders:
@@ -273,27 +277,19 @@ class DevicePanel:
             self.node.change("deactivate", self._answer("deactivate"))
 
     # --- the ghost ----------------------------------------------------------------------------------------------
-    def _tick_ghost(self, robot: RemoteRobotPage | None) -> None:
-        """Where sliders point, while they point elsewhere; else where the robot is told to be."""
-        if robot is not self._ghost_of:
-            if self._ghost is not None:
-                self._ghost.remove()
-            self._ghost_of = robot
-            self._ghost = Ghost(self._page, robot.scene) if robot is not None else None
-        if self._ghost is None or robot is None:
-            return
+    def _show_ghost(self, robot: RemoteRobotPage, ghost: Ghost) -> None:
+        """Where sliders point, while they point elsewhere; else where the robot is commanded to be."""
+        shown: Positions | None = None
         for name, sliders in self.sliders.items():
-            if not all(motor.name in robot.model.joints for motor in sliders.motors):
-                continue
-            measured, told = self.node.measured(name), self.node.commanded(name)
-            present = dict(measured.positions) if measured is not None else {}
-            if sliders.differs(present):
-                self._ghost.show(robot.q, {**(told.positions if told else {}), **sliders.wishes})
-                return
-            if told is not None and self.state is not None and self.state.phase == ACTIVE:
-                self._ghost.show(robot.q, told.positions)
-                return
-        self._ghost.show(robot.q, None)
+            if all(motor.name in robot.model.joints for motor in sliders.motors):
+                measured, commanded = self.node.measured(name), self.node.commanded(name)
+                if sliders.differs(measured.positions if measured is not None else {}):
+                    shown = {**(commanded.positions if commanded else {}), **sliders.wishes}
+                    break
+                if commanded is not None and self.state is not None and self.state.phase == ACTIVE:
+                    shown = commanded.positions
+                    break
+        ghost.show(robot.q, shown)
 
     # --- what is asked for, and said ----------------------------------------------------------------------------
     def _stop(self) -> None:

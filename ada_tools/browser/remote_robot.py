@@ -20,6 +20,7 @@ from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
+from ada_tools.browser.ghost import Ghost
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.motion_page import PUSH, SPEEDS, MotionPage
@@ -82,6 +83,7 @@ class RemoteRobotPage(MotionPage):
         if seen is not None:
             self._begin(dynamics, seen)
         super().__init__(page, model, self.q, dynamics, 0.0 if _floats(model) else None, is_simulated=is_simulated)
+        self.ghost = None if is_simulated else Ghost(page, self.scene)
         if is_simulated:
             self._show_speed()
         self.show()
@@ -276,6 +278,8 @@ class RemoteRobotPage(MotionPage):
         self.marks.close()
         if self.gizmo:
             self.gizmo.remove()
+        if self.ghost:
+            self.ghost.remove()
         self.page.clear()
         self.scene.remove()
 

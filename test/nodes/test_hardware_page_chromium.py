@@ -148,7 +148,7 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
     with EmulatorProcess("khr1") as robot:
         here = Stand(ros, browser, "khr1", robot.url)
         here.types("left_elbow", 60)
-        here.page.until(lambda: here.panel._ghost.is_visible, "the ghost is where the slider points")
+        here.page.until(lambda: here.node.shown.robot.ghost.is_visible, "the ghost is where the slider points")
         here.page.keep("hardware-khr1-ghost")
         here.presses()
         here.moves("left_elbow")
