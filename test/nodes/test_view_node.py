@@ -33,7 +33,7 @@ from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_tools.browser import remote_robot
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
-from ada_tools.nodes.view import node_requests, robot_link
+from ada_tools.nodes.view import node_requests
 from ada_tools.nodes.view_node import main
 
 pytestmark = pytest.mark.ros
@@ -534,4 +534,3 @@ def test_modules_that_share_a_page_with_ros_need_none_themselves():
         "ada_robot.messages.state_message; sys.exit('rclpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert robot_link.RobotLink.__doc__
