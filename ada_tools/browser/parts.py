@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
-from ada_tools.browser.solids import SOLIDS, Surface
+from ada_tools.browser.solids import unit_solid
 
 Colour = tuple[float, ...]
 
@@ -49,9 +50,9 @@ class Part:
     mesh: Mesh | None = None
 
     @property
-    def surface(self) -> Surface | Mesh:
-        """Its triangles, before they are scaled."""
-        return self.mesh if self.mesh is not None else SOLIDS[self.solid]()
+    def surface(self) -> Any:
+        """Its triangles, `vertices` and `faces`, before they are scaled."""
+        return self.mesh if self.mesh is not None else unit_solid(self.solid)
 
 
 def parts_of(model: Model) -> list[Part]:
