@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hardware node tells about itself and its devices, read from the text of its topic ~/state."""
+"""The state of a hardware node and its devices, read from the text of its topic ~/state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSED, STARTING, STOPPING, STOPPED = "closed", "starting", "stopping", "stopped
 
 
 class Motor(NamedTuple):
-    """What a slider needs to know of a motor.
+    """A motor as a slider needs it.
 
     Attributes:
         name: of its joint.
@@ -35,7 +35,7 @@ class Motor(NamedTuple):
 
 
 class ServoScale(NamedTuple):
-    """What a servo's own angle is: sign * joint + zero, in degrees."""
+    """A servo's own angle: sign * joint + zero, in degrees."""
 
     sign: float
     zero: float

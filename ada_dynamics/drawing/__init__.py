@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people look at: plots, snapshots, animations, the browser view, report pages."""
+"""Pictures by matplotlib: plots, snapshots, animations; meshes, and the marks that viewers draw."""

@@ -39,7 +39,7 @@ def energy_error(motion: Any) -> list[Panel]:
 
 @panel("power")
 def power(motion: Any) -> list[Panel]:
-    """What drives and what brakes."""
+    """Power that drives, and power that brakes."""
     found = power_balance(motion)
     named = {
         "input": found.input,
@@ -92,6 +92,20 @@ def _momentum(motion: Any) -> Array:
 
 def _vector(title: str, unit: str, t: Array, rows: Array) -> list[Panel]:
     return [Panel.of(title, f"[{unit}]", t, {label: rows[:, i] for i, label in enumerate(_XYZ)})]
+
+
+def link_panel(motion: Any, name: str) -> Panel:
+    """The panel "link_position:NAME" or "link_velocity:NAME" of a motion (figs. 7.4 e, f).
+
+    Raises:
+        InputError: the robot has no such link.
+    """
+    what, _, link = name.partition(":")
+    if what == "link_position":
+        rows = np.asarray(dynamics_of(motion).pose(link, motion.q))[:, :3, 3]
+        return _vector(f"Position of {link}", "m", motion.t, rows)[0]
+    rows = np.asarray(dynamics_of(motion).velocity(link, motion.q, motion.v))[:, :3]
+    return _vector(f"Velocity of {link}", "m/s", motion.t, rows)[0]
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------

@@ -52,13 +52,13 @@ class Pose(NamedTuple):
         return np.vstack([*parts, self.joints, np.zeros((0, 3))])
 
     def middle(self) -> Array:
-        """What a camera that follows the robot looks at, (3,)."""
+        """Where a camera that follows the robot looks, (3,)."""
         points = self.joints if len(self.joints) else self.corners()
         return np.asarray(points.mean(axis=0) if len(points) else np.zeros(3), dtype=np.float64)
 
 
 class Figurine:
-    """What draws a robot."""
+    """A robot that is drawn pose by pose."""
 
     def __init__(self, dynamics: Dynamics) -> None:
         """Args: of the robot."""
@@ -190,7 +190,7 @@ def reach(poses: Sequence[Pose]) -> float:
 
 
 def goes_far(poses: Sequence[Pose]) -> bool:
-    """Whether the robot would be a speck in a picture of all its way, so that the camera has to follow it."""
+    """True if the robot would be a speck in a picture of all its way, so that the camera has to follow it."""
     middles = np.array([pose.middle() for pose in poses])
     return len(poses) > 1 and float(np.max(np.ptp(middles, axis=0))) > FAR * 2.0 * reach(poses)
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -47,60 +49,47 @@ _FREE = (Floating.kind, FloatingEuler.kind)
 _XYZ = ("x", "y", "z")
 
 
-class _Column(NamedTuple):
-    """One coordinate of a joint; of a floating base, which is always drawn, without the joint's name."""
-
-    at: int
-    joint: str = ""
-
-
-class _Coordinates(NamedTuple):
-    """Columns of one kind of coordinate, by label."""
-
-    angles: dict[str, _Column]
-    distances: dict[str, _Column]
-    quaternions: dict[str, _Column]
-
-
-def _coordinates(model: Model, of_velocities: bool) -> _Coordinates:
-    """Coordinates of all joints but those of a floating base."""
-    found = _Coordinates({}, {}, {})
-    homes = {"a": found.angles, "d": found.distances, "q": found.quaternions}
+def _columns(model: Model, letter: str, of_velocities: bool = False) -> Iterator[tuple[str, str, int]]:
+    """Joint, label and column of all coordinates of one sort; those of a floating base are none of them."""
     for name in model.joint_names:
         kind = model.joints[name].kind
         letters = (_VELOCITIES if of_velocities else _POSITIONS).get(kind, "")
         first = (model.v_index(name) if of_velocities else model.q_index(name)).start
-        for i, letter in enumerate(letters):
-            label = name if len(letters) == 1 else f"{name} {_PARTS[kind][i]}"
-            homes[letter][label] = _Column(first + i, name)
-    return found
+        for i, found in enumerate(letters):
+            if found == letter:
+                yield name, name if len(letters) == 1 else f"{name} {_PARTS[kind][i]}", first + i
 
 
 def angle_columns(model: Model) -> list[int]:
     """Places of all angles in q."""
     base = base_of(model)
-    of_base = range(base.q + 3, base.q + 6) if base is not None and base.has_angles else ()
-    return [*of_base, *(column.at for column in _coordinates(model, False).angles.values())]
+    first = model.q_index(base).start + 3 if base and _has_angles(model) else None
+    of_base = () if first is None else range(first, first + 3)
+    return [*of_base, *(column for *_, column in _columns(model, "a"))]
+
+
+def _joints(motion: Any, rows: Array, letter: str, title: str, unit: str) -> list[Panel]:
+    """The panel of one sort of coordinate of all joints; none where no joint has it."""
+    columns = _columns(motion.model, letter, of_velocities=True)
+    return _panel(motion, rows, columns, title, unit)
 
 
 def _panel(
-    title: str, unit: str, t: Array, rows: Array, columns: dict[str, _Column], scale: float = 1.0
+    motion: Any, rows: Array, columns: Iterable[tuple[str, str, int]], title: str, unit: str, scale: float = 1.0
 ) -> list[Panel]:
-    if not columns:
-        return []
-    series = [Series(label, t, scale * rows[:, column.at], joint=column.joint) for label, column in columns.items()]
-    return [Panel(title, f"[{unit}]", tuple(series))]
+    series = [Series(label, motion.t, scale * rows[:, column], joint=joint) for joint, label, column in columns]
+    return [Panel(title, f"[{unit}]", tuple(series))] if series else []
 
 
 @panel("position")
 def positions(motion: Any) -> list[Panel]:
     """Joint angles [deg]; distances [m] and quaternions in panels of their own."""
-    own = _coordinates(motion.model, False)
-    return [
-        *_panel("Joint angle", "deg", motion.t, motion.q, own.angles, np.degrees(1.0)),
-        *_panel("Joint position", "m", motion.t, motion.q, own.distances),
-        *_panel("Joint quaternion", "-", motion.t, motion.q, own.quaternions),
-    ]
+    sorts = (("a", "Joint angle", "deg"), ("d", "Joint position", "m"), ("q", "Joint quaternion", "-"))
+    found = []
+    for letter, title, unit in sorts:
+        scale = np.degrees(1.0) if letter == "a" else 1.0
+        found += _panel(motion, motion.q, _columns(motion.model, letter), title, unit, scale)
+    return found
 
 
 @panel("velocity")
@@ -116,107 +105,72 @@ def accelerations(motion: Any) -> list[Panel]:
 
 
 def _rates(motion: Any, rows: Array, what: str, per: str) -> list[Panel]:
-    own = _coordinates(motion.model, True)
-    both = bool(own.angles and own.distances)
-    return [
-        *_panel(f"Joint {what}", f"rad/{per}", motion.t, rows, own.angles),
-        *_panel(f"Joint {what}" + (" (slides)" if both else ""), f"m/{per}", motion.t, rows, own.distances),
-    ]
+    turns = _joints(motion, rows, "a", f"Joint {what}", f"rad/{per}")
+    return [*turns, *_joints(motion, rows, "d", f"Joint {what}{' (slides)' if turns else ''}", f"m/{per}")]
 
 
 @panel("effort")
 def efforts(motion: Any) -> list[Panel]:
     """Joint torques and forces."""
-    rows, own = rows_of(motion, "tau", "joint efforts"), _coordinates(motion.model, True)
-    return [
-        *_panel("Joint torque", "N m", motion.t, rows, own.angles),
-        *_panel("Joint force", "N", motion.t, rows, own.distances),
-    ]
+    rows = rows_of(motion, "tau", "joint efforts")
+    return [*_joints(motion, rows, "a", "Joint torque", "N m"), *_joints(motion, rows, "d", "Joint force", "N")]
 
 
 # --- floating base --------------------------------------------------------------------------------------------------
-class _Base(NamedTuple):
-    """Where the coordinates of a floating base are."""
-
-    name: str
-    q: int
-    v: int
-    has_angles: bool
-
-
-def base_of(model: Model) -> _Base | None:
-    """The first joint that leaves a link free; None where there is none."""
-    for name in model.joint_names:
-        kind = model.joints[name].kind
-        if kind in _FREE:
-            return _Base(name, model.q_index(name).start, model.v_index(name).start, kind == FloatingEuler.kind)
-    return None
+_EULER = ("z", "y'", "x''")
+_BASE = {  # name -> rows, in words, first of six, title, unit; in the axes of the base, or rates of Euler angles
+    "base_velocity": ("v", "velocities", 0, "Base velocity", "m/s"),
+    "base_angular_velocity": ("v", "velocities", 3, "Base angular velocity", "rad/s"),
+    "base_acceleration": ("a", "accelerations", 0, "Base acceleration", "m/s²"),
+    "base_angular_acceleration": ("a", "accelerations", 3, "Base angular acceleration", "rad/s²"),
+    "base_force": ("tau", "joint efforts", 0, "Base force", "N"),  # of a motor: zero where it floats
+    "base_torque": ("tau", "joint efforts", 3, "Base torque", "N m"),
+}
 
 
-def _base_panel(motion: Any, title: str, unit: str, rows: Array, first: int, labels: tuple[str, ...]) -> list[Panel]:
-    return _panel(title, unit, motion.t, rows, {label: _Column(first + i) for i, label in enumerate(labels)})
+def base_of(model: Model) -> str:
+    """Name of the first joint that leaves a link free; "" where there is none."""
+    return next((name for name in model.joint_names if model.joints[name].kind in _FREE), "")
+
+
+def _has_angles(model: Model) -> bool:
+    """True if the turns of the floating base are Euler angles."""
+    return model.joints[base_of(model)].kind == FloatingEuler.kind
+
+
+def _of_base(motion: Any, rows: Array, first: int, labels: Sequence[str], title: str, unit: str) -> list[Panel]:
+    return [Panel.of(title, f"[{unit}]", motion.t, {label: rows[:, first + i] for i, label in enumerate(labels)})]
 
 
 @panel("base_position")
 def base_position(motion: Any) -> list[Panel]:
     """Position of the floating base in the world."""
     base = base_of(motion.model)
-    return [] if base is None else _base_panel(motion, "Base position", "m", motion.q, base.q, _XYZ)
+    return _of_base(motion, motion.q, motion.model.q_index(base).start, _XYZ, "Base position", "m") if base else []
 
 
 @panel("base_orientation")
 def base_orientation(motion: Any) -> list[Panel]:
     """Its quaternion, or its z-y-x Euler angles."""
     base = base_of(motion.model)
-    if base is None:
+    if not base:
         return []
-    if base.has_angles:
-        columns = {label: _Column(base.q + 3 + i) for i, label in enumerate(("z", "y'", "x''"))}
-        return _panel("Base angle", "deg", motion.t, motion.q, columns, np.degrees(1.0))
-    quaternion = tuple(f"$q_{i}$" for i in range(1, 5))  # eq. 3.32
-    return _base_panel(motion, "Base quaternion", "-", motion.q, base.q + 3, quaternion)
+    first = motion.model.q_index(base).start + 3
+    if _has_angles(motion.model):
+        return _of_base(motion, np.degrees(1.0) * motion.q, first, _EULER, "Base angle", "deg")
+    quaternion = [f"$q_{i}$" for i in range(1, 5)]  # eq. 3.32
+    return _of_base(motion, motion.q, first, quaternion, "Base quaternion", "-")
 
 
-def _base_rates(motion: Any, rows: Array, linear: bool, title: str, unit: str) -> list[Panel]:
-    base = base_of(motion.model)
-    if base is None:
+def _base_rates(motion: Any, name: str) -> list[Panel]:
+    """A panel of `_BASE`."""
+    attribute, what, offset, title, unit = _BASE[name]
+    rows, base = rows_of(motion, attribute, what), base_of(motion.model)
+    if not base:
         return []
-    labels = ("z", "y'", "x''") if base.has_angles and not linear else _XYZ
-    return _base_panel(motion, title, unit, rows, base.v + (0 if linear else 3), labels)
+    labels = _EULER if offset and _has_angles(motion.model) else _XYZ
+    return _of_base(motion, rows, motion.model.v_index(base).start + offset, labels, title, unit)
 
 
-@panel("base_velocity")
-def base_velocity(motion: Any) -> list[Panel]:
-    """Its linear velocity, in its own axes (with Euler angles: in the world's)."""
-    return _base_rates(motion, motion.v, True, "Base velocity", "m/s")
-
-
-@panel("base_angular_velocity")
-def base_angular_velocity(motion: Any) -> list[Panel]:
-    """Its angular velocity in its own axes (with Euler angles: their rates)."""
-    return _base_rates(motion, motion.v, False, "Base angular velocity", "rad/s")
-
-
-@panel("base_acceleration")
-def base_acceleration(motion: Any) -> list[Panel]:
-    """Rate of `base_velocity`."""
-    return _base_rates(motion, rows_of(motion, "a", "accelerations"), True, "Base acceleration", "m/s²")
-
-
-@panel("base_angular_acceleration")
-def base_angular_acceleration(motion: Any) -> list[Panel]:
-    """Rate of `base_angular_velocity`."""
-    rows = rows_of(motion, "a", "accelerations")
-    return _base_rates(motion, rows, False, "Base angular acceleration", "rad/s²")
-
-
-@panel("base_force")
-def base_force(motion: Any) -> list[Panel]:
-    """Force of a motor on the base: zero where it floats."""
-    return _base_rates(motion, rows_of(motion, "tau", "joint efforts"), True, "Base force", "N")
-
-
-@panel("base_torque")
-def base_torque(motion: Any) -> list[Panel]:
-    """Torque of a motor on the base."""
-    return _base_rates(motion, rows_of(motion, "tau", "joint efforts"), False, "Base torque", "N m")
+for _name in _BASE:
+    panel(_name)(partial(_base_rates, name=_name))

@@ -6,9 +6,15 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
+import numpy as np
+
 from ada_dynamics.arrays import Array
 
 Colour = tuple[float, float, float, float]
+FORCE: Colour = (0.86, 0.24, 0.12, 1.0)
+SUPPORT: Colour = (0.47, 0.24, 0.70, 1.0)
+LINE_WIDTH = 0.008  # of the robot's size
+_SHAFT, _HEAD, _TIP = 0.012, 0.03, 0.04  # of arrows, likewise: diameters, and length of the tip
 
 
 class Kind(enum.Enum):
@@ -37,6 +43,12 @@ class Mark(NamedTuple):
     points: Array
     size: tuple[float, ...]
     colour: Colour
+
+
+def arrow_mark(space: str, number: int, at: Array, reach: Array, size: float, colour: Colour) -> Mark:
+    """An arrow from a point of the world, as thick as fits a robot of some size [m]."""
+    widths = _SHAFT * size, _HEAD * size, _TIP * size
+    return Mark(space, number, Kind.ARROW, np.array([at, at + reach]), widths, colour)
 
 
 class KeptMarks:

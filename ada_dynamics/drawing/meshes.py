@@ -5,7 +5,11 @@ from __future__ import annotations
 
 import logging
 
+import numpy as np
+
 from ada_dynamics.addresses import Addresses, missing_meshes
+from ada_dynamics.arrays import Array
+from ada_dynamics.contact.touching import Vertices
 from ada_dynamics.drawing.mesh_files import Mesh, read_mesh
 from ada_dynamics.drawing.mesh_limits import MeshError
 from ada_dynamics.model.elements import Shape
@@ -53,3 +57,14 @@ class RobotMeshes:
         for found, verb in ((self.missing, "found"), (self.unreadable, "read")):
             if found:
                 _LOG.warning("%s. %s", missing_meshes(found, len(self._asked), verb), instead)
+
+
+def mesh_vertices() -> Vertices:
+    """A reader of the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
+    meshes = RobotMeshes()
+
+    def vertices(shape: Shape) -> Array | None:
+        mesh = meshes.get(shape)
+        return None if mesh is None else np.asarray(mesh.vertices * shape.size, dtype=np.float64)
+
+    return vertices

@@ -132,7 +132,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
             found.append(_signal_panel(motion, name.removeprefix(_SIGNAL)))
             continue
         if name.startswith(_LINK):
-            found.append(import_module("ada_dynamics.drawing.link_panels").link_panel(motion, name))
+            found.append(import_module("ada_dynamics.drawing.body_panels").link_panel(motion, name))
             continue
         if name not in known:
             raise unknown_name("panel", name, known)
@@ -144,7 +144,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
 
 
 def _signal_panel(motion: Any, name: str) -> Panel:
-    """What a controller told of itself."""
+    """A signal of the controller."""
     signals = getattr(motion, "signals", {})
     if name not in signals:
         raise unknown_name("signal of the controller", name, signals)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import choice, colours
@@ -64,7 +65,7 @@ def plot_log(
 def panels_for(
     log: Any, panels: Sequence[str | Panel] | None = None, joints: Sequence[str] | None = None
 ) -> list[Panel]:
-    """What `plot_log` draws; a panel's note says what it leaves out.
+    """The panels that `plot_log` draws; a panel's note says what it leaves out.
 
     Args:
         log: as there.
@@ -84,10 +85,10 @@ def default_panels(log: Any) -> list[str]:
     model = log.model
     base = base_of(model)
     names: list[str] = []
-    if base is None or model.nv > 6:
+    if not base or model.nv > 6:
         names += ["position", "velocity"]
         names += [name for name, rows in (("acceleration", "a"), ("effort", "tau")) if _has(log, rows)]
-    if base is not None:
+    if base:
         names += ["base_position", "base_orientation", "base_velocity", "base_angular_velocity"]
     names.append("energy")
     return [*names, "loop_gap"] if model.loops else names
@@ -272,12 +273,17 @@ def thinned(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
     """At most about that many points of a curve, with the least and the greatest value of each stretch kept."""
     if len(x) <= points:
         return x, y
-    each = -(-2 * len(x) // points)
-    starts = np.arange(0, len(x) - each + 1, each)
-    blocks = y[: len(starts) * each].reshape(len(starts), each)
+    kept = extreme_rows(y, points)
+    return x[kept], y[kept]
+
+
+def extreme_rows(y: Array, points: int) -> NDArray[np.intp]:
+    """About that many rows of a curve: the first, the last, and where it is least and greatest in each stretch."""
+    each = -(-2 * len(y) // points)
+    starts = np.arange(0, len(y), each)
+    blocks = np.full((len(starts), each), np.nan)
+    blocks.flat[: len(y)] = y
     finite = np.isfinite(blocks)
     low = starts + np.argmin(np.where(finite, blocks, np.inf), axis=1)
     high = starts + np.argmax(np.where(finite, blocks, -np.inf), axis=1)
-    rest = np.arange(len(starts) * each, len(x))  # shorter than a stretch
-    kept = np.unique(np.concatenate([[0], low, high, rest, [len(x) - 1]]))
-    return x[kept], y[kept]
+    return np.unique(np.concatenate([[0], low, high, [len(y) - 1]]))

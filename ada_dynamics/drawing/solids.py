@@ -36,7 +36,7 @@ class Solid(NamedTuple):
 
 
 def solids_of(model: Model) -> list[Solid]:
-    """What the links look like: simple shapes, and the convex hulls of meshes; nothing for those without either."""
+    """Solids that the links look like: simple shapes, and the convex hulls of meshes; none for those without either."""
     found = []
     meshes = RobotMeshes()
     for link in model.links.values():

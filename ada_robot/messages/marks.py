@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn beside a robot: what its joints carry, contact forces, gaps of loops, centre of mass, balance.
+"""Marks beside a robot: loads of its joints, contact forces, gaps of loops, centre of mass, balance.
 
 Numbers only, in the world; markers.py makes messages of them. Nothing is drawn of what is not finite, and no arrow of a
 force that is too small to be seen.
@@ -8,7 +8,7 @@ force that is too small to be seen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.frames import ContactFrame
 from ada_dynamics.drawing.colours import gap_colour
-from ada_dynamics.drawing.marks import Colour, Kind, Mark
+from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
@@ -28,16 +28,13 @@ from ada_robot.messages.wrenches import JointLoads, LoadedState
 _HALF = 0.5  # arrow of a force as large as the weight, and the longest one; of a moment: of the weight on half the size
 _SHORTEST = 2e-3
 _SHARED = 2.5  # arrows of contacts are longer by this: they share the weight, and seldom one carries half of it
-_SHAFT, _HEAD, _TIP = 0.012, 0.03, 0.04  # of arrows: diameters, and length of the tip
-_LOOP, _POINT, _LINE = 0.036, 0.05, 0.008  # diameters
+_LOOP, _POINT = 0.036, 0.05  # diameters
 _PRESSING = 1e-3  # of the weight: a smaller force on the ground has no zero-moment point worth drawing
 
-_FORCE: Colour = (0.86, 0.24, 0.12, 1.0)
 _MOMENT: Colour = (0.13, 0.42, 0.85, 1.0)
 _CONTACT: Colour = (0.95, 0.60, 0.10, 1.0)
 _MASS: Colour = (0.10, 0.10, 0.10, 1.0)
 _ZMP: Colour = (0.85, 0.10, 0.60, 1.0)
-_SUPPORT: Colour = (0.47, 0.24, 0.70, 1.0)
 
 
 class Marks:
@@ -90,9 +87,8 @@ class Marks:
         length = float(np.linalg.norm(reach))
         if not _SHORTEST < length < np.inf:
             return
-        end = start + reach * (min(1.0, 1.0 / length) * _HALF * self._size)
-        size = (_SHAFT * self._size, _HEAD * self._size, _TIP * self._size)
-        yield Mark(space, number, Kind.ARROW, np.array([start, end]), size, colour)
+        reach = reach * (min(1.0, 1.0 / length) * _HALF * self._size)
+        yield arrow_mark(space, number, start, reach, self._size, colour)
 
     def _sphere(self, space: str, number: int, at: Array, diameter: float, colour: Colour) -> Iterator[Mark]:
         yield Mark(space, number, Kind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
@@ -110,7 +106,7 @@ class Marks:
         for i, (joint, wrench) in enumerate(found.items()):
             pose = poses[self._loads.links[joint]]
             force, moment = pose[:3, :3] @ wrench[:3], pose[:3, :3] @ wrench[3:]
-            yield from self._arrow("joint_force", i, pose[:3, 3], force / self._weight, _FORCE)
+            yield from self._arrow("joint_force", i, pose[:3, 3], force / self._weight, FORCE)
             share = moment / (self._weight * _HALF * self._size)
             yield from self._arrow("joint_moment", i, pose[:3, 3], share, _MOMENT)
 
@@ -136,21 +132,12 @@ class Marks:
             return
         rows = {name: touching[name][None, :] for name in grounded}
         height = float(min(places[name][2] for name in grounded)) if self._ground is None else self._ground
-        moment = _Touching(self._model, self._dynamics, state.q[None, :], rows, self._frames)
-        balance = balance_of(moment, height=height)
+        moment = SimpleNamespace(
+            model=self._model, dynamics=self._dynamics, q=state.q[None, :], contact_wrenches=rows
+        )  # one state in the form of a motion
+        balance = balance_of(moment, places=self._frames, height=height)
         if sum(float(force[0]) for force in balance.forces.values()) > _PRESSING * self._weight:
             yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)
         ring = balance.polygon(0) @ plane_axes(UP) + height * np.array(UP)
         if len(ring) > 1:
-            yield Mark("support", 0, Kind.LINE, np.concatenate([ring, ring[:1]]), (_LINE * self._size,), _SUPPORT)
-
-
-@dataclass
-class _Touching:
-    """One state in the form of a motion."""
-
-    model: Model
-    dynamics: Dynamics
-    q: Array
-    contact_wrenches: Mapping[str, Array]
-    contact_frames: Mapping[str, ContactFrame]
+            yield Mark("support", 0, Kind.LINE, np.concatenate([ring, ring[:1]]), (LINE_WIDTH * self._size,), SUPPORT)

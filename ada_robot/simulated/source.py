@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.mesh_vertices import mesh_vertices
+from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
 from ada_dynamics.loops.assemble import assemble

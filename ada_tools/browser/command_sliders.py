@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders that command positions of motors: from where they are, no faster than a joint may move."""
+"""Sliders that command positions of motors, or tell a controller where joints shall be, while a box is ticked."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,62 +12,50 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model
 from ada_robot.node_state import Motor
-from ada_tools.browser.motor_sliders import LEAD, PERIOD, SLIDE, TURN, MotorSliders
+from ada_tools.browser.follower import Follower
+from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders, Send
 from ada_tools.browser.page import Page
+from ada_tools.browser.robot_node import Positions
 
-__all__ = ["LEAD", "PERIOD", "SLIDE", "TURN", "CommandSliders", "Commanded", "motors_of"]
-
-
-_SHOWN = 0.2  # [s] between looks at the joints while nothing is commanded
+TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] at most; slower where the joint is
 
 
-class Commanded(Protocol):
-    """Who gets the positions."""
-
-    def command(self, positions: Mapping[str, float] | None) -> None:
-        """Positions by joint; None ends the commands. InputError where nobody listens."""
-
-
-class CommandSliders:
-    """A slider per motor, and a box that says whether they command."""
+class CommandSliders(JointSliders):
+    """They follow the robot while the box is not ticked; then they command, from where the joints are."""
 
     def __init__(
-        self, page: Page, model: Model, plant: Commanded, title: str = "joint commands", box: str = "command"
+        self, page: Page, model: Model, send: Send, title: str = "joint commands", box: str = "command"
     ) -> None:
         """Add them to the page.
 
         Args:
             page: to draw on.
             model: the robot; its motors with one position get sliders.
-            plant: that is commanded.
+            send: called with positions by joint.
             title: above the sliders.
-            box: what stands beside the box.
+            box: label of the box.
         """
-        self._page, self._plant, self._title = page, plant, title
-        self._motors = MotorSliders(page, motors_of(model))
-        self._names = [motor.name for motor in self._motors.motors]
-        self._places = np.array([model.q_index(n).start for n in self._names], dtype=np.intp)
+        super().__init__(page, motors_of(model), send)
+        self._title = title
+        self._places = np.array([model.q_index(motor.name).start for motor in self.motors], dtype=np.intp)
         self._due = self._last = 0.0
-        self._was_watched = False
-        self.is_on = False
-        if not self._names:
+        self._was_watched = self.is_on = False
+        if not self.motors:
             return
         self._folder = page.gui.add_folder(title, expand_by_default=False)
         with self._folder:
             self.box = page.gui.add_checkbox(box, False, hint="motors go where the sliders are")
-            self._motors.add()
+            self.add()
+        self._disable(True)
         page.when(self.box, lambda: self.switch(bool(self.box.value)), moves=True)
-        for slider in self.sliders:
-            page.when(slider, lambda: None, moves=True)
 
-    @property
-    def sliders(self) -> list[Any]:
-        """Viser's, one per motor."""
-        return self._motors.sliders
+    def _disable(self, disabled: bool) -> None:
+        for slider in self.sliders:
+            slider.disabled = disabled
 
     def offer(self, is_offered: bool) -> None:
         """Show them, or hide them, and command no more then."""
-        if not self._names or self._folder.visible == is_offered:
+        if not self.motors or self._folder.visible == is_offered:
             return
         self._folder.visible = is_offered
         if not is_offered:
@@ -82,9 +68,9 @@ class CommandSliders:
         self._due = 0.0
         with self._page.server.atomic():
             self.box.value = is_on
-            self._motors.disable(not is_on)
+            self._disable(not is_on)
         if not is_on:
-            self._plant.command(None)
+            self._send(None)
 
     def end(self, reason: str) -> None:
         """Command no more, and say why."""
@@ -93,38 +79,68 @@ class CommandSliders:
             self._page.say(f"{self._title} are off: {reason}")
 
     def tick(self, q: Array) -> None:
-        """Once a frame.
-
-        Args:
-            q: present positions of the robot.
-        """
+        """Once a frame. Args: present positions of the robot."""
         now = time.monotonic()
-        if not self._names or now < self._due:
+        if not self.motors or now < self._due:
             return
         present = q[self._places]
         if not self.is_on:
-            self._due = now + _SHOWN
-            self._motors.commanded = present.copy()
+            self._due = now + LOOK
+            self.commanded = present.copy()
             for i, value in enumerate(present.tolist()):
-                self._motors.show(i, value)
+                self.show(i, value)
             return
         elapsed = now - self._last if self._due else PERIOD
         self._due, self._last = now + PERIOD, now
         if self._is_left_alone():
             self.end("nobody looks at this page")
             return
-        commanded = self._motors.advance(self._motors.goal(), present, min(elapsed, 4.0 * PERIOD))
         try:
-            self._plant.command(dict(zip(self._names, commanded.tolist(), strict=True)))
+            self.advance(self.goal(), present, min(elapsed, 4.0 * PERIOD))
         except InputError as problem:
             self.end(str(problem))
 
     def _is_left_alone(self) -> bool:
-        """Whether the last person who looked at the page has closed it."""
+        """True once the last person who looked at the page has closed it."""
         is_watched = self._page.is_looked_at
         left = self._was_watched and not is_watched
         self._was_watched = self._was_watched or is_watched
         return left
+
+
+class JointTargets(CommandSliders):
+    """There while a controller follows positions of joints; a target that does not change is sent once."""
+
+    def __init__(self, page: Page, model: Model, follower: Follower) -> None:
+        """Add them to the page, hidden.
+
+        Args:
+            page: to draw on.
+            model: the robot.
+            follower: the controller.
+        """
+        super().__init__(page, model, self._follow, "joint targets", "send targets")
+        self._follower = follower
+        self._sent: Positions | None = None
+        self.offer(False)
+
+    def tick(self, q: Array) -> None:
+        """Once a frame. Args: present positions of the robot."""
+        targets = self._follower.target_joints()
+        self.offer(targets is not None)
+        if targets is not None:
+            super().tick(q)
+
+    def _follow(self, positions: Positions | None) -> None:
+        """Tell the controller, of the joints that it has; without new positions it keeps the last ones."""
+        targets = self._follower.target_joints()
+        if positions is None or targets is None:
+            self._sent = None
+            return
+        wanted = {name: positions.get(name, target) for name, target in targets.items()}
+        if wanted != self._sent:
+            self._follower.follow_joints(wanted)
+            self._sent = wanted
 
 
 def motors_of(model: Model) -> list[Motor]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page needs of a controller elsewhere that lets its robot follow a target."""
+"""A controller elsewhere that lets its robot follow a target, as a page needs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Follower(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called, for messages."""
+        """Its name, for messages."""
 
     @property
     def link(self) -> str:
@@ -34,7 +34,7 @@ class Follower(Protocol):
 
     @property
     def is_there(self) -> bool:
-        """Whether there is such a controller, be it at work or not."""
+        """True if there is such a controller, be it at work or not."""
 
     def target_pose(self) -> TargetPose | None:
         """The pose that it follows now, if it follows one."""

@@ -27,7 +27,7 @@ class Pull(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What a pixel of a browser's picture shows is on this ray.
+    """The ray of all that a pixel of a browser's picture may show.
 
     Attributes:
         origin: the camera's place [m].
@@ -55,7 +55,7 @@ class _Grab(NamedTuple):
 
 
 class Grabs:
-    """What each browser holds, from the start of a drag to its end."""
+    """The link that each browser holds, from the start of a drag to its end."""
 
     def __init__(self, batches: Batches) -> None:
         """Args: the parts that can be grabbed."""
@@ -68,7 +68,7 @@ class Grabs:
         return None if hit is None else hit[0]
 
     def pull(self, event: Any, link: str | None, poses: dict[str, Array]) -> Pull | None:
-        """What a browser's drag means; None for one that holds nothing.
+        """The pull that a browser's drag means; None for one that holds nothing.
 
         Args:
             event: viser's.

@@ -4,52 +4,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.model import Model
+from ada_dynamics.simulation import Simulation
 from ada_tools.browser.motion_page import MotionPage
-from ada_tools.browser.page import HOST, PORT, RATE, Page
+from ada_tools.browser.page import RATE, Page, serve
 
 _BUSY = 0.8  # of a frame, that may go into steps; the rest is for the page
-
-
-class Simulated(Protocol):
-    """What the view needs of a simulation; `ada.Simulation` is one."""
-
-    @property
-    def model(self) -> Model:
-        """The robot."""
-
-    @property
-    def step_length(self) -> float:
-        """Length of a step [s]."""
-
-    @property
-    def t(self) -> float:
-        """Present time [s]."""
-
-    @property
-    def q(self) -> Array:
-        """Present positions."""
-
-    @property
-    def v(self) -> Array:
-        """Present velocities."""
-
-    def step(self, n: int = 1) -> object:
-        """Some steps forward."""
-
-    def reset(self, q: Array | None = None, v: Array | None = None) -> object:
-        """Back to the start."""
-
-    def push(self, link: str, wrench: ArrayLike, duration: float) -> object:
-        """Add a wrench [f, n] on a link, at its origin in the world's axes, from now on for some seconds."""
 
 
 class Pace:
@@ -96,7 +59,7 @@ class Pace:
 class LivePage(MotionPage):
     """A simulation that runs, with controls and plots beside it."""
 
-    def __init__(self, page: Page, simulation: Simulated, ground: float | None = None) -> None:
+    def __init__(self, page: Page, simulation: Simulation, ground: float | None = None) -> None:
         """Draw the present state.
 
         Args:
@@ -107,9 +70,7 @@ class LivePage(MotionPage):
         self.simulation = simulation
         self.pace = Pace(simulation.step_length)
         self._last = time.monotonic()
-        dynamics = getattr(simulation, "dynamics", None)
-        own = dynamics if isinstance(dynamics, Dynamics) else None
-        super().__init__(page, simulation.model, simulation.q, own, ground)
+        super().__init__(page, simulation.model, simulation.q, getattr(simulation, "dynamics", None), ground)
         self.show()
 
     def _set_speed(self) -> None:
@@ -170,37 +131,21 @@ class LivePage(MotionPage):
         self._draw(float(self.simulation.t), self.simulation.q, self.simulation.v, pace)
 
 
-def live(
-    simulation: Simulated,
-    *,
-    host: str = HOST,
-    port: int = PORT,
-    open_browser: bool = True,
-    duration: float | None = None,
-    playing: bool = True,
-    ground: float | None = None,
-    on_start: Callable[[LivePage], None] | None = None,
-) -> None:
-    """Run a simulation in real time in the browser until Ctrl-C, or for some seconds.
+def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
+    """Run a simulation in real time in the browser.
 
     Args:
-        simulation: an `ada.Simulation`, made with pushable=True, or what behaves like one.
-        host: address to listen on.
-        port: to listen on; 0 takes any free one.
-        open_browser: open the page, where there is a screen.
-        duration: [s] on the wall's clock; without one it goes on.
-        playing: start at once, rather than paused.
+        simulation: made with pushable=True.
         ground: height of the grid [m]; by default the robot's lowest point.
-        on_start: called with the page before it runs.
+        options: of `page.serve`, such as port and duration.
 
     Raises:
-        InputError: viser is not installed, or host or port are not to be had.
+        InputError: as `page.serve`.
     """
-    with Page(simulation.model.name, host, port) as page:
+
+    def make(page: Page) -> LivePage:
         shown = LivePage(page, simulation, ground)
-        if playing:
-            shown.toggle()
-        if on_start:
-            on_start(shown)
-        page.invite(open_browser)
-        page.run(shown.tick, duration)
+        shown.toggle()
+        return shown
+
+    serve(simulation.model.name, make, **options)

@@ -17,7 +17,7 @@ from ada_dynamics.drawing.marks import Colour, Kind, Mark
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import Part
-from ada_tools.browser.plant import Plant
+from ada_tools.browser.robot_node import RobotNode
 
 Floats = NDArray[np.float32]
 
@@ -35,18 +35,11 @@ _MOST_LOOKS = 64  # that are kept for later
 
 
 class Look(NamedTuple):
-    """What marks have in common that are drawn at one go."""
+    """Common to marks that are drawn at one go."""
 
     kind: Kind
     size: tuple[float, ...]
     colour: Colour
-
-
-class _Alike:
-    """The marks of one look."""
-
-    def __init__(self, node: Any, points: Floats) -> None:
-        self.node, self.points = node, points
 
 
 class MarksLayer:
@@ -60,7 +53,7 @@ class MarksLayer:
             name: under which the nodes are.
         """
         self._server, self._name = server, name
-        self._drawn: dict[Look, _Alike] = {}
+        self._drawn: dict[Look, tuple[Any, Floats]] = {}  # node of the marks of a look, and where they are
         self._count = 0
 
     def show(self, marks: Sequence[Mark]) -> None:
@@ -70,9 +63,9 @@ class MarksLayer:
             look = Look(mark.kind, tuple(np.round(mark.size, 5).tolist()), mark.colour)
             wanted.setdefault(look, []).append(mark)
         with self._server.atomic():
-            for look, alike in self._drawn.items():
-                if look not in wanted and alike.node.visible:
-                    alike.node.visible = False
+            for look, (node, _) in self._drawn.items():
+                if look not in wanted and node.visible:
+                    node.visible = False
             for look, of_look in wanted.items():
                 self._draw(look, _points(look.kind, of_look))
             if len(self._drawn) > _MOST_LOOKS:
@@ -80,32 +73,30 @@ class MarksLayer:
 
     def remove(self) -> None:
         """Take all marks away."""
-        for alike in self._drawn.values():
-            alike.node.remove()
+        for node, _ in self._drawn.values():
+            node.remove()
         self._drawn.clear()
 
     def _draw(self, look: Look, points: Floats) -> None:
-        found = self._drawn.get(look)
-        if found is not None and look.kind is Kind.SPHERE and len(found.points) != len(points):
-            found.node.remove()  # its rows of poses and scales belong together
-            found = None
-        if found is None:
+        node, before = self._drawn.get(look, (None, points))
+        if node is not None and look.kind is Kind.SPHERE and len(before) != len(points):
+            node.remove()  # its rows of poses and scales belong together
+            node = None
+        if node is None:
             self._count += 1
             node = _new_node(self._server.scene, f"{self._name}/{self._count}", look, points)
-            self._drawn[look] = _Alike(node, points)
-            return
-        if not np.array_equal(found.points, points):
-            found.points = points
+        elif not np.array_equal(before, points):
             if look.kind is Kind.SPHERE:
-                found.node.batched_positions = points
+                node.batched_positions = points
             else:
-                found.node.points = points
-        if not found.node.visible:
-            found.node.visible = True
+                node.points = points
+        self._drawn[look] = node, points
+        if not node.visible:
+            node.visible = True
 
     def _forget_hidden(self) -> None:
-        for look in [look for look, alike in self._drawn.items() if not alike.node.visible]:
-            self._drawn.pop(look).node.remove()
+        for look in [look for look, (node, _) in self._drawn.items() if not node.visible]:
+            self._drawn.pop(look)[0].remove()
 
 
 def _points(kind: Kind, marks: Sequence[Mark]) -> Floats:
@@ -137,7 +128,7 @@ class MarksPanel:
     Marks are asked for while somebody looks at the page, until a person has unticked all boxes.
     """
 
-    def __init__(self, page: Page, plant: Plant) -> None:
+    def __init__(self, page: Page, plant: RobotNode) -> None:
         """Begin without boxes.
 
         Args:

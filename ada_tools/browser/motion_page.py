@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,20 +40,6 @@ _SHOWN = 0.4  # [s] that the arrow of a push stays
 _PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
 
 
-class FirstPush(NamedTuple):
-    """What the controls of a push say at first.
-
-    Attributes:
-        link: that is pushed; "": the hand of an arm, the trunk of what stands or floats.
-        direction: one of `DIRECTIONS`.
-        force: [N]; 0: half of the robot's weight.
-    """
-
-    link: str = ""
-    direction: str = "x"
-    force: float = 0.0
-
-
 class MotionPage(ABC):
     """Controls and plots beside a robot that moves."""
 
@@ -66,6 +52,8 @@ class MotionPage(ABC):
         q: ArrayLike,
         dynamics: Dynamics | None = None,
         ground: float | None = None,
+        *,
+        is_simulated: bool = True,
     ) -> None:
         """Draw a pose, and the controls.
 
@@ -75,8 +63,9 @@ class MotionPage(ABC):
             q: the pose that the camera is pointed at.
             dynamics: of the model; made here by default.
             ground: height of the grid [m].
+            is_simulated: it can be paused, set back, slowed down and pushed.
         """
-        self.page, self.model = page, model
+        self.page, self.model, self.is_simulated = page, model, is_simulated
         self.scene = Scene(page.server, model, dynamics, ground)
         self.scene.frame([q], margin=_ROOM * self.scene.size)
         self.is_playing = False
@@ -88,26 +77,36 @@ class MotionPage(ABC):
         self._plots_due = 0.0
         gui = page.gui
         self.status = Words(gui, self.status_lines)
-        self._add_controls(gui)
-        self._add_push(gui)
+        if is_simulated:
+            self._add_controls(gui)
+        self.com = gui.add_checkbox("centre of mass", False)
+        page.when(self.com, self.show)
+        if is_simulated:
+            self._add_push(gui)
+            self.scene.on_pull(lambda pull: page.note("pull", lambda: self._set_pull(pull)))
+            self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
         self._add_own(gui)
         names = [n for n in model.joint_names if model.joints[n].nq == 1]
         self._own = [model.q_index(n).start for n in names]
         with gui.add_folder("plots"):
             self.energy_plot = LivePlot(gui, "energy [J]", ("kinetic", "potential", "total"))
             self.joint_plot = LivePlot(gui, "joint positions [rad, m]", names) if names else None
-        self.scene.on_pull(lambda pull: page.note("pull", lambda: self._set_pull(pull)))
-        self.scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
 
-    def begin_push(self, first: FirstPush) -> None:
-        """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is."""
+    def begin_push(self, link: str, direction: str, force: float) -> None:
+        """Set the controls of a push; a link that there is not, or a force beyond the slider, is left as it is.
+
+        Args:
+            link: that is pushed.
+            direction: one of `DIRECTIONS`.
+            force: [N]; 0 leaves half of the robot's weight.
+        """
         if not hasattr(self, "link"):
-            return  # nothing of the robot moves
-        if first.link in self.link.options:
-            self.link.value = first.link
-        self.direction.value = first.direction
-        if 0.0 < first.force <= self.strength.max:
-            self.strength.value = first.force
+            return  # nothing of the robot moves, or can be pushed
+        if link in self.link.options:
+            self.link.value = link
+        self.direction.value = direction
+        if 0.0 < force <= self.strength.max:
+            self.strength.value = force
 
     # --- what a subclass does -----------------------------------------------------------------------------------
     @abstractmethod
@@ -144,12 +143,10 @@ class MotionPage(ABC):
         self.step_button = gui.add_button("one step")
         self.reset_button = gui.add_button("back to the start")
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-        self.com = gui.add_checkbox("centre of mass", False)
         self.page.when(self.play_button, self.toggle)
         self.page.when(self.step_button, self.one_step)
         self.page.when(self.reset_button, self.reset)
         self.page.when(self.speed, self._set_speed)
-        self.page.when(self.com, self.show)
 
     def _add_push(self, gui: Any) -> None:
         moving = [n for n in self.model.link_names if any(j.child == n for j in self.model.joints.values())]
@@ -167,12 +164,9 @@ class MotionPage(ABC):
             gui.add_markdown("or drag a link with the mouse; a click pushes it away from you")
         self.page.when(self.push_button, self.push)
 
-    def _show_playing(self) -> None:
-        self.play_button.label = "pause" if self.is_playing else "play"
-
     # --- pushes -------------------------------------------------------------------------------------------------
     def push(self) -> None:
-        """What the button does: a force on the centre of mass of a link."""
+        """Push by the button: a force on the centre of mass of a link."""
         link, direction = str(self.link.value), np.array(DIRECTIONS[str(self.direction.value)])
         self._push_at(link, float(self.strength.value) * direction, self.scene.centre_of(link), PUSH)
 
@@ -237,7 +231,8 @@ class MotionPage(ABC):
         if v is not None:
             energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(q, v)):.6g} J"
         with self.page.server.atomic():
-            self._show_playing()
+            if self.is_simulated:
+                self.play_button.label = "pause" if self.is_playing else "play"
             gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
             now = f"t = **{t:.3f}** s{pace}{energy}{gap}"
             self.status.content = f"{self.remark}\n\n{now}" if self.remark else now

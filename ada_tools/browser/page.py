@@ -98,13 +98,13 @@ class Page:
 
     @property
     def url(self) -> str:
-        """What to type into a browser."""
+        """Address of the page."""
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
         return f"http://{shown}:{self.port}"
 
     @property
     def is_looked_at(self) -> bool:
-        """Whether anybody has it open."""
+        """True while somebody has it open."""
         return bool(self.server.get_clients())
 
     def when(self, control: Any, action: Callable[[], None], *, moves: bool = False) -> None:
@@ -133,7 +133,7 @@ class Page:
         listen(noted)
 
     def refuses(self, event: Any) -> bool:
-        """Whether the guard speaks against the browser that an event of viser's is from; then it is told why."""
+        """True if the guard refuses the browser that an event of viser's is from; then it is told why."""
         why = self.guard(event.client_id)
         if why and event.client is not None:
             event.client.add_notification("ada", why, auto_close_seconds=8.0)
@@ -195,6 +195,38 @@ class Page:
             webbrowser.open(self.url)
 
 
+def serve(
+    title: str,
+    make: Callable[[Page], Any],
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    open_browser: bool = True,
+    duration: float | None = None,
+    on_start: Callable[[Any], None] | None = None,
+) -> None:
+    """Serve a page until Ctrl-C, or for some seconds.
+
+    Args:
+        title: above the controls.
+        make: makes what is shown; its method `tick`, if it has one, is called once a frame.
+        host: address to listen on.
+        port: to listen on; 0 takes any free one.
+        open_browser: open the page, where there is a screen.
+        duration: [s] on the wall's clock; without one it goes on.
+        on_start: called with what is shown before it runs.
+
+    Raises:
+        InputError: viser is not installed, or host or port are not to be had.
+    """
+    with Page(title, host, port) as page:
+        shown = make(page)
+        if on_start:
+            on_start(shown)
+        page.invite(open_browser)
+        page.run(getattr(shown, "tick", None), duration)
+
+
 def nearest_free(host: str, port: int) -> int:
     """The port itself, or the next one that is free; the port where none is, or where the host is no address.
 
@@ -221,7 +253,7 @@ class SharedNumber:
         self._known = float(control.value)
 
     def read(self) -> float:
-        """What it was set to last, by whomever."""
+        """The newest value, whoever set it."""
         self._known = float(self.control.value)
         return self._known
 
@@ -293,5 +325,5 @@ def _next_ports(port: int) -> range:
 
 
 def _has_screen() -> bool:
-    """Whether a browser could show anything: else a text browser might take the terminal."""
+    """True if a browser could show anything: else a text browser might take the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

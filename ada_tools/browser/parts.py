@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
+"""Parts that a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
-from ada_tools.browser.solids import SOLIDS, Surface
+from ada_tools.browser.solids import unit_solid
 
 Colour = tuple[float, ...]
 
@@ -49,9 +50,9 @@ class Part:
     mesh: Mesh | None = None
 
     @property
-    def surface(self) -> Surface | Mesh:
-        """Its triangles, before they are scaled."""
-        return self.mesh if self.mesh is not None else SOLIDS[self.solid]()
+    def surface(self) -> Any:
+        """Its triangles, `vertices` and `faces`, before they are scaled."""
+        return self.mesh if self.mesh is not None else unit_solid(self.solid)
 
 
 def parts_of(model: Model) -> list[Part]:
@@ -109,7 +110,7 @@ def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
 
 
 def _marker(model: Model, link: str, radius: float) -> Part | None:
-    """What shows the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
+    """The mark of the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
     joint = next((j for j in model.joints.values() if j.child == link), None)
     if joint is None or not joint.nv or joint.kind in _FREE or (joint.parent == WORLD_LINK and joint.nv > 3):
         return None

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ada_dynamics.analysis.balance import UP, plane_axes, support_polygon
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.log import Log
-from ada_tools.browser.page import HOST, PORT, Page, SharedNumber
+from ada_tools.browser.page import Page, SharedNumber, serve
 from ada_tools.browser.plots import LogPlot
 from ada_tools.browser.scene import Arrow, Scene
 from ada_tools.browser.words import Words
@@ -206,7 +205,7 @@ class PlaybackPage:
                     plot.show(t)
 
     def _forces(self, row: int) -> tuple[list[Arrow], Array | None]:
-        """What acts on the robot in a row, in the world, and where it stands."""
+        """Forces on the robot in a row, in the world, and the polygon on which it stands."""
         poses = self.log.dynamics.poses(self.log.q[row])
         arrows, feet = [], []
         for link, wrenches in self.log.external.items():
@@ -228,31 +227,14 @@ class PlaybackPage:
         return [arrow for arrow in arrows if np.any(arrow.force)], polygon
 
 
-def play(
-    log: Log,
-    *,
-    host: str = HOST,
-    port: int = PORT,
-    open_browser: bool = True,
-    duration: float | None = None,
-    on_start: Callable[[PlaybackPage], None] | None = None,
-) -> None:
-    """Show a recorded motion until Ctrl-C, or for some seconds.
+def play(log: Log, **options: Any) -> None:
+    """Show a recorded motion.
 
     Args:
         log: the motion.
-        host: address to listen on.
-        port: to listen on; 0 takes any free one.
-        open_browser: open the page, where there is a screen.
-        duration: [s]; without one it goes on.
-        on_start: called with the page before it runs.
+        options: of `page.serve`, such as port and duration.
 
     Raises:
-        InputError: the log is empty, viser is not installed, or host or port are not to be had.
+        InputError: the log is empty, or as `page.serve`.
     """
-    with Page(log.model.name, host, port) as page:
-        shown = PlaybackPage(page, log)
-        if on_start:
-            on_start(shown)
-        page.invite(open_browser)
-        page.run(shown.tick, duration)
+    serve(log.model.name, lambda page: PlaybackPage(page, log), **options)

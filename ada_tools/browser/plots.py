@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import PALETTE
+from ada_dynamics.drawing.plots import extreme_rows
 
 CURVES = 8  # more of them nobody can tell apart
 _POINTS = 400  # of a curve: as many as the plot has pixels
@@ -137,14 +137,9 @@ def shown_rows(curves: Sequence[Array], count: int, points: int = _POINTS) -> ND
     """
     if count <= points:
         return np.arange(count)
-    stretches = np.linspace(0, count, max(1, points // (4 * max(1, len(curves)))) + 1).astype(int)
-    kept = [np.linspace(0, count - 1, points // 2).astype(int)]
-    for curve in curves:
-        for first, end in pairwise(stretches):
-            part = curve[first:end]
-            if np.isfinite(part).any():
-                kept.append(np.array([first + np.nanargmin(part), first + np.nanargmax(part)]))
-    return np.unique(np.concatenate(kept))
+    half = points // 2
+    kept = [extreme_rows(curve, max(2, half // len(curves))) for curve in curves]
+    return np.unique(np.concatenate([np.linspace(0, count - 1, half).astype(int), *kept]))
 
 
 def value_range(curves: Sequence[Array]) -> tuple[float, float]:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
-from ada_tools.browser.page import HOST, PORT, Page
+from ada_tools.browser.page import Page, serve
 from ada_tools.browser.pose_sliders import PoseSliders
 from ada_tools.browser.posing import Knob, Posing
 from ada_tools.browser.scene import Scene
@@ -65,34 +64,16 @@ class PosePage:
         self.refresh()
 
 
-def pose(
-    model: Model,
-    q: Array | None = None,
-    *,
-    host: str = HOST,
-    port: int = PORT,
-    open_browser: bool = True,
-    duration: float | None = None,
-    on_start: Callable[[PosePage], None] | None = None,
-) -> None:
-    """Show a robot with sliders until Ctrl-C, or for some seconds.
+def pose(model: Model, q: Array | None = None, **options: Any) -> None:
+    """Show a robot with sliders.
 
     Args:
         model: the robot.
         q: where it starts; loops are closed from there.
-        host: address to listen on.
-        port: to listen on; 0 takes any free one.
-        open_browser: open the page, where there is a screen.
-        duration: [s]; without one it goes on.
-        on_start: called with the page before it runs.
+        options: of `page.serve`, such as port and duration.
 
     Raises:
-        InputError: viser is not installed, or host or port are not to be had.
+        InputError: as `page.serve`.
         ModelError: no pose closes the loops.
     """
-    with Page(model.name, host, port) as page:
-        shown = PosePage(page, model, q)
-        if on_start:
-            on_start(shown)
-        page.invite(open_browser)
-        page.run(duration=duration)
+    serve(model.name, lambda page: PosePage(page, model, q), **options)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ada_tools.browser.joint_sliders import shown
 from ada_tools.browser.page import Page, SharedNumber
 from ada_tools.browser.posing import Knob, Posing
 from ada_tools.browser.slider_range import slider_range
@@ -45,8 +46,8 @@ class PoseSliders:
 
     def _add(self, knobs: list[Knob]) -> None:
         for knob in knobs:
-            value, unit = _shown(knob, self.posing.value(knob)), "deg" if knob.is_angle else "m"
-            limits = slider_range(_shown(knob, knob.lower), _shown(knob, knob.upper), knob.is_angle)
+            value, unit = shown(self.posing.value(knob), knob.is_angle), "deg" if knob.is_angle else "m"
+            limits = slider_range(shown(knob.lower, knob.is_angle), shown(knob.upper, knob.is_angle), knob.is_angle)
             low, high, step = limits = limits.including(value)
             slider = self.page.gui.add_slider(
                 f"{knob.label} [{unit}]", low, high, step, limits.nearest(value), disabled=not knob.leads
@@ -68,14 +69,10 @@ class PoseSliders:
             ""
             if arrived
             else f"**{knob.label}** cannot reach {wanted:.4g} {unit} with the loops closed; "
-            f"it stops at {_shown(knob, self.posing.value(knob)):.4g} {unit}."
+            f"it stops at {shown(self.posing.value(knob), knob.is_angle):.4g} {unit}."
         )
 
     def show(self) -> None:
         """Move all sliders to the present pose."""
         for knob, number in self._numbers.items():
-            number.show(_shown(knob, self.posing.value(knob)))
-
-
-def _shown(knob: Knob, value: float) -> float:
-    return math.degrees(value) if knob.is_angle else value
+            number.show(shown(self.posing.value(knob), knob.is_angle))

@@ -17,13 +17,11 @@ from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.builder import BASES, ROOT_JOINT
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
+from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.follower import Follower
-from ada_tools.browser.hardware_panel import HardwarePanel
-from ada_tools.browser.hardware_robot import HardwareRobotPage
-from ada_tools.browser.motion_page import FirstPush
 from ada_tools.browser.page import Page
-from ada_tools.browser.plant import Plant
 from ada_tools.browser.remote_robot import RemoteRobotPage
+from ada_tools.browser.robot_node import RobotNode
 from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 AUTO = "auto"
@@ -32,14 +30,14 @@ _FINISHED = 10.0  # [s] for a model that is being made when the page ends
 
 
 class Wanted(NamedTuple):
-    """What a model is made of."""
+    """All that a model is made of."""
 
     text: str
     base: str  # as it was asked for: one of BASES, or "auto"
     sizes: tuple[int, int] | None  # of positions and velocities, where the whole state is seen
     moving: frozenset[str]  # links that are seen to move in others, where the whole state is not
     gravity: tuple[float, ...] | None  # None: as the description has it
-    is_driven: bool = False  # whether a hardware node drives it
+    is_driven: bool = False  # a node of devices was seen: from then on its controls alone move robots
 
 
 class RemotePage:
@@ -48,13 +46,12 @@ class RemotePage:
     def __init__(
         self,
         page: Page,
-        plant: Plant,
+        plant: RobotNode,
         *,
         base: str = AUTO,
         pose_sliders: bool = False,
         follower: Follower | None = None,
-        push: FirstPush | None = None,
-        hardware: HardwarePanel | None = None,
+        push: tuple[str, str, float] | None = None,
     ) -> None:
         """Say what is waited for.
 
@@ -64,11 +61,11 @@ class RemotePage:
             base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
             pose_sliders: sliders that put the robot into a pose, rather than command its motors.
             follower: the controller that moves the robot, if there may be one.
-            push: what its controls say at first; None: as for any robot.
-            hardware: controls of the hardware node that drives the robot, if there may be one.
+            push: link, direction and force that its controls say at first; None: as for any robot.
         """
         self.page, self.plant, self._follower = page, plant, follower
-        self._push, self.hardware = push, hardware
+        self._push = push
+        self.devices = DevicePanel(page, plant)
         self.robot: RemoteRobotPage | None = None
         self.problem = ""  # why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
@@ -87,8 +84,7 @@ class RemotePage:
         seen, text = self.plant.newest(), self.plant.description()
         if text is not None:
             self._make_if_needed(text, seen)
-        if self.hardware is not None:
-            self.hardware.tick(self.robot)
+        self.devices.tick(self.robot)
         if self.robot is None:
             self._say_what_is_missing()
             return
@@ -98,8 +94,7 @@ class RemotePage:
 
     def close(self) -> None:
         """End commands, and let a model that is being made be finished, so that no kernel is left half written."""
-        if self.hardware is not None:
-            self.hardware.close()
+        self.devices.close()
         if self._maker is not None:
             self._maker.join(_FINISHED)
 
@@ -132,7 +127,7 @@ class RemotePage:
             seen = None  # of the robot before
         sizes = _sizes(seen) if isinstance(seen, SeenState) else None
         moving = frozenset(seen.frames) if isinstance(seen, SeenJoints) else frozenset()
-        wanted = Wanted(text, self._base, sizes, moving, self._gravity(), self._is_driven)
+        wanted = Wanted(text, self._base, sizes, moving, self._gravity(), self.devices.is_seen)
         if wanted == self._asked or self._is_shown(wanted):
             self._differs_since = None
             return
@@ -145,10 +140,10 @@ class RemotePage:
         self._maker.start()
 
     def _is_shown(self, wanted: Wanted) -> bool:
-        """Whether the robot that is shown is the wanted one."""
+        """True if the robot that is shown is the wanted one."""
         if self.robot is None or self._shown_text != wanted.text:
             return False
-        if self._is_driven and not isinstance(self.robot, HardwareRobotPage):
+        if self.devices.is_seen and self.robot.is_simulated:
             return False
         model = self.robot.model
         return (
@@ -156,11 +151,6 @@ class RemotePage:
             and (model.root not in wanted.moving or wanted.base != AUTO or ROOT_JOINT in model.joints)
             and (wanted.gravity is None or np.array_equal(wanted.gravity, model.gravity))
         )
-
-    @property
-    def _is_driven(self) -> bool:
-        """Whether a hardware node was seen: from then on nothing but its own controls commands robots."""
-        return self.hardware is not None and self.hardware.is_seen
 
     def _gravity(self) -> tuple[float, ...] | None:
         gravity = self.plant.parameters().get("gravity")
@@ -187,14 +177,14 @@ class RemotePage:
         if isinstance(seen, SeenState) and _sizes(seen) != _sizes_of(dynamics.model):
             seen = None
         try:
-            kind = HardwareRobotPage if wanted.is_driven else RemoteRobotPage
-            sliders = self._pose_sliders and not wanted.is_driven
-            self.robot = kind(self.page, self.plant, dynamics, seen, sliders, self._follower)
+            options = self._pose_sliders, self._follower
+            is_simulated = not wanted.is_driven
+            self.robot = RemoteRobotPage(self.page, self.plant, dynamics, seen, *options, is_simulated=is_simulated)
         except AdaError as problem:  # such as a mesh or a kernel that is not to be had
             self._refuse(str(problem))
             return
         if self._push is not None:
-            self.robot.begin_push(self._push)
+            self.robot.begin_push(*self._push)
         self._shown_text = wanted.text
         self.page.look()
 
@@ -210,8 +200,7 @@ class RemotePage:
             self.robot.close()
             self.robot = None
         self.page.clear()
-        if self.hardware is not None:
-            self.hardware.build()
+        self.devices.build()
 
 
 def dynamics_of(wanted: Wanted) -> Dynamics:

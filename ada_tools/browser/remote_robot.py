@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One robot that moves elsewhere: what is seen of it, and the controls by which it is asked to do something."""
+"""One robot that moves elsewhere: what is seen of it, and the controls by which it is asked to do something.
+
+A simulation can be paused, set back to its start, slowed down and pushed. A device, real or emulated, cannot: it is
+moved by the panel of its node alone, and by a controller whose target is here.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
-from ada_tools.browser.command_sliders import CommandSliders
+from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
+from ada_tools.browser.ghost import Ghost
 from ada_tools.browser.grabs import Pull
-from ada_tools.browser.joint_targets import JointTargets
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.motion_page import PUSH, SPEEDS, MotionPage
 from ada_tools.browser.page import Page
-from ada_tools.browser.plant import Plant
 from ada_tools.browser.pose_sliders import PoseSliders
 from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.robot_node import RobotNode
 from ada_tools.browser.seen import Seen, SeenMotion, SeenState, pose_of
 from ada_tools.browser.target_gizmo import TargetGizmo
 
@@ -42,11 +46,13 @@ class RemoteRobotPage(MotionPage):
     def __init__(
         self,
         page: Page,
-        plant: Plant,
+        plant: RobotNode,
         dynamics: Dynamics,
         seen: Seen | None,
         has_pose_sliders: bool = False,
         follower: Follower | None = None,
+        *,
+        is_simulated: bool = True,
     ) -> None:
         """Draw the robot.
 
@@ -57,8 +63,10 @@ class RemoteRobotPage(MotionPage):
             seen: of its state, if anything was.
             has_pose_sliders: sliders that put the robot into a pose, rather than command its motors.
             follower: the controller that moves it, if there may be one.
+            is_simulated: False: it is a device.
         """
         model = dynamics.model
+        self._began: float | None = None  # [s] time of the first reading of a device
         self.plant, self.seen, self.follower = plant, seen, follower
         self.motion = SeenMotion()
         self.commands: CommandSliders | None = None
@@ -74,8 +82,10 @@ class RemoteRobotPage(MotionPage):
         self._pulled: str | None = None
         if seen is not None:
             self._begin(dynamics, seen)
-        super().__init__(page, model, self.q, dynamics, 0.0 if _floats(model) else None)
-        self._show_speed()
+        super().__init__(page, model, self.q, dynamics, 0.0 if _floats(model) else None, is_simulated=is_simulated)
+        self.ghost = None if is_simulated else Ghost(page, self.scene)
+        if is_simulated:
+            self._show_speed()
         self.show()
 
     # --- what is seen -------------------------------------------------------------------------------------------
@@ -137,7 +147,7 @@ class RemoteRobotPage(MotionPage):
 
     @property
     def is_lost(self) -> bool:
-        """Whether no state arrived for a while."""
+        """True if no state arrived for a while."""
         return self.seen is None or time.monotonic() - self.seen.arrived > LOST
 
     def show(self) -> None:
@@ -149,8 +159,13 @@ class RemoteRobotPage(MotionPage):
         pace = ", paused"
         if self.is_playing:
             pace = f", **{self.motion.factor:.2f}** x real time, {self.plant.rate():.0f} states/s"
+        t = self.t
+        if not self.is_simulated:  # stamps of devices are seconds since 1970
+            if self._began is None and self.seen is not None:
+                self._began = t
+            t -= self._began or t
         try:
-            self._draw(self.t, self.q, self.v, ", stopped" if self.is_lost else pace)
+            self._draw(t, self.q, self.v, ", stopped" if self.is_lost else pace)
         except AdaError as problem:
             self.status.content = f"**A state of {self.plant.name} cannot be drawn:** {problem}"
         if self.pose_sliders:
@@ -224,13 +239,15 @@ class RemoteRobotPage(MotionPage):
 
     # --- controls -----------------------------------------------------------------------------------------------
     def _add_own(self, gui: Any) -> None:
-        self.com.value = True
+        self.com.value = self.is_simulated
         self.marks = MarksPanel(self.page, self.plant)
         if self.follower is not None:
             self.gizmo = TargetGizmo(self.page, self.follower, self.scene.size)
             self.targets = JointTargets(self.page, self.model, self.follower)
+        if not self.is_simulated:
+            return
         if not self._has_pose_sliders:
-            self.commands = CommandSliders(self.page, self.model, self.plant)
+            self.commands = CommandSliders(self.page, self.model, self.plant.command)
             return
         try:
             posing = Posing(self.model, self.q, self.scene.dynamics)
@@ -261,6 +278,8 @@ class RemoteRobotPage(MotionPage):
         self.marks.close()
         if self.gizmo:
             self.gizmo.remove()
+        if self.ghost:
+            self.ghost.remove()
         self.page.clear()
         self.scene.remove()
 

@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import gap_colour
+from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull
+from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.parts import Part, parts_of
 
-_FORCE, _MASS, _POLYGON = (220, 60, 30), (20, 20, 20), (120, 60, 180)
+_MASS = (20, 20, 20)
 _VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
 _AWAY = 1.9  # its distance, in radii of the robot
 _LONGEST_ARROW = 0.5  # in sizes of the robot
@@ -33,7 +35,7 @@ class Arrow(NamedTuple):
 
 
 class Scene:
-    """What the browser shows of one robot; `show` moves it."""
+    """One robot in the browser; `show` moves it."""
 
     def __init__(
         self, server: Any, model: Model, dynamics: Dynamics | None = None, ground: float | None = None
@@ -58,8 +60,7 @@ class Scene:
         self._batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
-        self._arrows: Any = None
-        self._polygon: Any = None
+        self._forces = MarksLayer(server, "/forces")
         self._grid: Any = None
         self._is_set_up = False
 
@@ -87,15 +88,15 @@ class Scene:
                 self._loops.move(at, stacked)
             if self._com.visible:
                 self._com.position = self.dynamics.com(at)
-            self._show_arrows(arrows)
-            self._show_polygon(polygon)
+            self._forces.show(self._marks(arrows, polygon))
 
     def remove(self) -> None:
         """Take everything away that this scene drew."""
         nodes = [batch.node for batch in self._batches.each] + (self._loops.nodes if self._loops else [])
-        for node in (*nodes, self._com, self._arrows, self._polygon, self._grid):
+        for node in (*nodes, self._com, self._grid):
             if node is not None:
                 node.remove()
+        self._forces.remove()
 
     @property
     def gap(self) -> float:
@@ -109,7 +110,7 @@ class Scene:
 
     @property
     def has_com(self) -> bool:
-        """Whether the centre of mass is marked."""
+        """True while the centre of mass is marked."""
         return bool(self._com.visible)
 
     @has_com.setter
@@ -197,36 +198,19 @@ class Scene:
         self._server.initial_camera.look_at = centre
         self._server.initial_camera.position = centre + _AWAY * radius * _VIEW / np.linalg.norm(_VIEW)
 
-    def _show_arrows(self, arrows: Sequence[Arrow]) -> None:
-        points = np.zeros((max(len(arrows), 1), 2, 3), dtype=np.float32)
-        scale = self.size / (2.0 * self._weight)
+    def _marks(self, arrows: Sequence[Arrow], polygon: ArrayLike | None) -> list[Mark]:
+        """Forces, each as long as the robot's half for twice its weight, and the support polygon."""
+        longest, scale = _LONGEST_ARROW * self.size, self.size / (2.0 * self._weight)
+        marks = []
         for i, arrow in enumerate(arrows):
             reach = scale * np.asarray(arrow.force)
-            reach *= min(1.0, _LONGEST_ARROW * self.size / max(float(np.linalg.norm(reach)), 1e-12))
-            points[i] = arrow.at, arrow.at + reach
-        if self._arrows is None:
-            if arrows:
-                width = 0.008 * self.size
-                self._arrows = self._server.scene.add_arrows(
-                    "/forces", points, _FORCE, shaft_radius=width, head_radius=2.5 * width, head_length=5.0 * width
-                )
-            return
-        self._arrows.visible = bool(arrows)
-        if arrows:
-            self._arrows.points = points
-
-    def _show_polygon(self, corners: ArrayLike | None) -> None:
-        ring = np.zeros((0, 3)) if corners is None else np.asarray(corners, dtype=np.float64).reshape(-1, 3)
-        if self._polygon is None and not len(ring):
-            return
-        segments = np.stack([ring, np.roll(ring, -1, axis=0)], axis=1).astype(np.float32)
-        if self._polygon is None:
-            self._polygon = self._server.scene.add_line_segments(
-                "/support", segments, _POLYGON, thickness=3.0, thickness_units="screen"
-            )
-        self._polygon.visible = bool(len(ring))
+            reach *= min(1.0, longest / max(float(np.linalg.norm(reach)), 1e-12))
+            marks.append(arrow_mark("force", i, arrow.at, reach, self.size, FORCE))
+        ring = np.zeros((0, 3)) if polygon is None else np.asarray(polygon, dtype=np.float64).reshape(-1, 3)
         if len(ring):
-            self._polygon.points = segments
+            around = np.concatenate([ring, ring[:1]])
+            marks.append(Mark("support", 0, Kind.LINE, around, (LINE_WIDTH * self.size,), SUPPORT))
+        return marks
 
 
 class _LoopMarks:
@@ -252,7 +236,7 @@ class _LoopMarks:
 
     @property
     def nodes(self) -> list[Any]:
-        """What was added to the browser's scene."""
+        """Nodes in the browser's scene."""
         return [self._balls, self._lines]
 
     def move(self, q: Array, poses: Array) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is seen of a robot that moves elsewhere: its state or only its joints, and what follows from their arrival."""
+"""A robot that moves elsewhere, as it is seen: its state or only its joints, and what follows from their arrival."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _coordinates(joint: Joint, pose: Array) -> Array:
 
 
 class SeenMotion:
-    """Whether time goes on elsewhere, and how fast; from the states that are looked at, once a frame."""
+    """Time of the motion elsewhere: if it goes on, and how fast; from the states that are looked at, once a frame."""
 
     def __init__(self) -> None:
         """Begin without a state."""
@@ -117,7 +117,7 @@ class SeenMotion:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether its time went on between each of the last few looks; one step alone does not count."""
+        """True if its time went on between each of the last few looks; one step alone does not count."""
         last = [t for _, t in self._looks][-_LOOKS:]
         return len(last) == _LOOKS and all(a < b for a, b in itertools.pairwise(last))
 

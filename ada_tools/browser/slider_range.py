@@ -12,7 +12,7 @@ _ROUNDING = 1e-9  # steps by which a limit is missed because its unit was change
 
 
 class SliderRange(NamedTuple):
-    """What a slider shows, in degrees or metres."""
+    """Ends and step of a slider, in degrees or metres."""
 
     low: float
     high: float

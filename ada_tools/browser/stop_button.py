@@ -131,7 +131,7 @@ class StopButton:
 
 
 def _loader(label: str, hint: str) -> str:
-    """What puts the button that is in front of everything into a document, once; as HTML."""
+    """HTML that puts the button that is in front of everything into a document, once."""
     values: dict[str, str | int] = {
         "LABEL": label,
         "HINT": hint,

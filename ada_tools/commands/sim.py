@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.contact.stops import beyond_limits
-from ada_dynamics.drawing.mesh_vertices import mesh_vertices
+from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.drawing.skeleton import skeleton
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model

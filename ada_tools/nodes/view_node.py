@@ -17,12 +17,11 @@ from rclpy.node import Node
 
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
-from ada_tools.browser.hardware_panel import HardwarePanel
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.remote import RemotePage
 from ada_tools.nodes.view.controller_link import ControllerLink
-from ada_tools.nodes.view.hardware_link import HardwareLink
-from ada_tools.nodes.view.view_link import ViewLink
+from ada_tools.nodes.view.motion_inbox import MotionInbox
+from ada_tools.nodes.view.robot_link import RobotLink
 from ada_tools.nodes.view.view_settings import ViewSettings
 
 _PATIENCE = 5.0  # [s] for the page's last frame
@@ -58,19 +57,18 @@ class ViewNode(Node):
         # A daemon: whatever happens to the main thread, this one does not keep the process alive.
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
-            self.link = ViewLink(self, settings.plant, settings.state_topic, self.page.note, prefix)
+            names = settings.plant, settings.hardware
+            self.link = RobotLink(self, names, settings.state_topic, self.page.note, prefix)
             self.controller = ControllerLink(self, settings.controller, settings.target_link, prefix)
-            self.hardware = HardwarePanel(self.page, HardwareLink(self, settings.hardware, self.page.note, prefix))
             self.shown = RemotePage(
                 self.page,
                 self.link,
                 base=settings.base,
                 pose_sliders=settings.pose_sliders,
                 follower=self.controller,
-                push=settings.push,
-                hardware=self.hardware,
+                push=(settings.push_link, settings.push_direction, settings.push_force),
             )
-            if not self.link.has_transforms:
+            if not MotionInbox.has_transforms:
                 self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")
             self.page.invite(settings.open_browser)
             self._thread.start()

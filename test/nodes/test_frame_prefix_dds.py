@@ -8,7 +8,6 @@ pytest.importorskip("rclpy")
 from controller_world import BENT, controller, plant
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from hardware_world import AT, ONE, Fleet, hardware
-from rclpy.parameter import Parameter
 from visualization_msgs.msg import MarkerArray
 
 import ada_dynamics as ada
@@ -65,14 +64,12 @@ def test_targets_are_in_the_prefixed_base_and_poses_in_it_alone_are_taken(ros):
 
 def test_the_view_shows_a_robot_with_a_prefix_and_pushes_it_in_its_own_frame(ros):
     pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
-    from ada_tools.nodes.view_node import ViewNode
+    import page_world
 
     pushed = ros.collect(WrenchStamped, "dynamics_node/external_wrench")
     plant(ros, frame_prefix=PREFIX)
     controller(ros, frame_prefix=PREFIX, controller="pose_servo", pose_servo__link="flange", wait=True)
-    given = {"port": 0, "open_browser": False, "frame_prefix": PREFIX}
-    overrides = [Parameter(name, value=value) for name, value in given.items()]
-    view = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+    view = page_world.view(ros, frame_prefix=PREFIX)
     ros.wait(lambda: view.failure or view.shown.robot, what="the robot on the page")
     assert view.failure is None
     ros.wait(lambda: view.link._known.get("world_frame") is not None, what="the frame of the world")

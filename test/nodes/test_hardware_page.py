@@ -11,12 +11,10 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander, active_hardware, hardware
-from rclpy.parameter import Parameter
+from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser.hardware_robot import HardwareRobotPage
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = pytest.mark.ros
 
@@ -34,11 +32,8 @@ class Person:
 
     def __init__(self, ros):
         self.ros = ros
-        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
-        self.panel, self.said = self.node.hardware, []
-        self.node.page.say = self.said.append
+        self.node = view(ros, plant="hardware_node")
+        self.panel, self.said = self.node.shown.devices, self.node.said
 
     @property
     def state(self):
@@ -46,7 +41,9 @@ class Person:
 
     def sliders(self, name):
         """Its sliders, once the robot is on the page: then nothing builds the page anew, and buttons stay."""
-        self.ros.wait(lambda: isinstance(self.node.shown.robot, HardwareRobotPage), 60.0, "the robot on the page")
+        self.ros.wait(
+            lambda: self.node.shown.robot and not self.node.shown.robot.is_simulated, 60.0, "the robot on the page"
+        )
         return self.ros.wait(lambda: self.panel.sliders.get(name), 60.0, f"the sliders of {name}")
 
     def wants(self, name, joint, degrees):
@@ -54,8 +51,8 @@ class Person:
         i = [motor.name for motor in sliders.device.motors].index(joint)
 
         def act():
-            sliders.motors.sliders[i].value = degrees
-            sliders.want(i)
+            sliders.sliders[i].value = degrees
+            sliders.wanted.add(i)
 
         self.node.page.note("test", act)
         self.ros.wait(lambda: i in sliders.wanted, what="the slider")
@@ -65,6 +62,8 @@ class Person:
 
         def act():
             self.panel.stop_button.is_in_sight(1)
+            if "press it anew" in hold.refusal:  # this machine was so busy that the page counts as frozen
+                hold.release(1)
             hold.sign(1)
             return until()
 
@@ -106,7 +105,7 @@ def test_sliders_move_a_humanoid_while_the_button_is_held_and_a_stop_ends_it(ros
         person.holds(lambda: any("Press reset first" in text for text in person.said), "a word on why nothing moves")
         person.lets_go()
         ros.wait(lambda: not sliders.wanted, what="the sliders to be where the robot is, after a stop")
-        person.panel.hardware.reset(person.said.append)
+        person.panel.node.reset(person.said.append)
         ros.wait(lambda: not person.state.stopped, what="the reset")
         ros.wait(lambda: person.said[-1] is None, what="the answer, without a problem")
         assert not robot.violations()
@@ -149,9 +148,9 @@ def test_wrenches_of_a_sensor_are_bars_and_zeroed_by_a_button(ros):
         bars = ros.wait(lambda: person.panel._sensors, what="the bars")
         ros.wait(lambda: "dynpick in dynpick" in bars.bars["dynpick"].content, what="a wrench")
         sensor.fault("fx", 15.0)
-        ros.wait(lambda: person.panel.hardware.wrench("dynpick").values[0] > 13.0, what="a force")
-        person.panel.hardware.bias(person.said.append)
-        ros.wait(lambda: abs(person.panel.hardware.wrench("dynpick").values[0]) < 2.0, what="the zero")
+        ros.wait(lambda: person.panel.node.wrench("dynpick").values[0] > 13.0, what="a force")
+        person.panel.node.bias(person.said.append)
+        ros.wait(lambda: abs(person.panel.node.wrench("dynpick").values[0]) < 2.0, what="the zero")
         ros.wait(lambda: person.said or person.node.failure, what="the answer")
         assert person.node.failure is None
         assert person.said == [None]

@@ -14,12 +14,11 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from hardware_world import Commander
-from rclpy.parameter import Parameter
+from page_world import view
 from sensor_msgs.msg import JointState
 
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_tools.browser import hardware_hold, remote_robot, stop_button
-from ada_tools.nodes.view_node import ViewNode
+from ada_tools.browser import hold, remote_robot, stop_button
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -44,8 +43,8 @@ def world(tmp_path, monkeypatch):
     """Flight records go where the test's other files are; and as many drawings as can be drawn without a GPU."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setattr(remote_robot, "DRAWN", 1.0)
-    monkeypatch.setattr(hardware_hold, "EXPIRES", EXPIRES)
-    monkeypatch.setattr(hardware_hold, "FORGOTTEN", 4.0 * EXPIRES)
+    monkeypatch.setattr(hold, "EXPIRES", EXPIRES)
+    monkeypatch.setattr(hold, "FORGOTTEN", 4.0 * EXPIRES)
     monkeypatch.setattr(stop_button, "SEEN", 4.0 * EXPIRES)
 
 
@@ -72,11 +71,9 @@ class Stand:
         own = [f"{device}.{name.replace('__', '.')}:={value}" for name, value in settings.items()]
         words = [word for one in (f"device:={device}", f"url:={url}", *own) for word in ("-p", one)]
         ros.start(*NODE, *words)
-        given = {"port": 0, "open_browser": False, "plant": "hardware_node"}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+        self.node = view(ros, plant="hardware_node")
         plain_light(self.node.page)
-        self.panel = self.node.hardware
+        self.panel = self.node.shown.devices
         self.page = Visit(browser, self.node.page, self.node.shown, lambda: browser.get("about:blank"))
         self.page.until(lambda: self.node.shown.robot and self.panel.sliders, "the robot and its sliders", every=0.5)
         self.page.until(lambda: f"{device}: inactive" in self.page.text(), "the phase is on the page", every=0.5)
@@ -96,7 +93,7 @@ class Stand:
         field = fields[1 + i]  # the first one is that of the speed
         field.send_keys(Keys.CONTROL, "a")
         field.send_keys(str(degrees))
-        self.page.until(lambda: sliders.motors.sliders[i].value == degrees, "the slider is where it was typed to be")
+        self.page.until(lambda: sliders.sliders[i].value == degrees, "the slider is where it was typed to be")
         self.page.until(lambda: i in sliders.wanted, "the slider was moved")
 
     def presses(self):
@@ -151,7 +148,7 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
     with EmulatorProcess("khr1") as robot:
         here = Stand(ros, browser, "khr1", robot.url)
         here.types("left_elbow", 60)
-        here.page.until(lambda: here.panel._ghost.is_visible, "the ghost is where the slider points")
+        here.page.until(lambda: here.node.shown.robot.ghost.is_visible, "the ghost is where the slider points")
         here.page.keep("hardware-khr1-ghost")
         here.presses()
         here.moves("left_elbow")
@@ -170,7 +167,7 @@ def test_a_humanoid_follows_its_sliders_while_a_person_holds_the_button_and_is_s
             names=["left_elbow"],
             position=[9.0],
         )
-        here.panel.hardware.others = lambda device: ()  # the test itself, which has sent that
+        here.panel.node.others = lambda device: ()  # the test itself, which has sent that
         here.presses()
         here.moves("left_elbow", 0.05)
         here.page.touch(here.page.button("STOP"))  # the mouse still holds the other button

@@ -109,10 +109,9 @@ def test_the_oracle_has_exactly_what_its_policy_allows(ros):
 
 def test_the_view_has_exactly_what_its_policy_allows(ros):
     pytest.importorskip("viser")
-    from ada_tools.nodes.view_node import ViewNode
+    from page_world import view
 
-    options = [Parameter("port", value=0), Parameter("open_browser", value=False)]
-    ros.add(ViewNode(context=ros.context, parameter_overrides=options))
+    view(ros)
     compare(ros, "view_node", publish=_VIEW_AT_TIMES, subscribe=_VIEW_AT_TIMES)
 
 

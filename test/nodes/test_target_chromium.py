@@ -10,10 +10,9 @@ from chromium import Visit, chromium, plain_light
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from rclpy.parameter import Parameter
+from page_world import view
 
 from ada_tools.browser import page, target_gizmo
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -63,12 +62,7 @@ def drag(here, begin, end):
 def test_a_person_drags_the_target_with_the_mouse_and_the_arm_goes_there(ros, browser, monkeypatch):
     monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
     ros.start(*SETUP)
-    overrides = {"port": 0, "open_browser": False, "target_link": HAND}
-    node = ros.add(
-        ViewNode(
-            context=ros.context, parameter_overrides=[Parameter(name, value=value) for name, value in overrides.items()]
-        )
-    )
+    node = view(ros, target_link=HAND)
     plain_light(node.page)
     here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
     here.until(lambda: node.shown.robot and node.shown.robot.gizmo.handles, "there are handles", every=0.5)

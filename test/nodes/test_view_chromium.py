@@ -11,11 +11,10 @@ pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.parameter import Parameter
+from page_world import view
 
 from ada_robot.ros.qos import STATES
 from ada_tools.browser import page
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -31,12 +30,7 @@ def browser(tmp_path):
 def test_a_person_sees_the_robot_move_pushes_and_pauses_it_and_is_told_when_it_is_gone(ros, browser, monkeypatch):
     monkeypatch.setattr(page, "RATE", 4.0)  # frames that are drawn without a GPU before the next ones arrive
     wrenches = ros.collect(WrenchStamped, "dynamics_node/external_wrench", STATES)
-    node = ros.add(
-        ViewNode(
-            context=ros.context,
-            parameter_overrides=[Parameter("port", value=0), Parameter("open_browser", value=False)],
-        )
-    )
+    node = view(ros)
     plain_light(node.page)
     here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
     here.until(lambda: "Waiting for the robot's description" in here.text(), "the page says what it waits for")

@@ -5,23 +5,24 @@ import signal
 import socket
 import sys
 import urllib.request
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
-from ada_dynamics.robots.writers import render
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
+import page_world
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Point, WrenchStamped
+from page_world import described, state_message
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -32,8 +33,8 @@ from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
 from ada_tools.browser import remote_robot
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
-from ada_tools.nodes.view import node_requests, view_link
-from ada_tools.nodes.view_node import ViewNode, main
+from ada_tools.nodes.view import node_requests
+from ada_tools.nodes.view_node import main
 
 pytestmark = pytest.mark.ros
 
@@ -67,7 +68,7 @@ class StandIn(Node):
         self.model = model
         self.q = model.neutral() if q is None else np.asarray(q, dtype=float)
         self.v = np.zeros(model.nv)
-        self.described.publish(String(data=render(model, "loop_joint").texts[".urdf"]))
+        self.described.publish(String(data=described(model)))
 
     def _judge(self, parameters):
         from rcl_interfaces.msg import SetParametersResult
@@ -88,28 +89,12 @@ class StandIn(Node):
         joints.header.stamp.sec, joints.header.stamp.nanosec = int(self.t), int(self.t % 1 * 1e9)
         self.joints.publish(joints)
         if self.states:
-            self.states.publish(state_message([self.t], self.q, self.v, np.zeros(len(self.v))))
-
-
-def state_message(t, q, v, tau):
-    parts = {"t": t, "q": q, "v": v, "tau": tau}
-    dim = [MultiArrayDimension(label=name, size=len(part), stride=len(part)) for name, part in parts.items()]
-    return Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=np.concatenate(list(parts.values())).tolist())
+            self.states.publish(state_message(self.t, self.q, self.v, np.zeros(len(self.v))))
 
 
 @pytest.fixture
 def view(ros):
-    """Makes a view node; what it says to people is kept in `said`."""
-
-    def make(**parameters):
-        given = {"port": 0, "open_browser": False, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
-        node.said = []
-        node.page.say = node.said.append
-        return node
-
-    return make
+    return partial(page_world.view, ros)
 
 
 def on_page(ros, node, action):
@@ -125,8 +110,8 @@ def robot_of(ros, node):
 
 def wait_for_answers(ros, node, plant):
     """All services have answered once: a reply is lost while the two ends still find each other."""
-    link, asks = node.link, node.link._requests
-    for client in (asks._pause, asks._step, asks._reset, asks._set):
+    link, asks = node.link, node.link._simulation
+    for client in asks.clients.values():
         ros.wait(client.service_is_ready, what=client.srv_name)
     for ask in (lambda then: link.pause(False, then), link.step, link.reset, lambda then: link.set_speed(1.0, then)):
         answers = []
@@ -222,7 +207,7 @@ def test_malformed_states_are_left_out_and_the_next_good_one_is_shown(ros, view)
     bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
     for data in ([], [float("nan")] * 22, [0.0] * 3):
         bad.publish(Float64MultiArray(data=data))
-    bad.publish(state_message([0.0], [np.nan] * 7, np.zeros(7), np.zeros(7)))
+    bad.publish(state_message(0.0, [np.nan] * 7, np.zeros(7), np.zeros(7)))
     plant.q = np.full(7, 0.25)
     ros.wait(lambda: np.array_equal(robot.q, plant.q), what="the next good state")
     assert node.failure is None
@@ -298,7 +283,7 @@ def test_a_service_that_never_answers_is_given_up(ros, view, monkeypatch):
     silent = Node("silent", context=ros.context)  # offers the service, but nobody spins it
     silent.create_service(Trigger, "/dynamics_node/step", lambda _, answer: answer)
     node = view()
-    ros.wait(node.link._requests._step.service_is_ready, what="the service")
+    ros.wait(node.link._simulation.clients["step"].service_is_ready, what="the service")
     answers = []
     node.link.step(answers.append)
     ros.wait(lambda: answers, what="the end of patience")
@@ -549,4 +534,3 @@ def test_modules_that_share_a_page_with_ros_need_none_themselves():
         "ada_robot.messages.state_message; sys.exit('rclpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert view_link.ViewLink.__doc__

@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target on the view's page over real DDS: a stand-in for the controller first, then the nodes of a setup."""
-
-import sys
+"""The target on the view's page over real DDS: the controller is a stand-in."""
 
 import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.robots.writers import render
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
+import page_world
 from geometry_msgs.msg import PoseStamped
 from gizmo_drag import drag, placed
-from rclpy.parameter import Parameter
+from page_world import described, state_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout, String
+from std_msgs.msg import Float64MultiArray, String
 
 from ada_robot.messages.poses import apart, matrix_of, write_pose
 from ada_robot.ros.qos import COMMANDS, LATCHED, STATES
 from ada_tools.nodes.view import controller_link
-from ada_tools.nodes.view_node import ViewNode
 
 pytestmark = pytest.mark.ros
 
@@ -49,14 +46,11 @@ class World:
         self._targets = ros.publisher(PoseStamped, "controller_node/target", STATES)
         self._joint_targets = ros.publisher(JointState, "controller_node/joint_target", STATES)
         self._described = ros.publisher(String, "robot_description", LATCHED)
-        self._described.publish(String(data=render(self.model, "loop_joint").texts[".urdf"]))
+        self._described.publish(String(data=described(self.model)))
         ros.tester.create_timer(0.02, self._send)
 
     def _send(self):
-        parts = {"t": [0.0], "q": self.q, "v": np.zeros(7), "tau": np.zeros(7)}
-        dim = [MultiArrayDimension(label=name, size=len(part), stride=len(part)) for name, part in parts.items()]
-        numbers = np.concatenate(list(parts.values())).tolist()
-        self._states.publish(Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=numbers))
+        self._states.publish(state_message(0.0, self.q, np.zeros(7), np.zeros(7)))
         if self.target is not None:
             self._targets.publish(self.target)
         if self.joints is not None:
@@ -68,11 +62,7 @@ def view(ros):
     """A view node whose robot is shown; what it says to people is kept in `said`."""
 
     def make(**parameters):
-        given = {"port": 0, "open_browser": False, "target_link": HAND, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
-        node.said = []
-        node.page.say = node.said.append
+        node = page_world.view(ros, target_link=HAND, **parameters)
         ros.wait(lambda: node.failure or node.shown.robot, 60.0, "the robot on the page")
         return node
 
@@ -104,11 +94,11 @@ def test_sliders_of_joints_go_to_the_controller_and_the_joints_are_left_to_it(ro
     robot = node.shown.robot
     ros.wait(lambda: not robot.commands._folder.visible, what="no sliders that command: somebody takes references")
     world.joints = dict(zip(world.model.joint_names, world.q.tolist(), strict=True))
-    ros.wait(lambda: robot.targets.sliders._folder.visible, what="sliders for the controller")
-    node.page.note("on", lambda: robot.targets.sliders.switch(True))
+    ros.wait(lambda: robot.targets._folder.visible, what="sliders for the controller")
+    node.page.note("on", lambda: robot.targets.switch(True))
     ros.wait(lambda: world.positions, what="a first reference")
     np.testing.assert_allclose(world.positions[0].position, world.q, atol=1e-6)
-    node.page.note("move", lambda: setattr(robot.targets.sliders.sliders[0], "value", 20.0))
+    node.page.note("move", lambda: setattr(robot.targets.sliders[0], "value", 20.0))
     ros.wait(lambda: abs(world.positions[-1].position[0] - np.radians(20.0)) < 1e-6, what="the slider's value")
     assert world.commands == []
 
@@ -135,22 +125,3 @@ def test_a_target_that_cannot_be_is_none_and_a_drag_without_a_controller_is_said
         lambda: any("nobody listens to /controller_node/pose_reference" in text for text in node.said), what="a word"
     )
     assert node.failure is None
-
-
-@pytest.mark.slow
-def test_the_arm_of_a_setup_goes_where_the_target_is_dragged(ros, view):
-    process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", "pa10_control", "view:=false", "rviz:=false")
-    node = view()
-    robot = node.shown.robot
-    ros.wait(lambda: robot.gizmo.handles is not None and robot.gizmo.handles.visible, 90.0, "the handles")
-    ros.wait(lambda: "flange is **0." in robot.gizmo.words.content, 30.0, "the target is at the hand, to begin with")
-    wanted = robot.scene.poses[HAND] @ placed((0.05, 0.1, -0.05), (0.0, 0.2, 0.3))
-    drag(node.page, wanted, "start", "update", "end")
-
-    def has_arrived():
-        way, turn = apart(robot.scene.poses[HAND], wanted)
-        return way < 2e-3 and turn < 5e-3
-
-    ros.wait(has_arrived, 90.0, "the hand at the target")
-    assert process.is_running, process.output
-    assert process.stop() == 0, process.output

@@ -12,7 +12,6 @@ from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Shape
 from ada_tools.browser.grabs import Grabs, Pull
 from ada_tools.browser.live import LivePage
-from ada_tools.browser.page import Page
 from ada_tools.browser.scene import Scene
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
@@ -40,12 +39,6 @@ def event(phase, screen, grabbed=NOWHERE, pointer=WRONG, browser=SOMEBODY):
         end_position=pointer,
         end_screen_pos=screen,
     )
-
-
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        yield shown
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +126,7 @@ def test_a_click_without_a_link_pushes_the_one_that_is_seen_there_or_none(page, 
 
 def test_a_pull_that_is_refused_is_said_once_however_long_it_is_dragged(page, cross, monkeypatch):
     simulation, _ = pushable(cross)
-    shown, said = LivePage(page, simulation), []
-    monkeypatch.setattr(page, "say", said.append)
+    shown, said = LivePage(page, simulation), page.said
 
     def refuse(link, wrench, duration):
         raise ada.InputError("not now")

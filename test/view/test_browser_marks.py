@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from page_world import RobotNode
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
@@ -27,11 +28,9 @@ def ring(side, space="support"):
     return Mark(space, 0, Kind.LINE, points, (0.01,), VIOLET)
 
 
-@pytest.fixture
-def page(monkeypatch):
-    with Page("test", port=0) as shown:
-        monkeypatch.setattr(Page, "is_looked_at", True)
-        yield shown
+@pytest.fixture(autouse=True)
+def _is_looked_at(monkeypatch):
+    monkeypatch.setattr(Page, "is_looked_at", True)
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def sent(page, monkeypatch):
 
 
 def nodes(layer):
-    return {look.kind: alike.node for look, alike in layer._drawn.items() if alike.node.visible}
+    return {look.kind: node for look, (node, _) in layer._drawn.items() if node.visible}
 
 
 # --- keeping --------------------------------------------------------------------------------------------------------
@@ -119,25 +118,18 @@ def test_ever_new_colours_do_not_fill_the_scene(page):
 
 
 # --- boxes ----------------------------------------------------------------------------------------------------------
-class Sender:
-    """Of a plant, the marks."""
-
-    def __init__(self, *marks):
-        self.sends, self.watched = list(marks), []
-
-    def marks(self):
-        return self.sends
-
-    def watch_marks(self, is_on):
-        self.watched.append(is_on)
-
-
 def test_each_space_that_is_seen_has_a_box_and_forces_of_joints_are_off_at_first(page):
-    plant = Sender()
+    plant = RobotNode()
     panel = MarksPanel(page, plant)
     panel.tick()
     assert (panel.boxes, panel._folder.visible) == ({}, False)
-    plant.sends = [arrow(0, 1.0), arrow(0, 1.0, "joint_force"), ball(0, 0.0), ball(1, 0.0, "com"), ball(2, 0, "mine")]
+    plant.seen_marks = [
+        arrow(0, 1.0),
+        arrow(0, 1.0, "joint_force"),
+        ball(0, 0.0),
+        ball(1, 0.0, "com"),
+        ball(2, 0, "mine"),
+    ]
     panel.tick()
     assert panel._folder.visible
     ticked = {space: box.value for space, box in panel.boxes.items()}
@@ -153,28 +145,29 @@ def test_each_space_that_is_seen_has_a_box_and_forces_of_joints_are_off_at_first
 
 
 def test_marks_are_asked_for_while_somebody_looks_and_wants_any(page, monkeypatch):
-    plant = Sender(arrow(0, 1.0))
+    plant = RobotNode()
+    plant.seen_marks = [arrow(0, 1.0)]
     monkeypatch.setattr(Page, "is_looked_at", False)
     panel = MarksPanel(page, plant)
     panel.tick()
-    assert plant.watched == []
+    assert plant.asked == []
     monkeypatch.setattr(Page, "is_looked_at", True)
     panel.tick()
-    assert plant.watched == [True]
+    assert plant.asked == [("watch", True)]
     box = panel.boxes["contact"]
     box.value = False
     panel._choose()
     panel.tick()
-    assert plant.watched == [True, False]
+    assert plant.asked == [("watch", True), ("watch", False)]
     assert nodes(panel.layer) == {}
     box.value = True
     panel.tick()
     panel.tick()
-    assert plant.watched == [True, False, True]
+    assert plant.asked == [("watch", True), ("watch", False), ("watch", True)]
     assert Kind.ARROW in nodes(panel.layer)
     monkeypatch.setattr(Page, "is_looked_at", False)
     panel.tick()
-    assert plant.watched[-1] is False
+    assert plant.asked[-1] == ("watch", False)
     assert nodes(panel.layer) == {}  # nothing old for the next who looks
     panel.close()
-    assert plant.watched[-1] is False
+    assert plant.asked[-1] == ("watch", False)

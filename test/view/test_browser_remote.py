@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a robot that moves elsewhere, seen from the server; the plant here is a stand-in without ROS."""
 
-import time
-
 import numpy as np
 import pytest
+from page_world import RobotNode, described
 from patience import Patience
 
 import ada_dynamics as ada
 from ada_dynamics.drawing.marks import Kind, Mark
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
-from ada_dynamics.robots.writers import render
 from ada_tools.browser import command_sliders, remote, remote_robot
 from ada_tools.browser.grabs import Pull
-from ada_tools.browser.motion_page import FirstPush
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.remote import RemotePage, Wanted, dynamics_of
 from ada_tools.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
@@ -22,83 +19,9 @@ from ada_tools.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 
-def described(model):
-    return render(model, "loop_joint").texts[".urdf"]
-
-
-class StandIn:
-    """A plant that keeps what it is asked for, and answers with what the test wants."""
-
-    name = "plant"
-    waits_for = "Waiting for it."
-
-    def __init__(self, text=None):
-        self.text, self.seen, self.known, self.problem = text, None, {}, None
-        self.asked, self.pushed, self.commanded, self.posed, self.seen_marks = [], [], [], [], []
-
-    def sends(self, t, q, v=None):
-        q = np.asarray(q, dtype=float)
-        self.seen = SeenState(time.monotonic(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
-
-    def description(self):
-        return self.text
-
-    def newest(self):
-        return self.seen
-
-    def rate(self):
-        return 250.0
-
-    def parameters(self):
-        return self.known
-
-    def marks(self):
-        return self.seen_marks
-
-    def watch_marks(self, is_on):
-        self.asked.append(("watch", is_on))
-
-    def pause(self, is_paused, then):
-        self.asked.append(("pause", is_paused))
-        then(self.problem)
-
-    def step(self, then):
-        self.asked.append("step")
-        then(self.problem)
-
-    def reset(self, then):
-        self.asked.append("reset")
-        then(self.problem)
-
-    def set_speed(self, factor, then):
-        self.asked.append(("speed", factor))
-        then(self.problem)
-
-    def push(self, link, wrench):
-        if self.problem:
-            raise ada.InputError(self.problem)
-        self.pushed.append((link, np.asarray(wrench)))
-
-    def command(self, positions):
-        if self.problem and positions:
-            raise ada.InputError(self.problem)
-        self.commanded.append(positions)
-
-    def set_state(self, positions):
-        self.posed.append(positions)
-
-
 @pytest.fixture(autouse=True)
 def _no_long_waits(monkeypatch):
     monkeypatch.setattr(remote, "_WAITED", 0.1)
-
-
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        shown.said = []
-        shown.say = shown.said.append
-        yield shown
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +120,7 @@ def test_a_state_of_another_robot_is_refused_with_both_sizes():
 
 # --- the page -------------------------------------------------------------------------------------------------------
 def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_it(page, pendulum):
-    plant = StandIn()
+    plant = RobotNode()
     shown = RemotePage(page, plant)
     shown.tick()
     assert shown._waiting.content == "Waiting for it."
@@ -213,13 +136,13 @@ def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_
 
 
 def test_a_robot_without_a_state_is_shown_and_said_to_have_none(page, pendulum):
-    shown = robot_of(page, StandIn(described(pendulum)))
+    shown = robot_of(page, RobotNode(described(pendulum)))
     assert "has sent no state yet" in shown.robot.status.content
 
 
 def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pendulum, monkeypatch):
     monkeypatch.setattr(remote_robot, "LOST", 0.1)
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(1.0, [0.5])
     shown = robot_of(page, plant)
     until(page, shown, lambda: page.said, "the page says something")
@@ -235,7 +158,7 @@ def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pend
 
 
 def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, pendulum):
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(1.0, [0.5])
     shown = robot_of(page, plant)
     plant.text = described(ada.load("four_bar"))
@@ -254,7 +177,7 @@ def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, 
 
 
 def test_a_late_change_of_gravity_makes_the_model_anew(page, pendulum):
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(0.0, [0.5])
     shown = robot_of(page, plant)
     plant.known = {"gravity": [0.0, 0.0, -1.62], "real_time_factor": 0.25}
@@ -264,7 +187,7 @@ def test_a_late_change_of_gravity_makes_the_model_anew(page, pendulum):
 
 def test_a_state_that_is_no_pose_is_said_and_the_page_goes_on(page):
     model = ada.load("pa10", base="floating")
-    plant = StandIn(described(model))
+    plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral(), np.zeros(model.nv))
     shown = robot_of(page, plant)
     q = model.neutral()
@@ -276,7 +199,7 @@ def test_a_state_that_is_no_pose_is_said_and_the_page_goes_on(page):
 
 
 def test_buttons_ask_the_plant_and_its_refusals_are_said(page, pendulum):
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(0.0, [0.5])
     robot = robot_of(page, plant).robot
     robot.one_step()
@@ -298,7 +221,7 @@ def test_buttons_ask_the_plant_and_its_refusals_are_said(page, pendulum):
 
 
 def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(page, pendulum):
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(0.0, [0.5])
     robot = robot_of(page, plant).robot
     robot.strength.value = 10.0
@@ -323,7 +246,7 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
 
 def test_marks_are_drawn_while_somebody_looks_and_go_with_the_robot(page, pendulum, monkeypatch):
     monkeypatch.setattr(Page, "is_looked_at", True)
-    plant = StandIn(described(pendulum))
+    plant = RobotNode(described(pendulum))
     plant.sends(0.0, [0.5])
     points = np.array([[0, 0, 0], [0, 0, 1.0]])
     plant.seen_marks = [Mark("contact", 0, Kind.ARROW, points, (0.02, 0.05, 0.1), (1.0, 0.5, 0.0, 1.0))]
@@ -342,15 +265,15 @@ def test_marks_are_drawn_while_somebody_looks_and_go_with_the_robot(page, pendul
 
 def test_the_controls_of_a_push_say_at_first_what_they_are_told_to_say(page):
     model = ada.load("pa10")
-    plant = StandIn(described(model))
+    plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral())
-    robot = robot_of(page, plant, push=FirstPush("link_4", "-x", 7.0)).robot
+    robot = robot_of(page, plant, push=("link_4", "-x", 7.0)).robot
     assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "-x", 7.0)
     robot.push()
     ((link, wrench),) = plant.pushed
     assert link == "link_4"
     assert np.linalg.norm(wrench[:3]) == pytest.approx(7.0)
-    robot.begin_push(FirstPush("stranger", "y", 1e9))
+    robot.begin_push("stranger", "y", 1e9)
     assert (robot.link.value, robot.direction.value, robot.strength.value) == ("link_4", "y", 7.0)
 
 
@@ -358,38 +281,39 @@ def test_the_controls_of_a_push_say_at_first_what_they_are_told_to_say(page):
 def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(command_sliders.time, "monotonic", lambda: clock[0])
-    model, plant = ada.load("pa10"), StandIn()
-    sliders = command_sliders.CommandSliders(page, model, plant)
+    model, plant = ada.load("pa10"), RobotNode()
+    sliders = command_sliders.CommandSliders(page, model, plant.command)
     q = np.linspace(-0.3, 0.3, 7)
     sliders.tick(q)
-    assert plant.commanded == []  # not before the box is ticked
+    assert plant.commands == []  # not before the box is ticked
     np.testing.assert_allclose(np.radians([s.value for s in sliders.sliders]), q, atol=1e-6)
     assert all(s.disabled for s in sliders.sliders)
     sliders.switch(True)
     assert not any(s.disabled for s in sliders.sliders)
     clock[0] += 0.01
     sliders.tick(q)
-    np.testing.assert_allclose(list(plant.commanded[0].values()), q, atol=1e-6)
-    assert tuple(plant.commanded[0]) == tuple(model.actuated)
+    np.testing.assert_allclose(list(plant.commands[0].values()), q, atol=1e-6)
+    assert tuple(plant.commands[0]) == tuple(model.actuated)
     clock[0] += 0.01
     sliders.tick(q)
-    assert len(plant.commanded) == 1  # 20 of them a second
+    assert len(plant.commands) == 1  # 20 of them a second
     sliders.sliders[0].value = 90.0
+    lead = sliders.lead
     speed = min(model.joints["s1"].limits.velocity, command_sliders.TURN)
     for k in range(1, 40):
         clock[0] += 0.05
         sliders.tick(q)
-        assert plant.commanded[-1]["s1"] <= q[0] + speed * (0.05 * k + 0.01) + 1e-6
-        assert plant.commanded[-1]["s1"] <= q[0] + command_sliders.LEAD  # the joint does not move: no wind-up
-    assert plant.commanded[-1]["s1"] == pytest.approx(q[0] + command_sliders.LEAD)
+        assert plant.commands[-1]["s1"] <= q[0] + speed * (0.05 * k + 0.01) + 1e-6
+        assert plant.commands[-1]["s1"] <= q[0] + lead  # the joint does not move: no wind-up
+    assert plant.commands[-1]["s1"] == pytest.approx(q[0] + lead)
     sliders.switch(False)
-    assert plant.commanded[-1] is None
+    assert plant.commands[-1] is None
 
 
 def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page, monkeypatch):
     monkeypatch.setattr(remote_robot, "LOST", 0.1)
     model = ada.load("pa10")
-    plant = StandIn(described(model))
+    plant = RobotNode(described(model))
     plant.sends(0.0, model.neutral())
     shown = robot_of(page, plant)
     commands = shown.robot.commands
@@ -407,7 +331,7 @@ def test_commands_end_with_a_word_when_nobody_listens_or_the_state_stops(page, m
 def test_pose_sliders_keep_loops_closed_and_send_all_joints(page, monkeypatch):
     monkeypatch.setattr(remote_robot, "_FOLLOWED", 0.1)
     model = ada.load("four_bar")
-    plant = StandIn(described(model))
+    plant = RobotNode(described(model))
     q = ada.assemble(model, start_of_mechanism("four_bar"))
     plant.sends(0.0, q)
     shown = robot_of(page, plant, pose_sliders=True)

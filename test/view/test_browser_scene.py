@@ -22,7 +22,6 @@ from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools import cli
-from ada_tools.browser import solids
 from ada_tools.browser.batch import quaternions
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.live import LivePage, Pace, live
@@ -32,14 +31,9 @@ from ada_tools.browser.playback import Clock, PlaybackPage, play
 from ada_tools.browser.plots import LivePlot, LogPlot
 from ada_tools.browser.pose_page import PosePage, pose
 from ada_tools.browser.scene import Scene
+from ada_tools.browser.solids import AROUND, unit_solid
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
-
-
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        yield shown
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +70,11 @@ def volume(surface):
 
 
 def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
-    around = solids._AROUND
+    around = AROUND
     polygon = 0.5 * around * np.sin(2 * np.pi / around)  # area of the polygon in the unit circle
-    assert volume(solids.box()) == pytest.approx(1.0, rel=1e-12)
-    assert volume(solids.cylinder()) == pytest.approx(polygon, rel=1e-12)
-    assert volume(solids.sphere()) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
+    assert volume(unit_solid("box")) == pytest.approx(1.0, rel=1e-12)
+    assert volume(unit_solid("cylinder")) == pytest.approx(polygon, rel=1e-12)
+    assert volume(unit_solid("sphere")) == pytest.approx(4 / 3 * np.pi, rel=0.02)  # its chords cut off 1.6 %
 
 
 def test_quaternions_of_many_rotations_are_those_of_each():
@@ -372,13 +366,11 @@ def test_a_simulation_that_fails_is_paused_and_the_page_stays(page, pendulum):
         raise ada.InputError("no further")
 
     simulation.step = fail
-    said = []
-    page.say = said.append
     shown.toggle()
     shown._last -= 0.1
     shown.tick()
     assert not shown.is_playing
-    assert "no further" in said[0]
+    assert "no further" in page.said[0]
 
 
 def test_the_simulation_itself_can_be_watched_and_pushed(page):

@@ -5,50 +5,19 @@ import time
 
 import numpy as np
 import pytest
+from page_world import Controller, RobotNode, described
 
 import ada_dynamics as ada
-from ada_dynamics.robots.writers import render
 from ada_dynamics.robots.writers.numbers import to_quaternion
-from ada_tools.browser import command_sliders, joint_targets, target_gizmo
+from ada_tools.browser import command_sliders, target_gizmo
 from ada_tools.browser.follower import TargetPose
-from ada_tools.browser.page import Page
 from ada_tools.browser.remote import RemotePage
-from ada_tools.browser.seen import SeenState
 from ada_tools.browser.target_gizmo import TargetGizmo
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 import gizmo_drag
 from gizmo_drag import placed
-
-
-class Controller:
-    """A follower that keeps what it is asked for."""
-
-    name, link, is_there = "boss", "hand", True
-
-    def __init__(self):
-        self.pose, self.joints, self.asked = None, None, []
-
-    def target_pose(self):
-        return self.pose
-
-    def target_joints(self):
-        return self.joints
-
-    def follow_pose(self, target):
-        self.asked.append(target)
-
-    def follow_joints(self, positions):
-        self.asked.append(positions)
-
-
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        shown.said = []
-        shown.say = shown.said.append
-        yield shown
 
 
 def drag(page, pose, *phases):
@@ -127,8 +96,8 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     clock = [100.0]
     monkeypatch.setattr(command_sliders.time, "monotonic", lambda: clock[0])
     model, controller = ada.load("pa10"), Controller()
-    targets = joint_targets.JointTargets(page, model, controller)
-    folder = targets.sliders._folder
+    targets = command_sliders.JointTargets(page, model, controller)
+    folder = targets._folder
     q = np.linspace(-0.3, 0.3, 7)
     targets.tick(q)
     assert not folder.visible
@@ -136,57 +105,27 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     controller.joints = dict.fromkeys(names, 0.0)
     targets.tick(q)
     assert folder.visible
-    targets.sliders.switch(True)
+    targets.switch(True)
     for _ in range(5):
         clock[0] += 0.05
         targets.tick(q)
     assert len(controller.asked) == 1
     assert list(controller.asked[0]) == names
     np.testing.assert_allclose(list(controller.asked[0].values()), q[:5], atol=1e-6)
-    targets.sliders.sliders[0].value = 90.0
+    targets.sliders[0].value = 90.0
     for _ in range(40):
         clock[0] += 0.05
         targets.tick(q)
-    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + command_sliders.LEAD)
+    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + command_sliders.CommandSliders.lead)
     controller.joints = None
     targets.tick(q)
-    assert not folder.visible and not targets.sliders.is_on
-
-
-class Plant:
-    """A robot at rest."""
-
-    name, waits_for = "plant", "Waiting for it."
-
-    def __init__(self, model):
-        self.text = render(model, "loop_joint").texts[".urdf"]
-        self.q, self.commanded = model.neutral(), []
-
-    def description(self):
-        return self.text
-
-    def newest(self):
-        return SeenState(time.monotonic(), 0.0, self.q, np.zeros(len(self.q)))
-
-    def rate(self):
-        return 250.0
-
-    def parameters(self):
-        return {}
-
-    def marks(self):
-        return []
-
-    def watch_marks(self, is_on):
-        pass
-
-    def command(self, positions):
-        self.commanded.append(positions)
+    assert not folder.visible and not targets.is_on
 
 
 def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_joints(page):
     model = ada.load("pa10")
-    plant, controller = Plant(model), Controller()
+    plant, controller = RobotNode(described(model)), Controller()
+    plant.sends(0.0, model.neutral())
     controller.is_there = False
     shown = RemotePage(page, plant, follower=controller)
     deadline = time.monotonic() + 20.0
@@ -196,15 +135,15 @@ def test_with_a_controller_there_sliders_send_it_targets_and_do_not_command_the_
         shown.tick()
     robot = shown.robot
     shown.tick()
-    assert robot.commands._folder.visible and not robot.targets.sliders._folder.visible
+    assert robot.commands._folder.visible and not robot.targets._folder.visible
     robot.commands.switch(True)
     shown.tick()
-    assert plant.commanded[-1] is not None
+    assert plant.commands[-1] is not None
     controller.is_there, controller.joints = True, dict.fromkeys(model.joint_names, 0.0)
     controller.pose = TargetPose(model.root, placed((0.3, 0.0, 0.8)))
     shown.tick()
-    assert plant.commanded[-1] is None
-    assert not robot.commands._folder.visible and robot.targets.sliders._folder.visible
+    assert plant.commands[-1] is None
+    assert not robot.commands._folder.visible and robot.targets._folder.visible
     assert robot.gizmo.handles.visible
     robot.close()
     assert robot.gizmo.handles is None

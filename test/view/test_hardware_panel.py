@@ -9,20 +9,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from page_world import RobotNode
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_robot.node_state import Motor, read_hardware_state
-from ada_tools.browser import command_sliders, hardware_hold, hardware_sliders
-from ada_tools.browser.hardware_ghost import Ghost
-from ada_tools.browser.hardware_hold import EXPIRES, RATE, Hold
-from ada_tools.browser.hardware_panel import HardwarePanel
-from ada_tools.browser.hardware_plant import Told, Wrench
-from ada_tools.browser.hardware_sensors import SensorBars
-from ada_tools.browser.hardware_status import BLUE, GREEN, RED, status_html, wrench_html
-from ada_tools.browser.motor_sliders import MotorSliders
-from ada_tools.browser.page import Page
+from ada_tools.browser import held_sliders, hold, joint_sliders
+from ada_tools.browser.device_panel import DevicePanel
+from ada_tools.browser.device_status import BLUE, GREEN, RED, status_html, wrench_html
+from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.hold import EXPIRES, RATE, Hold
+from ada_tools.browser.joint_sliders import JointSliders
+from ada_tools.browser.robot_node import Wrench
 from ada_tools.browser.scene import Scene
+from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import SEEN
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -52,70 +52,26 @@ def said(phase="inactive", **changes):
     return {"phase": phase, "stopped": "", "problem": "", "dry_run": False, "devices": {"leg": robot}, **changes}
 
 
-class Node:
-    """A stand-in for the hardware node: joints are where they are told to be, as soon as they are told."""
-
-    name, is_there = "hardware_node", True
+class Node(RobotNode):
+    """A node of one robot."""
 
     def __init__(self):
-        self.said = said()
+        super().__init__(said=said())
         self.at = dict.fromkeys(JOINTS, 0.1)
-        self.asked, self.commanded, self.rivals = [], [], ()
-        self.problem, self.follows, self.told_at, self.felt = None, True, None, None
 
-    def state(self):
-        return None if self.said is None else read_hardware_state(json.dumps(self.said))
-
-    def measured(self, device):
-        return None if self.at is None else Told(time.monotonic(), dict(self.at))
-
-    def told(self, device):
-        return None if self.told_at is None else Told(time.monotonic(), dict(self.told_at))
-
-    def wrench(self, device):
-        return self.felt
-
-    def others(self, device):
-        return self.rivals
-
-    def command(self, device, positions):
-        self.commanded.append(None if positions is None else dict(positions))
-        if positions is not None and self.follows:
-            self.at = dict(positions)
-
-    def change(self, transition, then):
-        self.asked.append(transition)
-        then(self.problem)
-        if self.problem is None and transition == "activate":
-            self.said = said("active")
-
-    def stop(self, then):
-        self.asked.append("stop")
-
-    def reset(self, then):
-        self.asked.append("reset")
-
-    def bias(self, then):
-        self.asked.append("bias")
+    def activated(self):
+        self.said = said("active")
 
     def play(self, path, then):
-        self.asked.append(f"play {path}")
+        super().play(path, then)
         self.said = said("active", robot={"plays": path})
-
-
-@pytest.fixture
-def page():
-    with Page("test", port=0) as shown:
-        shown.said = []
-        shown.say = shown.said.append
-        yield shown
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """The clock of all that the panel does."""
     now = [100.0]
-    for module in (hardware_sliders, hardware_hold):
+    for module in (held_sliders, hold):
         monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     return now
 
@@ -125,7 +81,7 @@ class Desk:
 
     def __init__(self, page, clock):
         self.page, self.clock, self.node = page, clock, Node()
-        self.panel = HardwarePanel(page, self.node)
+        self.panel = DevicePanel(page, self.node)
         self.sees_stop = True
         self.tick()
 
@@ -151,12 +107,12 @@ class Desk:
 
     def move(self, joint, degrees):
         i = JOINTS.index(joint)
-        self.sliders.motors.sliders[i].value = degrees
-        self.sliders.want(i)
+        self.sliders.sliders[i].value = degrees
+        self.sliders.wanted.add(i)
 
     @property
     def sent(self):
-        return [one for one in self.node.commanded if one is not None]
+        return self.node.sent
 
 
 @pytest.fixture
@@ -248,20 +204,18 @@ def test_a_press_is_another_one_after_it_was_let_go(page, clock):
 # --- sliders ----------------------------------------------------------------------------------------------------------
 def test_sliders_are_where_the_robot_is_until_a_person_moves_them(desk):
     clock = desk.clock
-    assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.1)] * 2)
-    assert [(s.min, s.max) for s in desk.sliders.motors.sliders] == [(-57.2, 85.9)] * 2, (
-        "-57.2958 and 85.9437 deg, to a tenth"
-    )
+    assert [s.value for s in desk.sliders.sliders] == pytest.approx([math.degrees(0.1)] * 2)
+    assert [(s.min, s.max) for s in desk.sliders.sliders] == [(-57.2, 85.9)] * 2, "-57.2958 and 85.9437 deg, to a tenth"
     desk.move("knee", 30.0)
     desk.node.at = {"hip": 0.2, "knee": 0.2}
     clock[0] += 1.0
     desk.tick()
-    assert [s.value for s in desk.sliders.motors.sliders] == pytest.approx([math.degrees(0.2), 30.0])
-    assert desk.sliders.goal == {"knee": pytest.approx(math.radians(30.0))}
+    assert [s.value for s in desk.sliders.sliders] == pytest.approx([math.degrees(0.2), 30.0])
+    assert desk.sliders.wishes == {"knee": pytest.approx(math.radians(30.0))}
     desk.sliders.forget()
     clock[0] += 1.0
     desk.tick()
-    assert desk.sliders.motors.sliders[1].value == pytest.approx(math.degrees(0.2))
+    assert desk.sliders.sliders[1].value == pytest.approx(math.degrees(0.2))
 
 
 def test_nothing_is_commanded_unless_the_button_is_held(desk):
@@ -284,7 +238,7 @@ def test_a_held_button_moves_the_robot_at_the_chosen_speed_and_letting_go_leaves
     assert {one["hip"] for one in desk.sent} == {0.1}, "joints whose sliders nobody moved stay"
     count = len(desk.sent)
     desk.let_go()
-    assert desk.node.commanded[-1] is None
+    assert desk.node.commands[-1] is None
     for _ in range(20):
         desk.tick()
     assert len(desk.sent) == count
@@ -299,7 +253,7 @@ def test_a_motion_begins_where_the_robot_is_told_to_be_so_that_it_does_not_sink_
     desk.let_go()
     desk.node.told_at = {"hip": 1.4, "knee": 1.4}  # of a moment long ago
     desk.node.at = dict.fromkeys(JOINTS, 0.1)
-    desk.node.commanded.clear()
+    desk.node.commands.clear()
     desk.hold(0.2)
     assert desk.sent[0] == {"hip": 0.1, "knee": 0.1}
 
@@ -320,7 +274,7 @@ def test_a_hiccup_of_the_page_makes_no_jump(desk):
     before = desk.sent[-1]["knee"]
     desk.clock[0] += 0.25
     desk.hold(1.0 / RATE)
-    assert desk.sent[-1]["knee"] - before <= math.radians(60.0) * 1.5 * command_sliders.PERIOD + 1e-9
+    assert desk.sent[-1]["knee"] - before <= math.radians(60.0) * 1.5 * joint_sliders.PERIOD + 1e-9
 
 
 @pytest.mark.parametrize("robot", [{"phase": "stopped"}, {"phase": "closed"}])
@@ -479,7 +433,7 @@ def test_a_motion_ends_when_stop_goes_out_of_sight(desk):
     desk.hold(0.5)
     desk.sees_stop = False
     desk.hold(SEEN + EXPIRES)
-    assert desk.node.commanded[-1] is None
+    assert desk.node.commands[-1] is None
     count = len(desk.sent)
     desk.hold(1.0)
     assert len(desk.sent) == count
@@ -489,7 +443,7 @@ def test_sliders_and_buttons_that_move_are_refused_from_a_browser_that_does_not_
     told, gui = [], desk.page.gui
     browser = SimpleNamespace(add_notification=lambda title, text, **_: told.append(text))
     monkeypatch.setattr(gui, "_resolve_client", lambda client: browser)
-    slider, buttons = desk.sliders.motors.sliders[1], desk.panel.buttons
+    slider, buttons = desk.sliders.sliders[1], desk.panel.buttons
 
     def acts(control, value):
         message = _messages.GuiUpdateMessage(control._impl.uuid, {"value": value})
@@ -526,11 +480,11 @@ def test_the_panel_is_built_anew_after_the_page_was_cleared(desk):
     desk.hold(0.3)
     desk.page.clear()
     desk.panel.build()
-    assert desk.node.commanded[-1] is None, "what was held is let go"
+    assert desk.node.commands[-1] is None, "what was held is let go"
     desk.tick()
     desk.move("knee", 30.0)
     desk.hold(0.3)
-    assert desk.node.commanded[-1] is not None
+    assert desk.node.commands[-1] is not None
 
 
 def test_a_motion_whose_button_goes_away_with_the_page_is_left_off(desk):
@@ -558,7 +512,7 @@ def test_a_motion_that_others_began_is_left_alone_when_the_page_is_built_anew(de
 def test_without_a_hardware_node_there_is_nothing_on_the_page(page, clock):
     node = Node()
     node.said = None
-    panel = HardwarePanel(page, node)
+    panel = DevicePanel(page, node)
     panel.tick(None)
     panel.build()
     assert not panel.is_seen and panel.move is None
@@ -592,7 +546,7 @@ def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page, monkeypatch):
     bars.tick({"flange": np.eye(4)}, 1.0)
     text = bars.bars["hand"].content
     assert "bars up to 40 N, 1 N m" in text and "-35.00 N" in text and "hand in flange" in text
-    arrow = bars._arrows["hand"]
+    ((arrow, _),) = bars._arrows._drawn.values()
     np.testing.assert_allclose(arrow.points[0], [[0, 0, 0], [0, -0.3 * 35 / 40, 0.3 * 2 / 40]], atol=1e-6)
     assert "left:6%;width:44%" in wrench_html("hand", node.felt, (40.0, 1.0)), "-35 of 40 N: 44 % to the left"
 
@@ -615,11 +569,11 @@ def test_the_ghost_is_where_the_joints_shall_be_and_hides_without_a_pose(page):
 
 def test_sliders_of_motors_end_at_their_limits_and_go_no_faster_than_they_may(page):
     motors = [Motor("a", -1.0, 2.0, 0.5), Motor("b", -0.1, 0.1, 0.1, is_angle=False)]
-    sliders = MotorSliders(page, motors)
+    sliders = JointSliders(page, motors)
     sliders.add()
     assert [(s.min, s.max) for s in sliders.sliders] == [(-57.2, 114.5), (-0.1, 0.1)]
     sliders.show(0, 5.0)
     assert sliders.sliders[0].value == 114.5
     np.testing.assert_allclose(sliders.goal(), [math.radians(114.5), -0.1])
-    told = sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
-    np.testing.assert_allclose(told, [0.05, 0.01])
+    sliders.advance(np.array([2.0, 0.1]), np.zeros(2), 0.1)
+    np.testing.assert_allclose(sliders.commanded, [0.05, 0.01])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ada_dynamics as ada
 from ada_tools.browser.command_sliders import motors_of
-from ada_tools.browser.motor_sliders import MotorSliders
+from ada_tools.browser.joint_sliders import JointSliders
 from ada_tools.browser.page import Page
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.slider_range import slider_range
@@ -53,7 +53,7 @@ def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(
     pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
     model = ada.load(name)
     with Page("test", port=0) as page:
-        motors = MotorSliders(page, motors_of(model))
+        motors = JointSliders(page, motors_of(model))
         motors.add()
         poses = PosePage(page, model).sliders
         limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]

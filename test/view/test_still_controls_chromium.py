@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls stay where they are in a real browser, whatever the words above them say: somebody may be about to press."""
 
+import math
 import threading
-import time
 
 import numpy as np
 import pytest
 from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
+from page_world import RobotNode
 
 pytest.importorskip("viser", reason="viser is not installed: pip install 'ada_dynamics[view]'")
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_robot.node_state import DeviceState, Motor
-from ada_tools.browser.hardware_plant import Told, Wrench
-from ada_tools.browser.hardware_sensors import SensorBars
-from ada_tools.browser.hardware_sliders import HardwareSliders
+from ada_tools.browser.held_sliders import HeldSliders
 from ada_tools.browser.live import LivePage
 from ada_tools.browser.page import Page
 from ada_tools.browser.pose_page import PosePage
+from ada_tools.browser.robot_node import Wrench
+from ada_tools.browser.sensor_bars import SensorBars
 
 pytestmark = pytest.mark.slow
 
@@ -90,35 +91,15 @@ def test_controls_stay_where_they_are_whatever_the_status_says(browser, make):
             stay(here, first, lambda wanted=wanted: wanted in here.text())
 
 
-class Sources:
-    """A robot and a sensor that are heard now and then."""
-
-    name = "hardware_node"
-
-    def __init__(self):
-        self.at, self.felt = None, None
-
-    def measured(self, device):
-        return None if self.at is None else Told(time.monotonic(), {"knee": self.at})
-
-    told = measured
-
-    def wrench(self, device):
-        return self.felt and self.felt._replace(arrived=time.monotonic())
-
-    def command(self, device, positions):
-        pass
-
-
 def test_sliders_and_bars_of_hardware_stay_where_they_are_whether_it_is_heard_or_not(browser):
-    sources = Sources()
+    node = RobotNode()
     robot = DeviceState(
         "leg", "khr1", "inactive", "", (), "", ("position",), (Motor("knee", -1.0, 1.5, 6.0),), {}, {}, (), "", ""
     )
     with Page("test", port=0) as page:
         plain_light(page)
-        bars = SensorBars(page, sources, ["hand", "foot"])
-        sliders = HardwareSliders(page, sources, robot)
+        bars = SensorBars(page, node, ["hand", "foot"])
+        sliders = HeldSliders(page, node, robot)
 
         def tick():
             bars.tick({}, 1.0)
@@ -128,10 +109,10 @@ def test_sliders_and_bars_of_hardware_stay_where_they_are_whether_it_is_heard_or
         thread.start()
         here, first = visit(browser, page)
         assert "not measured" in here.text() and "nothing is measured" in here.text()
-        sources.at = -0.123
-        sources.felt = Wrench(0.0, "a_frame_whose_name_is_longer_than_the_panel_is_wide", np.full(6, -123.4))
+        node.at = node.told_at = {"knee": -0.123}
+        node.felt = Wrench(math.inf, "a_frame_whose_name_is_longer_than_the_panel_is_wide", np.full(6, -123.4))
         stay(here, first, lambda: "told -7.0" in here.text() and "-123.40 N m" in here.text())
-        sources.at = sources.felt = None
+        node.at = node.told_at = node.felt = None
         stay(here, first, lambda: "not measured" in here.text())
         page.end()
         thread.join(10.0)

@@ -12,7 +12,7 @@ from chromium import Visit, chromium
 
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
-from ada_tools.browser.hardware_hold import Hold
+from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.stop_button import StopButton
 

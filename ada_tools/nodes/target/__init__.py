@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What target_node is made of."""
+"""Parts of target_node."""

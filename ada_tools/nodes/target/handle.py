@@ -45,7 +45,7 @@ def handle(name: str, description: str, frame: str, pose: Pose, scale: float) ->
 
 
 def _cube(scale: float) -> InteractiveMarkerControl:
-    """What is always seen; dragged with the mouse it moves in the plane of the picture."""
+    """The cube, which is always seen; dragged with the mouse it moves in the plane of the picture."""
     cube = Marker(type=Marker.CUBE, action=Marker.ADD)
     cube.scale.x = cube.scale.y = cube.scale.z = _CUBE * scale
     cube.color.r, cube.color.g, cube.color.b, cube.color.a = _COLOUR

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What view_node hears and asks for."""
+"""The links of view_node: topics and services of a robot's node and of a controller."""

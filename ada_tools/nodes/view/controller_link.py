@@ -55,7 +55,7 @@ class ControllerLink:
     # --- on the page's thread ---------------------------------------------------------------------------------------
     @property
     def is_there(self) -> bool:
-        """Whether somebody takes references."""
+        """True if somebody takes references."""
         now = time.monotonic()
         if now - self._looked > _LOOKED:
             self._looked = now
@@ -102,5 +102,5 @@ class ControllerLink:
 
 
 def _fresh(newest: tuple[float, T] | None) -> T | None:
-    """What has arrived with its time, while it is new."""
+    """A thing that arrived with its time, while it is new."""
     return newest[1] if newest is not None and time.monotonic() - newest[0] < _FRESH else None

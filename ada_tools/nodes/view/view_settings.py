@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import FrameSettings
-from ada_tools.browser.motion_page import DIRECTIONS, FirstPush
+from ada_tools.browser.motion_page import DIRECTIONS
 from ada_tools.browser.page import HOST, PORT
 from ada_tools.browser.remote import AUTO
 
@@ -52,8 +52,3 @@ class ViewSettings(FrameSettings):
     )
     push_direction: str = setting("x", "of that push, in the world", choices=tuple(DIRECTIONS), read_only=True)
     push_force: float = setting(0.0, "of that push; 0: half of the robot's weight", unit="N", lower=0.0, read_only=True)
-
-    @property
-    def push(self) -> FirstPush:
-        """All three."""
-        return FirstPush(self.push_link, self.push_direction, self.push_force)

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slider per motor, and positions that go towards the sliders no faster than the motors may move."""
+"""A slider per joint, and commands that go towards the sliders no faster than the joints may move.
+
+When commands flow is for subclasses: while a box is ticked (command_sliders.py), or a button is held (held_sliders.py).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +17,16 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_robot.node_state import Motor
 from ada_tools.browser.page import Page, SharedNumber
+from ada_tools.browser.robot_node import Positions
 from ada_tools.browser.slider_range import slider_range
 
 PERIOD = 0.05  # [s] between commands, so that they do not go stale
-TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] at most; slower where the joint is
 LEAD = 0.5  # [rad] or [m] that a command may be ahead of its joint
+LOOK = 0.2  # [s] between looks at the joints while nothing is commanded
+Send = Callable[[Positions | None], None]  # None ends the commands; InputError where nobody listens
 
 
-class MotorSliders:
+class JointSliders:
     """The sliders, and where a command is on its way to them.
 
     Attributes:
@@ -30,15 +36,17 @@ class MotorSliders:
         commanded: positions that were commanded last; where the motors are, while nothing is commanded.
     """
 
-    def __init__(self, page: Page, motors: Sequence[Motor], *, disabled: bool = True) -> None:
+    lead = LEAD
+
+    def __init__(self, page: Page, motors: Sequence[Motor], send: Send = lambda positions: None) -> None:
         """Begin without sliders; `add` adds them to where the page's controls go then.
 
         Args:
             page: to draw on.
             motors: one per slider.
-            disabled: whether nobody can move them at first.
+            send: called with positions by joint.
         """
-        self._page, self._disabled = page, disabled
+        self._page, self._send = page, send
         self.motors = tuple(motors)
         self.sliders: list[Any] = []
         self._numbers: list[SharedNumber] = []
@@ -48,8 +56,13 @@ class MotorSliders:
         self.speeds = np.array([motor.speed for motor in motors])
         self.commanded: Array = np.zeros(len(motors))
 
-    def add(self, beside: Callable[[int], None] | None = None) -> None:
-        """Add the sliders. Args: what adds something below the slider with this number."""
+    def add(self, moved: Callable[[int], None] = lambda i: None, beside: Callable[[], None] | None = None) -> None:
+        """Add the sliders.
+
+        Args:
+            moved: called with the number of a slider that a person has moved.
+            beside: adds something below each slider.
+        """
         for i, motor in enumerate(self.motors):
             unit, rest = ("deg", 180.0) if motor.is_angle else ("m", 1.0)
             low, high = (
@@ -57,16 +70,12 @@ class MotorSliders:
                 for x in (motor.lower, motor.upper)
             )
             low, high, step = slider_range(low, high, motor.is_angle)
-            slider = self._page.gui.add_slider(f"{motor.name} [{unit}]", low, high, step, low, disabled=self._disabled)
+            slider = self._page.gui.add_slider(f"{motor.name} [{unit}]", low, high, step, low)
             self.sliders.append(slider)
             self._numbers.append(SharedNumber(slider))
+            self._page.when(slider, partial(moved, i), moves=True)
             if beside is not None:
-                beside(i)
-
-    def disable(self, disabled: bool) -> None:
-        """Let people move them, or not."""
-        for slider in self.sliders:
-            slider.disabled = disabled
+                beside()
 
     def show(self, i: int, position: float) -> None:
         """Move a slider to where a motor is, unless a person has just moved it."""
@@ -78,19 +87,22 @@ class MotorSliders:
         goal[self._is_angle] = np.radians(goal[self._is_angle])
         return np.asarray(np.clip(goal, self._lower, self._upper))
 
-    def advance(self, goal: Array, present: Array, elapsed: float, lead: float = LEAD) -> Array:
-        """The next command: towards a goal, as fast as the motors may go, and not far ahead of them.
+    def advance(self, goal: Array, present: Array, elapsed: float) -> None:
+        """Send the next command: towards a goal, as fast as the motors may go, and not far ahead of them.
 
         Args:
             goal: positions.
             present: where the motors are.
             elapsed: since the last command [s].
-            lead: that a command may be ahead of its motor.
+
+        Raises:
+            InputError: nobody listens.
         """
         reach = self.speeds * elapsed
         moved = self.commanded + np.clip(goal - self.commanded, -reach, reach)
-        self.commanded = np.asarray(np.clip(moved, present - lead, present + lead))
-        return self.commanded
+        self.commanded = np.asarray(np.clip(moved, present - self.lead, present + self.lead))
+        names = (motor.name for motor in self.motors)
+        self._send(dict(zip(names, self.commanded.tolist(), strict=True)))
 
 
 def shown(value: float, is_angle: bool) -> float:

@@ -25,7 +25,7 @@ _LAPSED = "this page stood still while the button was down. Let go of the button
 
 
 class Hold:
-    """Whether a button is held. Signs come on the server's thread; the rest is for the page's.
+    """A button that is held, or not. Signs come on the server's thread; the rest is for the page's.
 
     Attributes:
         button: viser's.
@@ -95,7 +95,7 @@ class Hold:
     # --- on the page's thread -----------------------------------------------------------------------------------
     @property
     def is_held(self) -> bool:
-        """Whether a person holds it now."""
+        """True while a person holds it."""
         with self._lock:
             return self._holder is not None and self._signs > 1 and self._clock() - self._last <= EXPIRES
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page says of a hardware node and its devices: phases in words and colour, alarms, refusals; as HTML."""
+"""A node of devices in words for a page: phases in words and colour, alarms, refusals; as HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_robot.node_state import (
     DeviceState,
     HardwareState,
 )
-from ada_tools.browser.hardware_plant import Wrench
+from ada_tools.browser.robot_node import Wrench
 
 GREEN, BLUE, AMBER, RED, GREY = "#1a8f3c", "#1c6fd0", "#c77700", "#cc1122", "#6b7280"
 _COLOURS = {ACTIVE: GREEN, "reading": GREEN, INACTIVE: BLUE, STARTING: AMBER, STOPPING: AMBER, "silent": AMBER}

@@ -6,37 +6,37 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_tools.browser.hardware_plant import Hardware, Wrench
-from ada_tools.browser.hardware_status import wrench_html
+from ada_dynamics.drawing.marks import FORCE, Mark, arrow_mark
+from ada_tools.browser.device_status import wrench_html
+from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.page import Page
+from ada_tools.browser.robot_node import RobotNode
 
 _FRESH = 1.0  # [s] that a wrench counts
 _SHOWN = 0.2  # [s] between looks
 _LEAST = (10.0, 1.0)  # [N, N m] of a whole bar, at least
 _LONGEST = 0.3  # of the robot's size: the arrow of a whole bar
 ORDER = -2.0  # on the page: above the sliders
-_COLOUR = (220, 60, 30)
 
 
 class SensorBars:
     """Bars and arrows of all sensors, and the button that takes what they measure now for zero."""
 
-    def __init__(self, page: Page, hardware: Hardware, sensors: list[str]) -> None:
+    def __init__(self, page: Page, node: RobotNode, sensors: list[str]) -> None:
         """Add them to the page.
 
         Args:
             page: to draw on.
-            hardware: node that reads the sensors.
+            node: that reads the sensors.
             sensors: their names.
         """
-        self._page, self._hardware = page, hardware
+        self._page, self._node = page, node
         self._greatest = dict.fromkeys(sensors, _LEAST)
-        self._arrows: dict[str, Any] = {}
+        self._arrows = MarksLayer(page.server, "/wrench")
         self._shown_at = -math.inf
         self._folder = page.gui.add_folder("forces", order=ORDER)
         with self._folder:
@@ -44,7 +44,7 @@ class SensorBars:
             self.bias = page.gui.add_button(
                 "take this for zero", hint="~/bias: of all sensors; nothing must touch them"
             )
-        page.when(self.bias, lambda: hardware.bias(self._said))
+        page.when(self.bias, lambda: node.bias(self._said))
 
     def tick(self, poses: Mapping[str, Array], size: float) -> None:
         """Once a frame.
@@ -57,9 +57,10 @@ class SensorBars:
         if now - self._shown_at < _SHOWN:
             return
         self._shown_at = now
+        arrows: list[Mark] = []
         with self._page.server.atomic():
             for name, bars in self.bars.items():
-                wrench = self._hardware.wrench(name)
+                wrench = self._node.wrench(name)
                 if wrench is not None and now - wrench.arrived > _FRESH:
                     wrench = None
                 if wrench is not None:
@@ -67,32 +68,16 @@ class SensorBars:
                 text = wrench_html(name, wrench, self._greatest[name])
                 if text != bars.content:
                     bars.content = text
-                self._draw(name, wrench, poses, size)
+                if wrench is not None and wrench.frame in poses:  # where the scene has its frame
+                    pose = poses[wrench.frame]
+                    reach = _LONGEST * size / self._greatest[name][0] * pose[:3, :3] @ wrench.values[:3]
+                    arrows.append(arrow_mark(name, 0, pose[:3, 3], reach, size, FORCE))
+        self._arrows.show(arrows)
 
     def remove(self) -> None:
         """Take them off the page."""
         self._folder.remove()
-        for arrow in self._arrows.values():
-            arrow.remove()
-        self._arrows.clear()
-
-    def _draw(self, name: str, wrench: Wrench | None, poses: Mapping[str, Array], size: float) -> None:
-        """The force as an arrow, where the scene has its frame."""
-        arrow = self._arrows.get(name)
-        if wrench is None or wrench.frame not in poses:
-            if arrow is not None:
-                arrow.visible = False
-            return
-        pose = poses[wrench.frame]
-        reach = _LONGEST * size / self._greatest[name][0] * wrench.values[:3]
-        points = np.array([[pose[:3, 3], pose[:3, 3] + pose[:3, :3] @ reach]], dtype=np.float32)
-        if arrow is None:
-            width = 0.008 * size
-            self._arrows[name] = self._page.scene.add_arrows(
-                f"/wrench/{name}", points, _COLOUR, shaft_radius=width, head_radius=2.5 * width, head_length=5.0 * width
-            )
-            return
-        arrow.points, arrow.visible = points, True
+        self._arrows.remove()
 
     def _said(self, problem: str | None) -> None:
         self._page.say(problem or "What the sensors measure now is zero from now on.")

@@ -3,7 +3,7 @@
 
 STOP is asked for on the server's own thread: it does not wait for the page's, whatever that is at, nor for what else
 the browser has to send; see stop_button.py. Everything that moves a robot needs a button that is held; see
-hardware_hold.py.
+hold.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ada_robot.node_state import (
     DeviceState,
     HardwareState,
 )
-from ada_tools.browser.hardware_ghost import Ghost
-from ada_tools.browser.hardware_hold import Hold
-from ada_tools.browser.hardware_plant import Hardware
-from ada_tools.browser.hardware_sensors import SensorBars
-from ada_tools.browser.hardware_sliders import HardwareSliders, differs
-from ada_tools.browser.hardware_status import AMBER, GREEN, GREY, status_html
+from ada_tools.browser.device_status import AMBER, GREEN, GREY, status_html
+from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.held_sliders import HeldSliders
+from ada_tools.browser.hold import Hold
 from ada_tools.browser.page import Page
 from ada_tools.browser.remote_robot import RemoteRobotPage
+from ada_tools.browser.robot_node import Positions, RobotNode
+from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
 from ada_tools.browser.words import Words
 
@@ -43,11 +43,11 @@ _ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
 _TRANSITIONS = ("configure", "activate", "deactivate")
 
 
-class HardwarePanel:
-    """What a page has for a hardware node; nothing as long as none is seen.
+class DevicePanel:
+    """The controls of a node of devices; none as long as none is seen.
 
     Attributes:
-        hardware: the node.
+        node: the robot's.
         state: the newest that it said.
         sliders: by robot.
         move: the button that is held; None as long as no node was seen.
@@ -55,26 +55,23 @@ class HardwarePanel:
         stop_button: that brings all robots to rest; None as long as no node was seen.
     """
 
-    def __init__(self, page: Page, hardware: Hardware) -> None:
+    def __init__(self, page: Page, node: RobotNode) -> None:
         """Begin without anything on the page.
 
         Args:
             page: to draw on.
-            hardware: the node, if there is one.
+            node: the robot's, once it is seen.
         """
-        self._page, self.hardware = page, hardware
+        self._page, self.node = page, node
         self.state: HardwareState | None = None
-        self.sliders: dict[str, HardwareSliders] = {}
+        self.sliders: dict[str, HeldSliders] = {}
         self.move: Hold | None = None
         self.play: Hold | None = None
         self.stop_button: StopButton | None = None
         self._sensors: SensorBars | None = None
-        self._ghost: Ghost | None = None
-        self._ghost_of: RemoteRobotPage | None = None
         self._shape: tuple[object, ...] | None = None  # of what is on the page
-        # presses: to activate, in vain, with the robots active
-        self._asked_in = self._failed_in = self._active_in = _NONE
-        self._said_in = self._played_in = _NONE  # likewise: in which was said why nothing moves, a motion was begun
+        self._press = self._played_in = _NONE  # present press to move, and the one in which a motion was begun
+        self._done: set[str] = set()  # in the present press: "say" why nothing moves, "activate", "failed", "active"
         self._played_by = ""
         self._refusals = 0  # of browsers that may move nothing, that were said
         self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
@@ -90,7 +87,7 @@ class HardwarePanel:
 
     @property
     def is_seen(self) -> bool:
-        """Whether a hardware node was seen, ever: then nothing else shall command its robots."""
+        """True once such a node was seen: then nothing else shall command its robots."""
         return self.state is not None
 
     # --- what is on the page ------------------------------------------------------------------------------------
@@ -101,13 +98,12 @@ class HardwarePanel:
         self._lose_play()
         self._sensors = None
         self._shape = None
-        # presses are counted anew, by another button
-        self._asked_in = self._failed_in = self._active_in = self._said_in = _NONE
+        self._press = _NONE  # presses are counted anew, by another button
         if not self.is_seen:
             return
         gui, page = self._page.gui, self._page
         self._panel = gui.add_panel()
-        with self._panel.add_tab(self.hardware.name):
+        with self._panel.add_tab(self.node.driver):
             self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
             self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
             self._says = Words(gui, 4)
@@ -141,10 +137,10 @@ class HardwarePanel:
             self._add_motions(players[0])
         sensors = [one.name for one in state.devices.values() if not one.is_robot]
         if sensors:
-            self._sensors = SensorBars(self._page, self.hardware, sensors)
+            self._sensors = SensorBars(self._page, self.node, sensors)
         for device in state.devices.values():
             if device.is_robot and "position" in device.modes:
-                self.sliders[device.name] = HardwareSliders(self._page, self.hardware, device)
+                self.sliders[device.name] = HeldSliders(self._page, self.node, device)
 
     def _add_motions(self, device: DeviceState) -> None:
         gui = self._page.gui
@@ -160,7 +156,7 @@ class HardwarePanel:
         if self.play is not None and self._played_in == self.play.presses:
             player = self.state.devices.get(self._played_by) if self.state is not None else None
             if self.play.is_held or (player is not None and player.plays):
-                self.hardware.change("deactivate", self._answer("deactivate"))
+                self.node.change("deactivate", self._answer("deactivate"))
         self._played_in, self.play = _NONE, None
 
     def close(self) -> None:
@@ -176,7 +172,7 @@ class HardwarePanel:
             robot: that is shown; None: none.
         """
         was_seen = self.is_seen
-        self.state = self.hardware.state()
+        self.state = self.node.state()
         if self.state is None:
             return
         if not was_seen or self.move is None:
@@ -191,29 +187,30 @@ class HardwarePanel:
         if self._sensors is not None:
             scene = robot.scene if robot is not None else None
             self._sensors.tick(scene.poses if scene else {}, scene.size if scene else 1.0)
-        self._tick_ghost(robot)
+        if robot is not None and robot.ghost is not None:
+            self._show_ghost(robot, robot.ghost)
 
     def _tick_move(self, state: HardwareState) -> bool:
-        """Whether commands may flow; a press while the node is inactive activates it, once."""
+        """True if commands may flow; a press while the node is inactive activates it, once."""
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()
             self._tell(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
             return False
-        problem = self._why_not(state, hold.presses)
+        if hold.presses != self._press:
+            self._press, self._done = hold.presses, set()
+        problem = self._why_not(state)
         if problem:
             self._tell(f"held, but nothing moves: {problem}", AMBER)
-            if self._said_in != hold.presses:
-                self._said_in = hold.presses
+            if self._is_first("say"):
                 self._page.say(f"Nothing moves: {problem}")
             return False
         if state.phase == ACTIVE:
-            self._active_in = hold.presses
+            self._done.add("active")
             self._tell("held: robots go to their sliders", GREEN)
             return True
-        if self._asked_in != hold.presses:
-            self._asked_in = hold.presses
-            self.hardware.change("activate", partial(self._activated, hold.presses))
+        if self._is_first("activate"):
+            self.node.change("activate", partial(self._activated, hold.presses))
         self._tell("held: waiting for the robots to be active", AMBER)
         return False
 
@@ -230,31 +227,38 @@ class HardwarePanel:
 
     def _activated(self, press: int, problem: str | None) -> None:
         if problem is not None:
-            self._failed_in = press
+            if press == self._press:
+                self._done.add("failed")
             self._answer("activate")(problem)
 
-    def _why_not(self, state: HardwareState, press: int) -> str:
+    def _is_first(self, what: str) -> bool:
+        """True if something is to be done for the first time in this press."""
+        is_first = what not in self._done
+        self._done.add(what)
+        return is_first
+
+    def _why_not(self, state: HardwareState) -> str:
         """Why nothing may be commanded; "" where it may, or may once the robots are active."""
-        if not self.hardware.is_there:
-            return f"{self.hardware.name} is gone"
+        if not self.node.is_there:
+            return f"{self.node.driver} is gone"
         if state.stopped:
             return f"stopped: {state.stopped}. Press reset first"
         fallen = [f"{one.name} is stopped: {one.reason}" for one in state.devices.values() if one.phase == STOPPED]
         if fallen:
             return f"{'; '.join(fallen)}. Press reset first"
         if state.phase not in (ACTIVE, INACTIVE):
-            return f"{self.hardware.name} is {state.phase}: press configure first"
+            return f"{self.node.driver} is {state.phase}: press configure first"
         if not self.sliders:
             return "there is no robot that takes positions"
-        if self._failed_in == press:
+        if "failed" in self._done:
             return f"the robots did not become active: {state.problem or 'see above'}"
-        if state.phase == INACTIVE and self._active_in == press:
+        if state.phase == INACTIVE and "active" in self._done:
             reasons = "; ".join(f"{name} is {one.phase}: {one.reason}" for name, one in state.devices.items())
             return f"{reasons}. Let go, and press anew"
         for name in self.sliders:
             if state.devices[name].plays:
                 return f"{name} plays {state.devices[name].plays}"
-            others = self.hardware.others(name)
+            others = self.node.others(name)
             if others:
                 return f"{', '.join(others)} commands {name}, and only one should: end it, or use its own controls"
         return ""
@@ -267,34 +271,25 @@ class HardwarePanel:
         device = state.devices[self._played_by]
         if hold.is_held and self._played_in != hold.presses:
             self._played_in = hold.presses
-            self.hardware.play(self._paths[str(self.motion.value)], self._answer("play"))
+            self.node.play(self._paths[str(self.motion.value)], self._answer("play"))
         elif not hold.is_held and device.plays and self._played_in == hold.presses:
             self._played_in = _NONE
-            self.hardware.change("deactivate", self._answer("deactivate"))
+            self.node.change("deactivate", self._answer("deactivate"))
 
     # --- the ghost ----------------------------------------------------------------------------------------------
-    def _tick_ghost(self, robot: RemoteRobotPage | None) -> None:
-        """Where sliders point, while they point elsewhere; else where the robot is told to be."""
-        if robot is not self._ghost_of:
-            if self._ghost is not None:
-                self._ghost.remove()
-            self._ghost_of = robot
-            self._ghost = Ghost(self._page, robot.scene) if robot is not None else None
-        if self._ghost is None or robot is None:
-            return
+    def _show_ghost(self, robot: RemoteRobotPage, ghost: Ghost) -> None:
+        """Where sliders point, while they point elsewhere; else where the robot is commanded to be."""
+        shown: Positions | None = None
         for name, sliders in self.sliders.items():
-            if not all(motor.name in robot.model.joints for motor in sliders.motors.motors):
-                continue
-            measured, told = self.hardware.measured(name), self.hardware.told(name)
-            present = dict(measured.positions) if measured is not None else {}
-            goal = sliders.goal
-            if differs(goal, present):
-                self._ghost.show(robot.q, {**(told.positions if told else {}), **goal})
-                return
-            if told is not None and self.state is not None and self.state.phase == ACTIVE:
-                self._ghost.show(robot.q, told.positions)
-                return
-        self._ghost.show(robot.q, None)
+            if all(motor.name in robot.model.joints for motor in sliders.motors):
+                measured, commanded = self.node.measured(name), self.node.commanded(name)
+                if sliders.differs(measured.positions if measured is not None else {}):
+                    shown = {**(commanded.positions if commanded else {}), **sliders.wishes}
+                    break
+                if commanded is not None and self.state is not None and self.state.phase == ACTIVE:
+                    shown = commanded.positions
+                    break
+        ghost.show(robot.q, shown)
 
     # --- what is asked for, and said ----------------------------------------------------------------------------
     def _stop(self) -> None:
@@ -303,7 +298,7 @@ class HardwarePanel:
         if now - self._stopped_at < _ONE_PRESS:
             return
         self._stop_until, self._stopped_at = now + _INSISTS, now
-        self.hardware.stop(self._answer(STOP))
+        self.node.stop(self._answer(STOP))
 
     def _insist(self, state: HardwareState) -> None:
         """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
@@ -312,14 +307,14 @@ class HardwarePanel:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:
             self._stopped_at = now
-            self.hardware.stop(lambda problem: None)  # what there is to say was said the first time
+            self.node.stop(lambda problem: None)  # what there is to say was said the first time
 
     def _reset(self) -> None:
         self._stop_until = -math.inf
-        self.hardware.reset(self._answer("reset"))
+        self.node.reset(self._answer("reset"))
 
     def _asking(self, transition: str) -> Callable[[], None]:
-        return lambda: self.hardware.change(transition, self._answer(transition))
+        return lambda: self.node.change(transition, self._answer(transition))
 
     def _answer(self, what: str) -> Callable[[str | None], None]:
         def then(problem: str | None) -> None:
@@ -332,8 +327,8 @@ class HardwarePanel:
         self._says.show(text, colour)
 
     def _show(self, state: HardwareState) -> None:
-        is_there = self.hardware.is_there
-        text = status_html(self.hardware.name, state, is_there=is_there)
+        is_there = self.node.is_there
+        text = status_html(self.node.driver, state, is_there=is_there)
         if text != self._status_text:
             self._status_text = self._status.content = text
         may = {

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sliders for the joints of a device: it goes to them while a button is held, and stays where it is otherwise.
+
+A slider follows its joint until a person moves it. Then it says where the joint shall go the next time that the button
+is held, and goes on to say so: after a pause the motion can be continued, or taken back by a button. When the robot is
+stopped, or lost, all sliders follow their joints again: nobody expects a motion to go on after that.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import time
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_robot.node_state import ACTIVE, CLOSED, STOPPED, DeviceState
+from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders
+from ada_tools.browser.page import Page
+from ada_tools.browser.robot_node import Heard, Positions, RobotNode
+
+_FRESH = 1.0  # [s] that positions count
+_SPEED, _FASTEST = 15.0, 60.0  # [deg/s] of joints, at first and at most
+_SHARE = 0.5  # of a joint's own speed, at most
+_LONGEST = 1.5 * PERIOD  # [s] that a late command makes up for
+_SAME = math.radians(0.05)  # of a joint that is commanded to be where it is
+_ORDER = -1.0  # on the page: above what all robots have
+_LINE = (  # one, whatever it says: what is below must not move
+    '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right;height:1.5em;'
+    'white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{}</div>'
+)
+
+
+class HeldSliders(JointSliders):
+    """The sliders of one device.
+
+    Attributes:
+        wanted: numbers of the sliders that a person has moved.
+        is_commanding: whether commands flow.
+    """
+
+    lead = 0.3  # less than a node refuses as a jump
+
+    def __init__(self, page: Page, node: RobotNode, device: DeviceState) -> None:
+        """Add them to the page.
+
+        Args:
+            page: to draw on.
+            node: that drives the device.
+            device: the robot.
+        """
+        super().__init__(page, device.motors, lambda positions: node.command(positions, device.name))
+        self._node, self.device = node, device
+        self._fastest = self.speeds
+        self.wanted: set[int] = set()
+        self.is_commanding = False
+        self._last = self._shown_at = -math.inf
+        self._lines: list[Any] = []
+        self._folder = page.gui.add_folder(f"{device.name}: joints", order=_ORDER)
+        with self._folder:
+            self.speed = page.gui.add_slider("speed [deg/s]", 1.0, _FASTEST, 1.0, _SPEED)
+            self.back = page.gui.add_button("sliders back to the robot")
+            self.add(self.wanted.add, lambda: self._lines.append(page.gui.add_html(_LINE.format(""))))
+        page.when(self.back, self.forget)
+
+    def remove(self) -> None:
+        """Take them off the page."""
+        self.end()
+        self._folder.remove()
+
+    def forget(self) -> None:
+        """Let all sliders follow their joints again."""
+        self.goal()  # whatever was given so far is read, and over
+        self.wanted.clear()
+        self._shown_at = -math.inf
+
+    @property
+    def wishes(self) -> dict[str, float]:
+        """Where a person wants joints to go, by joint [rad]."""
+        positions = self.goal()
+        return {self.motors[i].name: float(positions[i]) for i in sorted(self.wanted)}
+
+    def differs(self, present: Positions) -> bool:
+        """True if a person wants a joint elsewhere than where it is."""
+        return any(abs(value - present.get(name, value)) > _SAME for name, value in self.wishes.items())
+
+    # --- once a frame -------------------------------------------------------------------------------------------
+    def tick(self, device: DeviceState, *, is_held: bool) -> None:
+        """Command, or follow.
+
+        Args:
+            device: its newest state.
+            is_held: whether the robot may move now.
+        """
+        self.device = device
+        present = self._all(_fresh(self._node.measured(device.name)))
+        if device.phase in (STOPPED, CLOSED) or present is None:
+            self.end()
+            if self.wanted:
+                self.forget()
+        elif is_held and device.phase == ACTIVE:
+            self._command(present)
+        else:
+            self.end()
+        if time.monotonic() - self._shown_at > LOOK:
+            self._shown_at = time.monotonic()
+            self._show(present)
+
+    def end(self) -> None:
+        """Command no more; the robot stays where it was commanded to be last."""
+        if self.is_commanding:
+            self.is_commanding = False
+            self._send(None)
+
+    def _all(self, positions: Positions) -> Array | None:
+        """Positions of all joints; None where one of them is not known."""
+        found = np.array([positions.get(motor.name, math.nan) for motor in self.motors])
+        return found if np.isfinite(found).all() else None
+
+    def _command(self, present: Array) -> None:
+        now = time.monotonic()
+        if not self.is_commanding:
+            # From where it is commanded to be: what sags under its load would sink with each new start.
+            before = self._all(_fresh(self._node.commanded(self.device.name)))
+            is_near = before is not None and bool((np.abs(before - present) < self.lead).all())
+            self.commanded = before if is_near and before is not None else present.copy()
+            self.is_commanding, self._last = True, now
+        goal = self.commanded.copy()
+        if self.wanted:
+            rows = sorted(self.wanted)
+            goal[rows] = self.goal()[rows]
+        self.speeds = np.minimum(_SHARE * self._fastest, math.radians(float(self.speed.value)))
+        elapsed, self._last = min(now - self._last, _LONGEST), now
+        self.advance(goal, present, elapsed)
+
+    def _show(self, present: Array | None) -> None:
+        commanded = _fresh(self._node.commanded(self.device.name))
+        with self._page.server.atomic():
+            for i, motor in enumerate(self.motors):
+                if present is not None and i not in self.wanted:
+                    self.show(i, float(present[i]))
+                at = None if present is None else float(present[i])
+                content = _LINE.format(html.escape(self._beside(motor.name, at, commanded.get(motor.name))))
+                if content != self._lines[i].content:
+                    self._lines[i].content = content
+
+    def _beside(self, joint: str, at: float | None, commanded: float | None) -> str:
+        """Where a joint is, where it is commanded to be, and that as an angle of its servo."""
+        if at is None:
+            return "not measured"
+        parts = [f"is {_degrees(at):.1f} deg"]
+        if commanded is not None:
+            parts.append(f"told {_degrees(commanded):.1f}")
+        scale = self.device.servos.get(joint)
+        if scale is not None:
+            parts.append(f"servo {scale.angle(at):.0f} deg")
+        return ", ".join(parts)
+
+
+def _fresh(heard: Heard | None) -> Positions:
+    """Positions that are new; none where nothing is."""
+    return heard.positions if heard is not None and time.monotonic() - heard.arrived <= _FRESH else {}
+
+
+def _degrees(angle: float) -> float:
+    """To a tenth, and never -0.0."""
+    return round(math.degrees(angle), 1) + 0.0

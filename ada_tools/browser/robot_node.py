@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot's node as a page needs it, whatever moves the robot: a simulation, an emulated device or a real one.
+
+What the node has said so far decides what the page offers: see `RobotNode.state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.marks import Mark
+from ada_robot.node_state import HardwareState
+from ada_tools.browser.seen import Seen
+
+Answer = Callable[[str | None], None]  # given None when something is done, else the reason why it is not
+Positions = Mapping[str, float]  # by joint [rad, m]
+
+
+class Heard(NamedTuple):
+    """Positions of joints, and when they arrived on the steady clock [s]."""
+
+    arrived: float
+    positions: Positions
+
+
+class Wrench(NamedTuple):
+    """A reading of a sensor.
+
+    Attributes:
+        arrived: on the steady clock [s].
+        frame: that it is in.
+        values: force and moment [N, N m].
+    """
+
+    arrived: float
+    frame: str
+    values: Array
+
+
+class RobotNode(Protocol):
+    """A robot's node elsewhere. All calls return at once; answers are given on the thread that runs the page."""
+
+    @property
+    def name(self) -> str:
+        """Name of the node that moves the robot, for messages."""
+
+    @property
+    def waits_for(self) -> str:
+        """Words for a person who looks at a page without a robot."""
+
+    # --- the robot ----------------------------------------------------------------------------------------------
+    def description(self) -> str | None:
+        """The robot's description, or None as long as there is none."""
+
+    def newest(self) -> Seen | None:
+        """The newest that was seen of its state."""
+
+    def rate(self) -> float:
+        """Messages of its state that arrived in the last second or so [Hz]."""
+
+    def parameters(self) -> Mapping[str, object]:
+        """Parameters of the node, as far as they are known: "gravity", "real_time_factor"."""
+
+    def marks(self) -> Sequence[Mark]:
+        """Marks that are to be drawn beside the robot now, such as forces, while they are watched."""
+
+    def watch_marks(self, is_on: bool) -> None:
+        """Begin or end to receive marks."""
+
+    def command(self, positions: Positions | None, device: str = "") -> None:
+        """Positions that motors shall go to, of one device or of the whole robot; None ends the commands.
+
+        What nobody hears is lost.
+        """
+
+    def reset(self, then: Answer) -> None:
+        """Back to the start; of devices: clear alarms and a latched stop."""
+
+    # --- only simulations ---------------------------------------------------------------------------------------
+    def pause(self, is_paused: bool, then: Answer) -> None:
+        """Pause, or go on."""
+
+    def step(self, then: Answer) -> None:
+        """One step while paused."""
+
+    def set_speed(self, factor: float, then: Answer) -> None:
+        """Time of the motion by time that passes."""
+
+    def push(self, link: str, wrench: Array) -> None:
+        """Let a wrench [f, n] act on a link for a moment, at its origin in its axes; InputError if nobody listens."""
+
+    def set_state(self, positions: Positions) -> None:
+        """Put the robot into a pose; InputError where nobody listens."""
+
+    # --- only devices -------------------------------------------------------------------------------------------
+    @property
+    def driver(self) -> str:
+        """Name of the node that drives devices, for messages."""
+
+    @property
+    def is_there(self) -> bool:
+        """True while that node is there."""
+
+    def state(self) -> HardwareState | None:
+        """The newest that it said of its phase and its devices; None: no such node was seen, ever."""
+
+    def measured(self, device: str) -> Heard | None:
+        """Where the joints of a device are."""
+
+    def commanded(self, device: str) -> Heard | None:
+        """Where they are commanded to be, where the device tells."""
+
+    def wrench(self, device: str) -> Wrench | None:
+        """The newest reading of a sensor."""
+
+    def others(self, device: str) -> Sequence[str]:
+        """Other nodes that command a device."""
+
+    def change(self, transition: str, then: Answer) -> None:
+        """Ask for a transition: "configure", "activate", "deactivate" or "cleanup"."""
+
+    def stop(self, then: Answer) -> None:
+        """Stop all robots; from any thread."""
+
+    def bias(self, then: Answer) -> None:
+        """Take what the sensors measure now for zero."""
+
+    def play(self, path: str, then: Answer) -> None:
+        """Begin with a motion."""

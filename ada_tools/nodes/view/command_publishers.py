@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Publishers of joint commands, each there only while there are commands: two for a robot would be a mistake."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from ada_robot.ros.qos import COMMANDS
+
+_KEPT = 2.0  # [s] that a publisher stays after the last command
+
+
+def joint_message(positions: Mapping[str, float]) -> JointState:
+    """Positions as a message."""
+    return JointState(name=list(positions), position=[float(x) for x in positions.values()])
+
+
+class CommandPublishers:
+    """Publishers by topic."""
+
+    def __init__(self, node: Node) -> None:
+        """Begin without any. Args: the node that sends."""
+        self._node = node
+        self._lock = threading.Lock()
+        self._each: dict[str, tuple[Any, float]] = {}  # with the time of the last command
+
+    def send(self, topic: str, message: JointState) -> None:
+        """Send a command; on the page's thread."""
+        with self._lock:
+            known = self._each.get(topic)
+            publisher = self._node.create_publisher(JointState, topic, COMMANDS) if known is None else known[0]
+            self._each[topic] = publisher, time.monotonic()
+            publisher.publish(message)
+
+    def forget_old(self) -> None:
+        """Take those away that nobody needs; on the thread that spins the node, which must not meet them then."""
+        now = time.monotonic()
+        with self._lock:
+            for topic in [name for name, (_, last) in self._each.items() if now - last > _KEPT]:
+                self._node.destroy_publisher(self._each.pop(topic)[0])

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Markers of a node, received while somebody wants them; imports rclpy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection
+
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
+
+from ada_dynamics.drawing.marks import KeptMarks, Mark
+from ada_robot.messages.markers import read_markers
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.qos import streams
+
+_QOS = streams(20)
+_EARLY = 4.0  # [s] from the first message, in which the world's frame may not be known yet
+
+
+class MarkerInbox:
+    """The markers that are to be drawn now."""
+
+    def __init__(self, node: Node, topic: str, complain: Callable[[str], None]) -> None:
+        """Begin without a subscription.
+
+        Args:
+            node: that listens.
+            topic: of the markers.
+            complain: told of markers that cannot be drawn.
+        """
+        self._node, self._topic, self._tell = node, topic, complain
+        self._inbox: Inbox | None = None
+        self._kept = KeptMarks()
+        self._since = math.inf
+        self._is_wanted = False
+
+    def look_around(self) -> None:
+        """Subscribe, or unsubscribe; on the thread that spins the node."""
+        inbox = self._inbox
+        if self._is_wanted and inbox is None:
+            self._inbox = Inbox(self._node, MarkerArray, self._topic, _QOS)
+        elif not self._is_wanted and inbox is not None:
+            self._inbox = None
+            inbox.close()
+
+    def want(self, is_wanted: bool) -> None:
+        """Begin or end to receive them, at the next look around; old ones are forgotten."""
+        self._is_wanted = is_wanted
+        self._kept.clear()
+
+    def present(self, worlds: Collection[str], *, is_sure: bool) -> list[Mark]:
+        """Those that have not faded.
+
+        Args:
+            worlds: names that the world's frame may have.
+            is_sure: it has one of them.
+        """
+        inbox, now = self._inbox, time.monotonic()
+        for message in inbox.fetch() if inbox else ():
+            self._since = min(self._since, now)
+            is_told = is_sure or now - self._since >= _EARLY
+            read_markers(message, self._kept, now, worlds, self._complain if is_told else _ignore)
+        return self._kept.present(now)
+
+    def _complain(self, problem: str) -> None:
+        self._tell(f"{self._topic}: a marker {problem}")
+
+
+def _ignore(_: str) -> None:
+    """The frame of the world may not be known yet."""

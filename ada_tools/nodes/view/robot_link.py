@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot's node behind ROS 2 topics and services, as a page in the browser needs it; imports rclpy.
+
+Messages wait in inboxes until the page's thread fetches them, once a frame. The thread that spins the node looks around
+four times a second: who is there, what is listened to.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.marks import Mark
+from ada_dynamics.errors import InputError
+from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
+from ada_robot.node_state import HardwareState, read_hardware_state
+from ada_robot.ros.inbox import Inbox
+from ada_robot.ros.qos import LATCHED, STATES, streams
+from ada_tools.browser.robot_node import Answer, Heard, Positions, Wrench
+from ada_tools.browser.seen import Seen
+from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message
+from ada_tools.nodes.view.marker_inbox import MarkerInbox
+from ada_tools.nodes.view.motion_inbox import MotionInbox
+from ada_tools.nodes.view.node_requests import NodeRequests, Post, reason_of
+
+_ROUND = 0.25  # [s] between looks at who is there
+_LEARNED = 2.0  # [s] between looks at the node's parameters
+_PARAMETERS = ("model.gravity", "real_time_factor", "world_frame")
+_STREAMS = streams(100)
+_SLOW = 30.0  # [s] for a transition: a robot may be switched on, or looked for on its wire
+_AT_ONCE = 1.5  # [s] for a stop
+_SIMULATION_SERVICES = {"pause": SetBool, "step": Trigger, "reset": Trigger}
+_DRIVER_SERVICES = {"change_state": ChangeState, **dict.fromkeys(("stop", "reset", "bias", "play_motion"), Trigger)}
+_TRANSITIONS = {
+    "configure": Transition.TRANSITION_CONFIGURE,
+    "activate": Transition.TRANSITION_ACTIVATE,
+    "deactivate": Transition.TRANSITION_DEACTIVATE,
+    "cleanup": Transition.TRANSITION_CLEANUP,
+}
+_TOLD = {"states": JointState, "commanded": JointState, "wrench": WrenchStamped}  # by devices, on topics of their own
+
+
+class RobotLink:
+    """Subscriptions, publishers and clients that join a page to a robot's node; it is a `RobotNode`.
+
+    Attributes:
+        name: of the node that moves the robot.
+        driver: of the node that drives devices; it may be the same.
+        is_there: whether the latter is there.
+    """
+
+    def __init__(self, node: Node, names: tuple[str, str], state_topic: str, post: Post, prefix: str = "") -> None:
+        """Subscribe.
+
+        Args:
+            node: that the view is.
+            names: of the node that moves the robot, and of the one that drives devices.
+            state_topic: of its exact state.
+            post: takes answers over to the page's thread, as `Page.note` does.
+            prefix: that stands before the names of the robot's frames.
+        """
+        self.name, self.driver = names
+        self._prefix = prefix
+        self._node = node
+        self._simulation = NodeRequests(node, self.name, _SIMULATION_SERVICES, post)
+        self._driver = NodeRequests(node, self.driver, _DRIVER_SERVICES, post)
+        self._text: str | None = None
+        self._known: dict[str, Any] = {}  # parameters of the node
+        self._parameters: Mapping[str, object] = {}
+        self._learned_at = -math.inf
+        self._markers = MarkerInbox(node, f"{self.name}/markers", self._complain)
+        self._complained: set[str] = set()
+        self._commands = CommandPublishers(node)
+        node.create_subscription(String, "robot_description", self._take_description, LATCHED)
+        self._motion = MotionInbox(node, state_topic, prefix, self._complain)
+        self._pushes = node.create_publisher(WrenchStamped, f"{self.name}/external_wrench", STATES)
+        self._poses = node.create_publisher(JointState, f"{self.name}/set_state", STATES)
+        # devices
+        self.is_there = False
+        self._state: HardwareState | None = None
+        self._inboxes: dict[tuple[str, str], Inbox] = {}  # by device and what it tells
+        self._topics: dict[tuple[str, str], str] = {}
+        self._heard: dict[tuple[str, str], Heard] = {}
+        self._wrenches: dict[str, Wrench] = {}
+        self._others: dict[str, tuple[str, ...]] = {}
+        self._phases = node.create_subscription(String, f"{self.driver}/state", self._take_phases, LATCHED)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        node.create_timer(_ROUND, self._look_around, clock=steady)
+
+    # --- on the thread that spins the node ----------------------------------------------------------------------
+    def _take_description(self, message: String) -> None:
+        self._text = message.data
+
+    def _look_around(self) -> None:
+        """See who is there, and listen to them."""
+        for requests in (self._simulation, self._driver):
+            requests.forget_old()
+        self._commands.forget_old()
+        now = time.monotonic()
+        if now - self._learned_at > _LEARNED:
+            self._learned_at = now
+            for name in _PARAMETERS:
+                self._simulation.get_parameter(name, partial(self._learn, name))
+        self._motion.look_around()
+        self._markers.look_around()
+        self.is_there = bool(self._node.count_publishers(self._phases.topic_name))
+        if self._state is not None:
+            self._others = {
+                device.name: self._publishers(device.topics["commands"])
+                for device in self._state.devices.values()
+                if "commands" in device.topics
+            }
+
+    def _publishers(self, topic: str) -> tuple[str, ...]:
+        own = self._node.get_name(), self._node.get_namespace()
+        found = self._node.get_publishers_info_by_topic(topic)
+        return tuple(sorted({one.node_name for one in found if (one.node_name, one.node_namespace) != own}))
+
+    def _take_phases(self, message: String) -> None:
+        """Listen to what the devices tell, and to no more."""
+        try:
+            self._state = state = read_hardware_state(message.data)
+        except InputError as problem:
+            self._complain(f"{self._phases.topic_name}: {problem}")
+            return
+        self.is_there = True
+        devices = state.devices.values()
+        wanted = {(one.name, what): topic for one in devices for what, topic in one.topics.items() if what in _TOLD}
+        for key in [key for key, topic in self._topics.items() if wanted.get(key) != topic]:
+            del self._topics[key]
+            self._inboxes.pop(key).close()
+        for key, topic in wanted.items():
+            if key not in self._topics:
+                self._inboxes[key] = Inbox(self._node, _TOLD[key[1]], topic, _STREAMS)
+                self._topics[key] = topic
+
+    def _learn(self, name: str, value: Any) -> None:
+        self._known[name] = value
+        known = {"real_time_factor": self._known.get("real_time_factor")}
+        gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
+        self._parameters = {**known, "gravity": gravity} if gravity else known
+
+    def _complain(self, problem: str) -> None:
+        if problem not in self._complained and len(self._complained) < 100:
+            self._complained.add(problem)
+            self._node.get_logger().warning(f"a message is left out: {problem}")
+
+    # --- on the page's thread: what is known --------------------------------------------------------------------
+    @property
+    def waits_for(self) -> str:
+        """A page without a robot says this."""
+        topic = self._node.resolve_topic_name("robot_description")
+        return f"Waiting for the robot's description on topic **{topic}**. Node `{self.name}` sends it: is it running?"
+
+    def description(self) -> str | None:
+        """The newest description."""
+        return self._text
+
+    def newest(self) -> Seen | None:
+        """The newest of its motion."""
+        return self._motion.newest()
+
+    def rate(self) -> float:
+        """Messages of its state in the last second or so [Hz]."""
+        return self._motion.rate
+
+    def parameters(self) -> Mapping[str, object]:
+        """Parameters of the node, as far as they are known."""
+        return self._parameters
+
+    def marks(self) -> Sequence[Mark]:
+        """Things that markers draw now."""
+        known = self._known.get("world_frame")
+        names = (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
+        return self._markers.present([self._prefix + name for name in names], is_sure="world_frame" in self._known)
+
+    def watch_marks(self, is_on: bool) -> None:
+        """Begin or end to receive markers."""
+        self._markers.want(is_on)
+
+    # --- on the page's thread: what devices tell ----------------------------------------------------------------
+    def state(self) -> HardwareState | None:
+        """The newest of the phases."""
+        return self._state
+
+    def measured(self, device: str) -> Heard | None:
+        """Where the joints of a device are."""
+        return self._hear(device, "states")
+
+    def commanded(self, device: str) -> Heard | None:
+        """Where they are commanded to be."""
+        return self._hear(device, "commanded")
+
+    def _newest(self, key: tuple[str, str]) -> Any:
+        """The newest message since the last call."""
+        inbox = self._inboxes.get(key)
+        messages = inbox.fetch() if inbox is not None else ()
+        return messages[-1] if messages else None
+
+    def _hear(self, device: str, what: str) -> Heard | None:
+        if newest := self._newest((device, what)):
+            values = zip(newest.name, newest.position, strict=False)
+            self._heard[device, what] = Heard(time.monotonic(), {name: x for name, x in values if math.isfinite(x)})
+        return self._heard.get((device, what))
+
+    def wrench(self, device: str) -> Wrench | None:
+        """The newest reading of a sensor."""
+        if newest := self._newest((device, "wrench")):
+            f, n = newest.wrench.force, newest.wrench.torque
+            values = np.array([f.x, f.y, f.z, n.x, n.y, n.z])
+            if np.isfinite(values).all():
+                frame = newest.header.frame_id.removeprefix(self._prefix)
+                self._wrenches[device] = Wrench(time.monotonic(), frame, values)
+        return self._wrenches.get(device)
+
+    def others(self, device: str) -> Sequence[str]:
+        """Other nodes that command a device."""
+        return self._others.get(device, ())
+
+    # --- on the page's thread: what is asked for ----------------------------------------------------------------
+    def command(self, positions: Positions | None, device: str = "") -> None:
+        """Send positions; what is not sent again is over: watchdogs see to that.
+
+        Those for a device are stamped: it follows no command of which it does not know how old it is.
+        """
+        if positions is None:
+            return
+        message = joint_message(positions)
+        if not device:
+            self._commands.send("joint_commands", message)
+            return
+        known = self._state.devices.get(device) if self._state is not None else None
+        if known is not None and "commands" in known.topics:
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            self._commands.send(known.topics["commands"], message)
+
+    def set_state(self, positions: Positions) -> None:
+        """Send a pose."""
+        self._send(self._poses, joint_message(positions))
+
+    def push(self, link: str, wrench: Array) -> None:
+        """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the node has.
+
+        Raises:
+            InputError: it is not finite, or nobody listens.
+        """
+        if not np.isfinite(wrench).all():
+            raise InputError(
+                f"the wrench on link {link!r} is {np.asarray(wrench).tolist()}; all six of [fx, fy, fz, nx, ny, nz] "
+                "must be finite. It is not sent."
+            )
+        message = WrenchStamped()
+        message.header.frame_id = self._prefix + link
+        f, n = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, n.x, n.y, n.z = (float(x) for x in wrench)
+        self._send(self._pushes, message)
+
+    def _send(self, publisher: Any, message: Any) -> None:
+        if not publisher.get_subscription_count():
+            raise InputError(f"nobody listens to {publisher.topic_name}. Is {self.name} running?")
+        publisher.publish(message)
+
+    def reset(self, then: Answer) -> None:
+        """Of the node that drives devices, once one was seen."""
+        if self._state is None:
+            self._simulation.trigger("reset", then)
+        else:
+            self._driver.trigger("reset", then, _SLOW)
+
+    def pause(self, is_paused: bool, then: Answer) -> None:
+        """Pause, or go on."""
+        self._simulation.ask("pause", SetBool.Request(data=is_paused), reason_of, then)
+
+    def step(self, then: Answer) -> None:
+        """One step while paused."""
+        self._simulation.trigger("step", then)
+
+    def set_speed(self, factor: float, then: Answer) -> None:
+        """Time of the motion by time that passes."""
+        self._simulation.set_parameter("real_time_factor", float(factor), then)
+
+    def change(self, transition: str, then: Answer) -> None:
+        """Ask for a transition; the service says no more than yes or no, ~/state says why, and is on the page."""
+        request = ChangeState.Request(transition=Transition(id=_TRANSITIONS[transition]))
+        refused = f"{self.driver} refused it; its state, or its log, says why."
+        self._driver.ask("change_state", request, lambda answer: None if answer.success else refused, then, _SLOW)
+
+    def stop(self, then: Answer) -> None:
+        """Stop all robots; from any thread."""
+
+        def answer(problem: str | None) -> None:
+            then(None if problem is None else f"{problem} Press the emergency stop of the robot itself.")
+
+        self._driver.trigger("stop", answer, _AT_ONCE)
+
+    def bias(self, then: Answer) -> None:
+        """Take what the sensors measure now for zero."""
+        self._driver.trigger("bias", then, _SLOW)
+
+    def play(self, path: str, then: Answer) -> None:
+        """Say which motion, then begin with it."""
+
+        def named(problem: str | None) -> None:
+            if problem is not None:
+                then(problem)
+            else:
+                self._driver.trigger("play_motion", then, _SLOW)
+
+        self._driver.set_parameter("motion", path, named)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages in the browser: stand-ins for a robot's node and a controller behind them, without ROS, and the view node."""
+
+import json
+import time
+
+import numpy as np
+
+import ada_dynamics as ada
+from ada_dynamics.robots.writers import render
+from ada_robot.node_state import read_hardware_state
+from ada_tools.browser.robot_node import Heard
+from ada_tools.browser.seen import SeenState
+
+
+def described(model):
+    return render(model, "loop_joint").texts[".urdf"]
+
+
+class RobotNode:
+    """A robot's node that keeps what it is asked for, and answers with what the test wants.
+
+    As long as `said` is None it is a simulation; else that is what its ~/state says of devices.
+    """
+
+    name, driver, waits_for, is_there = "plant", "hardware_node", "Waiting for it.", True
+
+    def __init__(self, text=None, said=None):
+        self.text, self.seen, self.known, self.problem, self.seen_marks = text, None, {}, None, []
+        self.asked, self.pushed, self.commands, self.posed = [], [], [], []
+        self.said, self.at, self.told_at, self.felt, self.rivals, self.follows = said, None, None, None, (), True
+
+    def sends(self, t, q, v=None):
+        q = np.asarray(q, dtype=float)
+        self.seen = SeenState(time.monotonic(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
+
+    def _answers(self, what, then):
+        self.asked.append(what)
+        then(self.problem)
+
+    def _listens(self):
+        if self.problem:
+            raise ada.InputError(self.problem)
+
+    # --- the robot ----------------------------------------------------------------------------------------------
+    def description(self):
+        return self.text
+
+    def newest(self):
+        return self.seen
+
+    def rate(self):
+        return 250.0
+
+    def parameters(self):
+        return self.known
+
+    def marks(self):
+        return self.seen_marks
+
+    def watch_marks(self, is_on):
+        self.asked.append(("watch", is_on))
+
+    def command(self, positions, device=""):
+        if positions:
+            self._listens()
+        self.commands.append(None if positions is None else dict(positions))
+        if device and positions is not None and self.follows:
+            self.at = dict(positions)
+
+    @property
+    def sent(self):
+        """Commands that were some."""
+        return [one for one in self.commands if one is not None]
+
+    def reset(self, then):
+        self._answers("reset", then)
+
+    # --- a simulation -------------------------------------------------------------------------------------------
+    def pause(self, is_paused, then):
+        self._answers(("pause", is_paused), then)
+
+    def step(self, then):
+        self._answers("step", then)
+
+    def set_speed(self, factor, then):
+        self._answers(("speed", factor), then)
+
+    def push(self, link, wrench):
+        self._listens()
+        self.pushed.append((link, np.asarray(wrench)))
+
+    def set_state(self, positions):
+        self.posed.append(positions)
+
+    # --- devices: joints are where they are commanded to be, as soon as they are commanded ------------------------
+    def state(self):
+        return None if self.said is None else read_hardware_state(json.dumps(self.said))
+
+    def measured(self, device):
+        return None if self.at is None else Heard(time.monotonic(), dict(self.at))
+
+    def commanded(self, device):
+        return None if self.told_at is None else Heard(time.monotonic(), dict(self.told_at))
+
+    def wrench(self, device):
+        return self.felt
+
+    def others(self, device):
+        return self.rivals
+
+    def change(self, transition, then):
+        self._answers(transition, then)
+        if self.problem is None and transition == "activate":
+            self.activated()
+
+    def activated(self):
+        """Devices become active."""
+
+    def stop(self, then):
+        self.asked.append("stop")
+
+    def bias(self, then):
+        self.asked.append("bias")
+
+    def play(self, path, then):
+        self.asked.append(f"play {path}")
+
+
+class Controller:
+    """A follower that keeps what it is asked for."""
+
+    name, link, is_there = "boss", "hand", True
+
+    def __init__(self):
+        self.pose, self.joints, self.asked = None, None, []
+
+    def target_pose(self):
+        return self.pose
+
+    def target_joints(self):
+        return self.joints
+
+    def follow_pose(self, target):
+        self.asked.append(target)
+
+    def follow_joints(self, positions):
+        self.asked.append(positions)
+
+
+def view(ros, **parameters):
+    """A view node; what it says to people is kept in `said`."""
+    from rclpy.parameter import Parameter
+
+    from ada_tools.nodes.view_node import ViewNode
+
+    given = {"port": 0, "open_browser": False, **parameters}
+    overrides = [Parameter(name, value=value) for name, value in given.items()]
+    node = ros.add(ViewNode(context=ros.context, parameter_overrides=overrides))
+    node.said = []
+    node.page.say = node.said.append
+    return node
+
+
+def state_message(t, q, v, tau):
+    """A message of ~/state of the dynamics node."""
+    from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+
+    parts = {"t": [t], "q": q, "v": v, "tau": tau}
+    dim = [MultiArrayDimension(label=name, size=len(part), stride=len(part)) for name, part in parts.items()]
+    return Float64MultiArray(layout=MultiArrayLayout(dim=dim), data=np.concatenate(list(parts.values())).tolist())
