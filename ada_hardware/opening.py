@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ada_hardware.emulation.catalogue import emulator_class, made_emulator
+from ada_hardware.emulation.catalogue import made_emulator
 from ada_hardware.emulation.emulated_wires import SCHEME, EmulatedPackets, EmulatedStream
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.registry import find
@@ -18,13 +18,6 @@ from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_pa
 from ada_robot.errors import TransportError
 
 DRY, EMULATOR = "dry:", SCHEME
-_EXAMPLES = {
-    "pa10": ("arcnet:arc0", "udp://127.0.0.1:41234"),
-    "hexa": ("udp://192.168.1.20:50097",),
-    "netft": ("udp://192.168.1.1:49152",),
-    "onrobot": ("udp://192.168.1.1:49152",),
-}
-_OF_WIRES = {"stream": ("/dev/ttyUSB0", "/dev/serial/by-id/..."), "packets": ("udp://192.168.1.1:49152",)}
 
 
 def open_device_stream(
@@ -47,7 +40,7 @@ def open_device_stream(
         return InProcessStream(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
         return EmulatedStream(device, url, serial, emulator_settings)
-    return open_stream(_given(device, url, "stream"), serial)
+    return open_stream(_given(device, url), serial)
 
 
 def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str, object] | None = None) -> PacketPort:
@@ -56,16 +49,7 @@ def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str
         return InProcessPackets(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
         return EmulatedPackets(device, url, emulator_settings)
-    return open_packets(_given(device, url, "packets"))
-
-
-def example_addresses(device: str) -> tuple[str, ...]:
-    """What the address of a real device looks like.
-
-    Raises:
-        UnknownDevice: there is no such device.
-    """
-    return _EXAMPLES.get(device) or _OF_WIRES[emulator_class(device).WIRE]
+    return open_packets(_given(device, url))
 
 
 def is_dry(url: str) -> bool:
@@ -78,12 +62,11 @@ def is_emulated(url: str) -> bool:
     return url.startswith(EMULATOR)
 
 
-def _given(device: str, url: str, wire: str) -> str:
+def _given(device: str, url: str) -> str:
     if url:
         return url
-    find(device)
-    examples = ", ".join(_EXAMPLES.get(device) or _OF_WIRES[wire])
     raise TransportError(
-        f"{device}: url is not set; where is the device? Such as {examples}. Without one: {EMULATOR} (an emulated "
-        f"device, which is started and ended with the wire) or {DRY} (a dry run: no port is opened)."
+        f"{device}: url is not set; where is the device? Such as {', '.join(find(device).addresses)}. Without one: "
+        f"{EMULATOR} (an emulated device, which is started and ended with the wire) or {DRY} (a dry run: no port is "
+        "opened)."
     )

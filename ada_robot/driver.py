@@ -122,7 +122,6 @@ class RobotDriver(ABC, Generic[S]):
     """
 
     NAME: ClassVar[str]
-    SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
 
     def __init__(self, settings: S) -> None:

@@ -49,7 +49,6 @@ class Emulator(ABC, Generic[S]):
     """
 
     NAME: ClassVar[str]
-    SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
     WIRE: ClassVar[str]
     """"stream" or "packets"."""

@@ -44,7 +44,7 @@ class SensorReader:
 
     def __init__(
         self,
-        driver: SensorDriver[Any],
+        driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings,
         on_limit: Callable[[str], object] | None,
         clock: Callable[[], float],

@@ -42,7 +42,6 @@ class HexaDriver(RobotDriver[HexaSettings]):
     """A HEXA on its wire: six cranks, by angles or torques."""
 
     NAME: ClassVar[str] = "hexa"
-    SUMMARY: ClassVar[str] = "motion table HEXA: six direct-drive motors, a plate"
     SETTINGS: ClassVar[type] = HexaSettings
 
     def __init__(

@@ -55,7 +55,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     """
 
     NAME: ClassVar[str] = "hexa"
-    SUMMARY: ClassVar[str] = "motion table HEXA: closed-chain dynamics and servos at 2 ms, brakes, a probe to touch"
     SETTINGS: ClassVar[type] = HexaEmulatorSettings
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[Mapping[str, str]] = {

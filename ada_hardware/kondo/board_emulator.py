@@ -12,7 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 from ada_dynamics import resources
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.kondo.angle_map import AngleMap, Board
-from ada_hardware.kondo.framing import FrameParser
+from ada_hardware.transport.framing import FrameParser
 
 S = TypeVar("S")
 C = TypeVar("C")

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
-from ada_hardware.kondo.framing import FrameParser
+from ada_hardware.transport.framing import FrameParser
 from ada_hardware.transport.wires import ByteStream
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import NoAnswer

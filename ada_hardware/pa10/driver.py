@@ -53,7 +53,6 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     """One PA-10. Positions, speeds and torques are of the joints, behind the gears."""
 
     NAME: ClassVar[str] = "pa10"
-    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET"
     SETTINGS: ClassVar[type] = Pa10Settings
 
     def __init__(

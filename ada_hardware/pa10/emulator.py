@@ -59,7 +59,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
     """The controller and the arm, switched on. Arrays are by slot, seven each."""
 
     NAME: ClassVar[str] = "pa10"
-    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, with its controller"
     SETTINGS: ClassVar[type] = Pa10EmulatorSettings
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[dict[str, str]] = {

@@ -21,7 +21,7 @@ from ada_hardware import opening
 from ada_hardware.emulation import emulated_wires
 from ada_hardware.emulation.emulated_wires import EmulatedPackets, EmulatedStream, read_address
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.registry import DEVICES
+from ada_hardware.registry import DEVICES, find
 from ada_hardware.transport.wires import Serial
 from ada_robot.errors import TransportError
 
@@ -195,7 +195,7 @@ def test_an_address_that_is_not_set_is_refused_naming_the_emulator() -> None:
 
 def test_each_device_has_an_example_of_its_address() -> None:
     for device, kind in DEVICES.items():
-        first = opening.example_addresses(device)[0]
+        first = find(device).addresses[0]
         is_packets = first.startswith(("udp://", "arcnet:"))
         assert is_packets == (kind.emulator_class().WIRE == "packets")
         assert not opening.is_dry(first) and not opening.is_emulated(first)

@@ -17,8 +17,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code, CommandKind, Field
+from ada_hardware.transport.framing import FrameParser
 
 NO_BOARD = -1
 

@@ -49,7 +49,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     """A KHR-1 on its serial line."""
 
     NAME: ClassVar[str] = "khr1"
-    SUMMARY: ClassVar[str] = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
     SETTINGS: ClassVar[type] = Rcb1Settings
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"

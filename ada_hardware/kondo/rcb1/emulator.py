@@ -48,7 +48,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
     """
 
     NAME: ClassVar[str] = "khr1"
-    SUMMARY: ClassVar[str] = "KHR-1: two boards RCB-1 on a serial line"
     SETTINGS: ClassVar[type] = Rcb1EmulatorSettings
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"

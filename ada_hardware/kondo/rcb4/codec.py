@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
 from ada_hardware.kondo.rcb4.messages import (
@@ -28,6 +27,7 @@ from ada_hardware.kondo.rcb4.messages import (
     code_of,
     fault_of,
 )
+from ada_hardware.transport.framing import FrameParser
 
 _MASK_BYTES = 5
 # Frames of one length only.

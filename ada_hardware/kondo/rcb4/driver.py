@@ -43,7 +43,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     """
 
     NAME: ClassVar[str] = "khr3"
-    SUMMARY: ClassVar[str] = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
     SETTINGS: ClassVar[type] = Rcb4Settings
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"

@@ -61,7 +61,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
     """
 
     NAME: ClassVar[str] = "khr3"
-    SUMMARY: ClassVar[str] = "KHR-3HV: a board RCB-4 on a serial line"
     SETTINGS: ClassVar[type] = Rcb4EmulatorSettings
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
