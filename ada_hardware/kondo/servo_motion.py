@@ -42,7 +42,7 @@ class ServoMotion:
         self._stay(self.at(now), now)
         self.is_free = True
 
-    def die(self, now: float, is_dead: bool) -> None:
+    def set_failed(self, now: float, is_dead: bool) -> None:
         """Stop moving for good, or live again."""
         self._stay(self.at(now), now)
         self.is_dead = is_dead

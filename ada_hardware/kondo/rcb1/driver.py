@@ -133,23 +133,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                     angles[place] = servo.clipped(stored[channel])
         return self.map.positions(angles)
 
-    def go_home(self, speed: int = _SLOWEST) -> Array:
-        """Turn all servos to the stored home; returns it [rad]. There is no command of the board for that.
-
-        Under a `Robot` command `home_position()` instead, step by step: what it commands next would undo this.
-
-        Raises:
-            Refused: it is not started.
-            NoAnswer: a board does not answer.
-        """
-        if not self._is_started:
-            raise Refused("khr1: it is not started, and must not move; call start() first.")
-        home = self.home_position()
-        self._send_all(self.map.angles(home), speed)
-        return home
-
     def memory(self) -> BoardMemory:
-        """Motions and scenarios in the boards; what they play, no other rule of safety watches.
+        """Motions in the boards; what they play, no rule of safety watches.
 
         Raises:
             Refused: the driver is not open, or follows commands.
