@@ -18,6 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
+from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.command.rules import JointLimit
 from ada_robot.driver import Alarm, Demand, Feedback, Mode, RobotDriver
@@ -28,12 +29,18 @@ S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
+_LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
 _MARGIN = 1.25  # of the period over what the line needs
 _OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
 _FINEST = 3.0  # [deg] likewise, of boards with finer counts
 _READINGS = 6  # at most, until two agree
 _BLIND = 2  # code of the alarm; a number of our own, no board has one
 _LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
+
+
+def servo_readings(speed: float) -> PlausibleReadings:
+    """For servo angles [deg] of servos of a speed [rad/s]."""
+    return PlausibleReadings(math.degrees(speed), SLACK, longest=_LONGEST)
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_hardware.kondo.plausible import PlausibleReadings
+from ada_hardware.plausible import PlausibleReadings
 
 
 def test_the_first_reading_is_believed_when_a_second_one_agrees():
-    readings = PlausibleReadings(speed=100.0, slack=5.0)
+    readings = PlausibleReadings(speed=100.0, slack=5.0, longest=0.25)
     assert not readings.take(np.array([90.0, 10.0]), 0.0)
     assert readings.believed is None
     assert not readings.take(np.array([90.0, 138.0]), 0.05)  # 128: a flipped bit
@@ -22,7 +22,7 @@ def test_the_first_reading_is_believed_when_a_second_one_agrees():
 
 @pytest.mark.parametrize(("step", "is_believed"), [(10.0, True), (10.1, False), (-10.0, True), (128.0, False)])
 def test_a_way_is_believed_up_to_the_servo_s_speed_and_what_readings_are_wrong_by(step, is_believed):
-    readings = PlausibleReadings(speed=100.0, slack=5.0)
+    readings = PlausibleReadings(speed=100.0, slack=5.0, longest=0.25)
     for time in (0.0, 0.05):
         readings.take(np.array([50.0]), time)
     assert readings.take(np.array([50.0 + step]), 0.10) is is_believed
@@ -30,7 +30,7 @@ def test_a_way_is_believed_up_to_the_servo_s_speed_and_what_readings_are_wrong_b
 
 
 def test_after_a_pause_two_have_to_agree_again():
-    readings = PlausibleReadings(speed=100.0, slack=5.0)
+    readings = PlausibleReadings(speed=100.0, slack=5.0, longest=0.25)
     for time in (0.0, 0.05):
         readings.take(np.array([50.0]), time)
     assert not readings.take(np.array([51.0]), 1.0)
@@ -42,7 +42,7 @@ def test_after_a_pause_two_have_to_agree_again():
 @given(st.lists(st.floats(-300.0, 300.0), min_size=2, max_size=50), st.integers(0, 1 << 50))
 def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
     """A servo turns as fast as it can at the most; every now and then, never twice in a row, a bit flips."""
-    readings, angle, was_flipped = PlausibleReadings(speed=300.0, slack=5.0), 90.0, True
+    readings, angle, was_flipped = PlausibleReadings(speed=300.0, slack=5.0, longest=0.25), 90.0, True
     for i, speed in enumerate([0.0, 0.0, *speeds]):
         angle += speed * 0.05
         is_flipped = not was_flipped and i > 1 and bool(where >> (i % 50) & 1)

@@ -7,7 +7,7 @@
 
 What a checksum of seven bits cannot tell: damage that leaves the sum alone modulo 128, among it a flip of any byte's
 highest bit. Values outside of their fields' ranges are refused as well, which catches most of that; who acts upon a
-position has to see whether a servo can have got there (`rcb1.plausible`).
+position has to see whether a servo can have got there (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Driver of a KHR-1: positions to both its boards and back, once per cycle.
 
 The boards hold the last position by themselves, and know no time-out: silence of the host changes nothing. They tell
-positions in whole degrees; a reading that no servo can have reached is put aside (`kondo.plausible`).
+positions in whole degrees; a reading that no servo can have reached is put aside (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED, AngleMap, Board, Servo
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
-from ada_hardware.kondo.plausible import PlausibleReadings
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
 from ada_hardware.kondo.rcb1.codec import Command
 from ada_hardware.kondo.rcb1.motions import BoardMemory
 from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
-from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
+from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.command.rules import JointLimit
@@ -40,7 +39,7 @@ class _BoardState:
         self.id = board_id
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
-        self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK)
+        self.readings = servo_readings(SERVO_SPEED)
         # What channels that the map leaves out are told: every frame names all twelve.
         self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 

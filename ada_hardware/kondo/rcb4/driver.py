@@ -18,13 +18,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
-from ada_hardware.kondo.plausible import PlausibleReadings
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
 from ada_hardware.kondo.rcb4.servo_memory import ServoData, blocks
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
-from ada_hardware.kondo.servo_driver import SLACK, ServoDriver
+from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
@@ -57,7 +56,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.version = ""
         self._blocks = blocks(list(self.map.servos))
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
-        self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK)
+        self._readings = servo_readings(SERVO_SPEED_ICS)
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
 
     # --- what it does ---------------------------------------------------------------------------------------------
