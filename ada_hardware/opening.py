@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ada_hardware.emulation.catalogue import made_emulator
-from ada_hardware.emulation.emulated_wires import SCHEME, EmulatedPackets, EmulatedStream
+from ada_hardware.emulation.emulated_wires import SCHEME, open_emulated
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.registry import find
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
@@ -39,7 +39,7 @@ def open_device_stream(
     if is_dry(url):
         return InProcessStream(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
-        return EmulatedStream(device, url, serial, emulator_settings)
+        return open_emulated(device, url, lambda found: open_stream(found, serial), emulator_settings)
     return open_stream(_given(device, url), serial)
 
 
@@ -48,7 +48,7 @@ def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str
     if is_dry(url):
         return InProcessPackets(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
-        return EmulatedPackets(device, url, emulator_settings)
+        return open_emulated(device, url, open_packets, emulator_settings)
     return open_packets(_given(device, url))
 
 

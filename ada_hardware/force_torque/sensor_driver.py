@@ -21,6 +21,7 @@ from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_hardware.transport.wires import Wire
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import TransportError
 
@@ -100,15 +101,6 @@ class SequenceCounts:
     reordered: int = 0
     duplicated: int = 0
     restarted: int = 0
-
-
-class Wire(Protocol):
-    """What all kinds of wires have."""
-
-    url: str
-
-    def close(self) -> None:
-        """Free it; may be called twice."""
 
 
 W = TypeVar("W", bound=Wire)

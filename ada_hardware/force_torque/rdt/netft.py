@@ -110,9 +110,8 @@ def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
 
 
 def _page_of(name: str, wire: PacketPort) -> str:
-    emulated = getattr(wire, "http_url", "")  # pages of an emulator are on a port of their own
-    if emulated:
-        return f"{emulated}{PAGE}"
+    if wire.device is not None:  # pages of an emulator are on a port of their own
+        return f"{wire.device.http_url}{PAGE}"
     url, host = wire.url, urlsplit(wire.url).hostname
     if not host:
         raise NoAnswer(f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale.")
