@@ -241,7 +241,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
             raise DeviceAlarm(
                 f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                "wakes. Hold the robot, and call wake(confirm=True)."
+                "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
             )
 
     def _read_board(self, board: _BoardState) -> bool:
