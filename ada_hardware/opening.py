@@ -53,12 +53,12 @@ def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str
 
 
 def is_dry(url: str) -> bool:
-    """Whether an address asks for a dry run."""
+    """True if an address asks for a dry run."""
     return url == DRY
 
 
 def is_emulated(url: str) -> bool:
-    """Whether an address asks for an emulator in a process of its own."""
+    """True if an address asks for an emulator in a process of its own."""
     return url.startswith(EMULATOR)
 
 

@@ -45,7 +45,7 @@ class DeviceKind(NamedTuple):
 
     @property
     def is_serial(self) -> bool:
-        """Whether it hangs on a serial line."""
+        """True if it hangs on a serial line."""
         return self.addresses == SERIAL
 
     def _class(self, kind: str) -> type[Any]:

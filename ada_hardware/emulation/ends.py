@@ -38,11 +38,11 @@ class End(ABC):
 
     @abstractmethod
     def descriptors(self) -> Sequence[int]:
-        """What becomes readable when something comes; empty while disconnected."""
+        """Descriptors that become readable when something comes; empty while disconnected."""
 
     @abstractmethod
     def receive(self) -> list[bytes]:
-        """What has come, without waiting: pieces of a stream, or packets."""
+        """All that has come, without waiting: pieces of a stream, or packets."""
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
         """As `receive`, each with the time when it came, where the wire tells that; the others came just now.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every force/torque sensor's driver does: bytes of one device to wrenches, and nothing else.
+"""Base of all drivers of force/torque sensors: bytes of one device to wrenches, and nothing else.
 
 A driver translates. Zero, filter, tool and frames are the matter of `pipeline`, for all sensors alike. All calls come
 from one thread at a time:
@@ -27,7 +27,7 @@ from ada_robot.errors import TransportError
 
 
 class Settings(Protocol):
-    """What the settings of all sensors have."""
+    """Settings common to all sensors."""
 
     @property
     def url(self) -> str:
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Sample:
-    """What a sensor told in one reading.
+    """One reading of a sensor.
 
     Attributes:
         time: when it came, on the steady clock [s].
@@ -71,7 +71,7 @@ class Sample:
 
 
 class SensorIdentity(NamedTuple):
-    """What a sensor says, or is known, to be.
+    """Identity of a sensor.
 
     Attributes:
         name: of the product.
@@ -88,7 +88,7 @@ class SensorIdentity(NamedTuple):
 
 @dataclass
 class SequenceCounts:
-    """What the numbers of the records told since the wire was opened.
+    """Irregularities in the numbers of the records since the wire was opened.
 
     Attributes:
         lost: records that never came.
@@ -170,7 +170,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     @abstractmethod
     def _sample(self, when: float, record: R) -> Sample:
-        """What a record says that came at a time [s]."""
+        """The sample of a record that came at a time [s]."""
 
     @abstractmethod
     def _end(self, wire: W) -> None:
@@ -211,7 +211,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
             raise
 
     def identity(self) -> SensorIdentity:
-        """What it is; after `open`."""
+        """Its identity; after `open`."""
         return self._identity
 
     def read(self) -> Sample:

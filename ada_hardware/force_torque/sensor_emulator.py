@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all emulated force/torque sensors have in common: a load, its faults, a zero, a stream of records."""
+"""Base of all emulated force/torque sensors: a load, its faults, a zero, a stream of records."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ class SensorEmulator(Emulator[S]):
             self._begin()
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         return {"is_streaming": self._is_streaming, "wrench": self.load.wrench.tolist()}

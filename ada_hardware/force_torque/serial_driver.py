@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers of sensors on serial lines have in common: a stream that is ended, frames, damage that is counted."""
+"""Base of the drivers of sensors on serial lines: a stream that is ended, frames, damage that is counted."""
 
 from __future__ import annotations
 

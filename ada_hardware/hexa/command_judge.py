@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host must never demand of the motors of a real HEXA."""
+"""Judge of the demands on an emulated HEXA: those that must never go to a real one."""
 
 from __future__ import annotations
 

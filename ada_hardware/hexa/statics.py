@@ -20,7 +20,7 @@ from ada_hardware.hexa.kinematics_law import crank_of, legs_of, rods_law, rotati
 
 
 class Masses(NamedTuple):
-    """What the table weighs.
+    """Masses of the table.
 
     Attributes:
         plate: with all that is mounted on it, its centre of mass in the plate's origin [kg].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What emulated boards of all kinds have in common: silence after power-on, half commands, dead servos.
+"""Base of all emulated boards: silence after power-on, half commands, dead servos.
 
 Assumption, as the documents do not say: a command that is not complete is forgotten after 10 ms without a byte.
 """

@@ -19,7 +19,7 @@ _CHUNK = 512  # [bytes] read at once
 
 
 class Question(Generic[R]):
-    """What is asked, and how its answer is known.
+    """A question, and how its answer is recognised.
 
     Attributes:
         frame: to be sent.

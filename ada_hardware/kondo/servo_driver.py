@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers of all boards have in common: positions to servos that hold, and back, over one serial line."""
+"""Base of the drivers of all boards: positions to servos that hold, and back, over one serial line."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     # --- what a board adds ----------------------------------------------------------------------------------------
     @abstractmethod
     def _line_time(self) -> float:
-        """What questions and answers of a cycle take on the line [s]."""
+        """Time of a cycle's questions and answers on the line [s]."""
 
     @abstractmethod
     def _serial(self) -> Serial:
@@ -256,7 +256,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @property
     def _is_blind(self) -> bool:
-        """Whether it has been commanded for too long without being seen."""
+        """True if it has been commanded for too long without being seen."""
         if not self._is_started or self._unseen < _LEAST_UNSEEN:
             return False
         return self._clock() - self._unseen_since >= self.settings.blind_time
@@ -266,7 +266,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return (), {}
 
     def _feedback(self, is_fresh: bool) -> Feedback:
-        """What is known now; `is_fresh`: it was told just now."""
+        """The present feedback; `is_fresh`: it came just now."""
         alarms, values = self._supply(is_fresh)
         if self._is_blind:
             text = (

@@ -48,7 +48,7 @@ class ServoMotion:
         self.is_dead = is_dead
 
     def is_moving(self, now: float) -> bool:
-        """Whether it has not arrived."""
+        """True if it has not arrived."""
         return now < self._end
 
     def _stay(self, position: float, now: float) -> None:

@@ -175,7 +175,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._is_started = True
 
     def _servos_on(self, session: Session) -> Telling:
-        """What the arm tells once all its servos are on.
+        """The state once all servos are on.
 
         Raises:
             DeviceAlarm: they do not come on, and it says why.
@@ -338,7 +338,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session.is_teaching = session.is_in_control = False
 
     def read_axis_data(self, joint: str) -> AxisData:
-        """What the controller has stored about an axis; see `axis_data` for how sure that is.
+        """Data of an axis in the controller's memory; see `axis_data` for how sure that is.
 
         Args:
             joint: its name.

@@ -87,7 +87,7 @@ class EmulatedArm:
             self.v[high] = np.minimum(self.v[high], 0.0)
 
     def motor_torques(self) -> Array:
-        """What the motors give, of the joints [N m]."""
+        """Torques of the motors, behind the gears [N m]."""
         driven = self.ways == AT_SPEED
         if not driven.any():
             return np.where(self.ways == AT_TORQUE, self.torques, 0.0)

@@ -394,7 +394,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return encode_axis_data(axis, AxisData(float(upper), float(lower), 0.0, _POLES), self._variant)
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         ways = {BRAKED: "braked", AT_SPEED: "speed", AT_TORQUE: "torque", FREE: "free"}
         return {
             "mode": self.mode,

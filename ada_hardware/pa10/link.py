@@ -63,7 +63,7 @@ class Link:
 
     @property
     def has_asked(self) -> bool:
-        """Whether anything was sent."""
+        """True if anything was sent."""
         return bool(self._asked)
 
     @property

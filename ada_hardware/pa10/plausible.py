@@ -38,13 +38,13 @@ class Plausibility:
         self._gone: Array | float = 0.0  # [rad] by the speeds, since the angles changed
 
     def believes(self, time: float, angles: Array, speeds: Array | None) -> bool:
-        """Whether angles [rad], told at a time [s] with speeds [rad/s] (None: it tells none), can be true."""
+        """True if angles [rad], told at a time [s] with speeds [rad/s] (None: it tells none), can be true."""
         if speeds is not None and self._stand_still(time, angles, speeds):
             return False
         return self._readings.take(angles, time)
 
     def _stand_still(self, time: float, angles: Array, speeds: Array) -> bool:
-        """Whether an axis tells a speed, and the same angle for too long."""
+        """True if an axis tells a speed, and the same angle for too long."""
         if self._before is not None:
             then, there = self._before
             step = min(max(time - then, 0.0), _LONGEST_STEP)

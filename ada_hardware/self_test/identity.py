@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an open robot says to be, in words, and what of it does not fit; nothing moves."""
+"""Identity of an open robot in words, and what of it does not fit; nothing moves."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 
 
 
 def _comes(sensor: ForceSensor, is_so: Callable[[], bool], timeout: float = 0.0) -> bool:
-    """Whether something becomes so in time."""
+    """True if something becomes so in time."""
     end = time.monotonic() + timeout + _PATIENCE
     while not is_so():
         if time.monotonic() > end:

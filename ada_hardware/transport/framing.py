@@ -29,7 +29,7 @@ class FrameParser(Generic[T]):
         self._is_in_run = False
 
     def feed(self, data: bytes) -> list[T]:
-        """What the frames say that these bytes complete."""
+        """Contents of the frames that these bytes complete."""
         self._buffer += data
         found = []
         while self._buffer:

@@ -37,7 +37,7 @@ class Serial(NamedTuple):
 
 
 class Wire(ABC):
-    """What both kinds have.
+    """Base of both kinds of wires.
 
     Attributes:
         url: its address.
@@ -69,7 +69,7 @@ class ByteStream(Wire):
 
     @abstractmethod
     def read(self, limit: int, timeout: float) -> bytes:
-        """What has come, at most `limit` bytes; waits up to `timeout` [s] for the first; b"" where none came.
+        """The bytes that have come, at most `limit`; waits up to `timeout` [s] for the first; b"" where none came.
 
         Raises:
             TransportError: the line is gone.

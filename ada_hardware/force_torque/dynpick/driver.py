@@ -198,7 +198,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number, values=self._values)
 
     def _count(self, record: Record) -> None:
-        """What the records' numbers tell; no more than a hint, as they count to 9 alone."""
+        """Count lost and doubled records; no more than a hint, as numbers go to 9 alone."""
         if self._number is not None:
             gap = (record.number - self._number) % 10
             self.sequence.lost += max(gap - 1, 0)

@@ -120,5 +120,5 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return [Reply(data, delay)]
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         return {**super().state(), "filter_divider": self._divider}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers of RDT sensors share: start, records in their order, status, bias, stop."""
+"""Base of the drivers of RDT sensors: start, records in their order, status, bias, stop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
     # --- what differs ---------------------------------------------------------------------------------------------
     @abstractmethod
     def _verdict(self, status: int) -> tuple[str, str, bool]:
-        """What a status word means: words on an error, words on a warning, and whether an axis is out of range."""
+        """Meaning of a status word: error and warning in words, and whether an axis is out of range."""
 
     def _emulator_settings(self) -> dict[str, object]:
         """Of the sensor of a dry run, which is to be like the one that the settings describe."""

@@ -59,7 +59,7 @@ E = TypeVar("E", bound=RdtEmulatorSettings)
 
 
 class _RdtEmulator(SensorEmulator[E]):
-    """What both have in common: requests, the stream, its numbers."""
+    """Base of both: requests, the stream, its numbers."""
 
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[Mapping[str, str]] = _FAULTS
@@ -133,7 +133,7 @@ class _RdtEmulator(SensorEmulator[E]):
             self._deaf = int(value)
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         return {**super().state(), "records": self._number, "rate": 1.0 / self._period}
 
 
@@ -212,7 +212,7 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
         return self.load.counts(-_HIGHEST - 1, _HIGHEST)[0], 0
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         return {**super().state(), "filter": self._filter}
 
 

@@ -24,7 +24,7 @@ NO_BOARD = -1
 
 
 class Command(NamedTuple):
-    """What a host sends.
+    """A command of the host.
 
     Attributes:
         code: what shall be done.
@@ -43,7 +43,7 @@ class Command(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a board answers.
+    """A reply of a board.
 
     Attributes:
         code: of the command.

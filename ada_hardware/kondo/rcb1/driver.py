@@ -33,7 +33,7 @@ _SLOWEST = c.SPEEDS - 1
 
 
 class _BoardState:
-    """What is known of one board."""
+    """State of one board."""
 
     def __init__(self, board_id: int, servos: dict[int, tuple[int, Servo]]) -> None:
         self.id = board_id
@@ -312,7 +312,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
 
 def _told_back(first: int, second: int, told: int) -> int:
-    """What leaves a channel that the map leaves out as it is.
+    """The value that leaves a channel outside of the map as it is.
 
     Args:
         first: what the board told of it.

@@ -140,7 +140,7 @@ class EmulatedBoard:
         self.played.append((motion, index))
 
     def is_playing(self, now: float) -> bool:
-        """Whether a motion goes on."""
+        """True if a motion goes on."""
         return bool(self._queue) or (bool(self.played) and now < self._frame_end)
 
     def limp(self, now: float) -> None:

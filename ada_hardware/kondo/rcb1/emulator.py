@@ -50,7 +50,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.Command]):
         "wrong_id": "IDs of all boards are higher by so much",
         "silent_board": "1: the first board is silent, 2: the second, 3: both",
         "late": "answers come later by so much [s]",
-        "bad_checksum": "each so-manieth answer has a wrong last byte",
+        "bad_checksum": "every n-th answer has a wrong last byte",
         "battery_low": "share of the servos' speed that is lost; 1: the boards lose power and stay silent",
         "reboot": "the boards lose power, and are silent for so long [s]",
     }

@@ -249,7 +249,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return is_believed
 
     def _has_arrived(self) -> bool:
-        """Whether all servos tell that they are about where they were told to be."""
+        """True if all servos tell that they are about where they were told to be."""
         if self._target is None or self.settings.feedback != READ or not self._read():
             return False
         return bool(np.all(np.abs(self._held() - self._target) == 0.0))

@@ -59,7 +59,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.Command]):
     FAULTS: ClassVar[Mapping[str, str]] = {
         "dead_servo": "ICS number + 1 of a servo that does not move any more",
         "late": "answers come later by so much [s]",
-        "nack": "each so-manieth command is refused",
+        "nack": "every n-th command is refused",
         "wrong_speed": "1: the line runs at another speed, all that comes is rubbish",
         "battery_low": "the supply has so much less [V]",
         "reboot": "the board loses power, and is silent for so long [s]",
