@@ -43,8 +43,8 @@ def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
     driver: RobotDriver[object] = plug.target.kind.driver_class()(plug.settings)
     try:
         open_it(plug, checks, driver.open, lambda: driver.counts)
-        identity = identity_of(driver)
-        checks.judge("identity", identity.problems, identity.text, **identity.figures)
+        text, problems, figures = identity_of(driver)
+        checks.judge("identity", problems, text, **figures)
     except HardwareError as problem:
         raise checks.end("identity", problem) from None
     finally:
