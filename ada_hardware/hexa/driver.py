@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -237,9 +238,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if last is None:
             unknown: Array = np.full(len(JOINTS), np.nan)
             return Feedback(-np.inf, unknown, unknown, unknown, is_fresh=False)
-        return Feedback(
-            last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms, last.values
-        )
+        return replace(last, is_fresh=False)
 
 
 def _words(status: Status) -> str:

@@ -107,7 +107,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)
         self._random = np.random.default_rng(0)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
         self._now = -math.inf
         self.counts = {"packets": 0, "answers": 0, "timeouts": 0, "resets": 0}
         self._switch_on()
@@ -217,9 +216,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on or off (0)."""
-        if name not in self._faults:
-            raise KeyError(name)
-        self._faults[name] = value
+        super().fault(name, value)
         if name == "axis_alarm" and value:
             axis = int(value)
             self._raise(axis - 1, round((value - axis) * 4096))
