@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_experiments.motion_simulation.frames import pose_of
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair

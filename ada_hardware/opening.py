@@ -10,21 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ada_hardware.emulation.catalogue import emulator_class, made_emulator
-from ada_hardware.emulation.emulated_wires import SCHEME, EmulatedPackets, EmulatedStream
+from ada_hardware.emulation.catalogue import made_emulator
+from ada_hardware.emulation.emulated_wires import SCHEME, open_emulated
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.registry import find
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
 from ada_robot.errors import TransportError
 
 DRY, EMULATOR = "dry:", SCHEME
-_EXAMPLES = {
-    "pa10": ("arcnet:arc0", "udp://127.0.0.1:41234"),
-    "hexa": ("udp://192.168.1.20:50097",),
-    "netft": ("udp://192.168.1.1:49152",),
-    "onrobot": ("udp://192.168.1.1:49152",),
-}
-_OF_WIRES = {"stream": ("/dev/ttyUSB0", "/dev/serial/by-id/..."), "packets": ("udp://192.168.1.1:49152",)}
 
 
 def open_device_stream(
@@ -46,8 +39,8 @@ def open_device_stream(
     if is_dry(url):
         return InProcessStream(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
-        return EmulatedStream(device, url, serial, emulator_settings)
-    return open_stream(_given(device, url, "stream"), serial)
+        return open_emulated(device, url, lambda found: open_stream(found, serial), emulator_settings)
+    return open_stream(_given(device, url), serial)
 
 
 def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str, object] | None = None) -> PacketPort:
@@ -55,35 +48,25 @@ def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str
     if is_dry(url):
         return InProcessPackets(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
-        return EmulatedPackets(device, url, emulator_settings)
-    return open_packets(_given(device, url, "packets"))
-
-
-def example_addresses(device: str) -> tuple[str, ...]:
-    """What the address of a real device looks like.
-
-    Raises:
-        UnknownDevice: there is no such device.
-    """
-    return _EXAMPLES.get(device) or _OF_WIRES[emulator_class(device).WIRE]
+        return open_emulated(device, url, open_packets, emulator_settings)
+    return open_packets(_given(device, url))
 
 
 def is_dry(url: str) -> bool:
-    """Whether an address asks for a dry run."""
+    """True if an address asks for a dry run."""
     return url == DRY
 
 
 def is_emulated(url: str) -> bool:
-    """Whether an address asks for an emulator in a process of its own."""
+    """True if an address asks for an emulator in a process of its own."""
     return url.startswith(EMULATOR)
 
 
-def _given(device: str, url: str, wire: str) -> str:
+def _given(device: str, url: str) -> str:
     if url:
         return url
-    find(device)
-    examples = ", ".join(_EXAMPLES.get(device) or _OF_WIRES[wire])
     raise TransportError(
-        f"{device}: url is not set; where is the device? Such as {examples}. Without one: {EMULATOR} (an emulated "
-        f"device, which is started and ended with the wire) or {DRY} (a dry run: no port is opened)."
+        f"{device}: url is not set; where is the device? Such as {', '.join(find(device).addresses)}. Without one: "
+        f"{EMULATOR} (an emulated device, which is started and ended with the wire) or {DRY} (a dry run: no port is "
+        "opened)."
     )

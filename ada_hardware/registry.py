@@ -23,87 +23,67 @@ class DeviceKind(NamedTuple):
         name: as users write it.
         kind: "robot" or "sensor".
         summary: what it is, in a line.
-        driver: "module:class" of its driver.
-        emulator: "module:class" of its emulator.
+        place: module of its driver in this package, and what the names of its driver and emulator begin with.
+        addresses: what the address of a real one looks like.
         robot: name in the catalogue of models; "" for sensors.
     """
 
     name: str
     kind: str
     summary: str
-    driver: str
-    emulator: str
+    place: str
+    addresses: tuple[str, ...]
     robot: str = ""
 
+    @property
+    def driver(self) -> str:
+        """Import path "module:class" of its driver, of `RobotDriver` or `force_torque.sensor.SensorDriver`."""
+        module, _, name = self.place.partition(":")
+        return f"ada_hardware.{module}:{name}Driver"
+
+    @property
+    def emulator(self) -> str:
+        """Import path "module:class" of its emulator."""
+        module, _, name = self.place.partition(":")
+        return f"ada_hardware.{module.rpartition('.')[0]}.emulator:{name}Emulator"
+
     def driver_class(self) -> type[Any]:
-        """Its driver: of `RobotDriver`, or of `force_torque.sensor.SensorDriver`."""
+        """Its driver."""
         return _loaded(self.driver)
 
     def emulator_class(self) -> type[Emulator[Any]]:
         """Its emulator."""
         return _loaded(self.emulator)
 
+    @property
+    def is_serial(self) -> bool:
+        """True if it hangs on a serial line."""
+        return self.addresses == SERIAL
+
+
+def _loaded(path: str) -> type[Any]:
+    module, _, name = path.partition(":")
+    found: type[Any] = getattr(import_module(module), name)
+    return found
+
+
+SERIAL = ("/dev/ttyUSB0", "/dev/serial/by-id/...")
+_PA10 = ("arcnet:arc0", "udp://127.0.0.1:41234")
+_HEXA = ("udp://192.168.1.20:50097",)
+_RDT = ("udp://192.168.1.1:49152",)
+_FT = "six-axis force/torque sensor"
+_KHR1 = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
+_KHR3 = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
 
 _KINDS = (
-    DeviceKind(
-        "pa10",
-        ROBOT,
-        "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET",
-        "ada_hardware.pa10.driver:Pa10Driver",
-        "ada_hardware.pa10.emulator:Pa10Emulator",
-        "pa10",
-    ),
-    DeviceKind(
-        "khr1",
-        ROBOT,
-        "humanoid Kondo KHR-1: two boards RCB-1 on one serial line",
-        "ada_hardware.kondo.rcb1.driver:Rcb1Driver",
-        "ada_hardware.kondo.rcb1.emulator:Rcb1Emulator",
-        "khr1",
-    ),
-    DeviceKind(
-        "khr3",
-        ROBOT,
-        "humanoids Kondo KHR-3HV, KXR: board RCB-4",
-        "ada_hardware.kondo.rcb4.driver:Rcb4Driver",
-        "ada_hardware.kondo.rcb4.emulator:Rcb4Emulator",
-    ),
-    DeviceKind(
-        "hexa",
-        ROBOT,
-        "motion table HEXA: six direct-drive motors, a plate",
-        "ada_hardware.hexa.driver:HexaDriver",
-        "ada_hardware.hexa.emulator:HexaEmulator",
-        "hexa",
-    ),
-    DeviceKind(
-        "dynpick",
-        SENSOR,
-        "six-axis force/torque sensor Wacoh-Tech DynPick, serial",
-        "ada_hardware.force_torque.dynpick.driver:DynPickDriver",
-        "ada_hardware.force_torque.dynpick.emulator:DynPickEmulator",
-    ),
-    DeviceKind(
-        "netft",
-        SENSOR,
-        "six-axis force/torque sensor ATI Net F/T, UDP",
-        "ada_hardware.force_torque.rdt.netft:NetFtDriver",
-        "ada_hardware.force_torque.rdt.emulator:NetFtEmulator",
-    ),
-    DeviceKind(
-        "onrobot",
-        SENSOR,
-        "six-axis force/torque sensor OnRobot HEX (OptoForce), UDP",
-        "ada_hardware.force_torque.rdt.onrobot:OnRobotDriver",
-        "ada_hardware.force_torque.rdt.emulator:OnRobotEmulator",
-    ),
-    DeviceKind(
-        "ft300",
-        SENSOR,
-        "six-axis force/torque sensor Robotiq FT 300, serial",
-        "ada_hardware.force_torque.ft300.driver:Ft300Driver",
-        "ada_hardware.force_torque.ft300.emulator:Ft300Emulator",
-    ),
+    DeviceKind("pa10", ROBOT, "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET", "pa10.driver:Pa10", _PA10, "pa10"),
+    DeviceKind("khr1", ROBOT, _KHR1, "kondo.rcb1.driver:Rcb1", SERIAL, "khr1"),
+    DeviceKind("khr3", ROBOT, _KHR3, "kondo.rcb4.driver:Rcb4", SERIAL),
+    DeviceKind("hexa", ROBOT, "motion table HEXA: six direct-drive motors, a plate", "hexa.driver:Hexa", _HEXA, "hexa"),
+    DeviceKind("dynpick", SENSOR, f"{_FT} Wacoh-Tech DynPick, serial", "force_torque.dynpick.driver:DynPick", SERIAL),
+    DeviceKind("netft", SENSOR, f"{_FT} ATI Net F/T, UDP", "force_torque.rdt.netft:NetFt", _RDT),
+    DeviceKind("onrobot", SENSOR, f"{_FT} OnRobot HEX (OptoForce), UDP", "force_torque.rdt.onrobot:OnRobot", _RDT),
+    DeviceKind("ft300", SENSOR, f"{_FT} Robotiq FT 300, serial", "force_torque.ft300.driver:Ft300", SERIAL),
 )
 
 DEVICES: Mapping[str, DeviceKind] = {one.name: one for one in _KINDS}
@@ -118,12 +98,6 @@ def find(name: str) -> DeviceKind:
     if name not in DEVICES:
         raise UnknownDevice(f"there is no device {name!r}; there are {', '.join(DEVICES)}.")
     return DEVICES[name]
-
-
-def _loaded(place: str) -> type[Any]:
-    module, name = place.split(":")
-    found: type[Any] = getattr(import_module(module), name)
-    return found
 
 
 __all__ = ["DEVICES", "ROBOT", "SENSOR", "DeviceKind", "RobotDriver", "find"]

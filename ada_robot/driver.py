@@ -106,7 +106,6 @@ class RobotDriver(ABC, Generic[S]):
     """
 
     NAME: ClassVar[str]
-    SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
 
     joints: Sequence[str]

@@ -50,7 +50,7 @@ class ArmDriver(RobotDriver[ArmSettings]):
         is_unplugged: whether its wire is gone.
     """
 
-    NAME, SUMMARY, SETTINGS = "arm", "an arm for tests", ArmSettings
+    NAME, SETTINGS = "arm", ArmSettings
 
     def __init__(self, settings: ArmSettings | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(settings or ArmSettings())

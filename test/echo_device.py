@@ -33,7 +33,7 @@ class EchoDeviceSettings:
 class EchoStream(Emulator[EchoDeviceSettings]):
     """Echo on a stream. It must never be told X."""
 
-    NAME, SUMMARY, WIRE = "echo", "says what it is told", "stream"
+    NAME, WIRE = "echo", "stream"
     SETTINGS = EchoDeviceSettings
     FAULTS: ClassVar[Mapping[str, str]] = {"deaf": "1: hears nothing"}
 

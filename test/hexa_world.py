@@ -10,11 +10,25 @@ from ada_dynamics.settings import checked
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
+from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import PERIOD
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
 from ada_robot.contract import Demand, Mode
 
 LEVEL = (0.0, 0.0, 0.0)
+TABLE = HexaKinematics()
+
+
+def joint_path(place, duration):
+    """Crank angles for each period on a path of the plate."""
+    return np.array([TABLE.inverse(place(i * PERIOD)) for i in range(round(duration / PERIOD) + 1)])
+
+
+def stiffness_at(pose, kp):
+    """Force per displacement of a touch along z at the plate's origin, by eq. 15 [N/m]."""
+    wrench = np.eye(6)[2]
+    J = TABLE.jacobians(pose).forward
+    return kp / float(wrench @ J @ J.T @ wrench)
 
 
 class World:

@@ -23,7 +23,7 @@ from ada_dynamics.spatial.scalar import Scalar, Vec3
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
 
 
-def pose_of(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
+def pose_of(xyz: Sequence[float] | Array, rpy: Sequence[float] | Array = (0.0, 0.0, 0.0)) -> Array:
     """A frame at a place, turned by roll, pitch and yaw."""
     pose = np.eye(4)
     pose[:3, :3] = np.array(from_rpy(*rpy), dtype=np.float64)

@@ -119,7 +119,7 @@ class EmulatedTable(HexaTable):
         self.force_sensor.set_wrench(wrench_in(self._at_sensor, about_base) + self._weight)
 
 
-def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any]]:
+def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any, Any]]:
     """The emulated sensor, and the driver on its wire."""
     emulator: Emulator[Any]
     if settings.sensor == "netft":

@@ -24,23 +24,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
 from ada_dynamics.robots.writers.numbers import to_quaternion
-from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.motion_simulation import frames_law
 
 LENGTH = 1.0  # [m], of a link of the space robots (table 1)
 HALF = 0.5  # [m], from the centre of mass of a base to its side
-
-
-def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """A frame at a place [m], turned by roll, pitch and yaw [rad]."""
-    pose = np.eye(4)
-    pose[:3, :3] = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
-    pose[:3, 3] = np.asarray(xyz, dtype=float)
-    return pose
 
 
 def facing(xyz: ArrayLike, x: ArrayLike, z: ArrayLike) -> Array:

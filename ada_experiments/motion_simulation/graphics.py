@@ -91,7 +91,7 @@ class Graphics:
     def tick(self) -> None:
         """Take what came, and draw the newest."""
         is_new = False
-        for data in self._end.receive():
+        for _, data in self._end.arrivals(0.0):
             packet = decode(data)
             if isinstance(packet, PicturePacket) and len(packet.q_1) + len(packet.q_2) == self._model.nq:
                 is_new |= self._take(packet)

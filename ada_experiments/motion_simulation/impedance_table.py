@@ -19,15 +19,16 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.study import study
 from ada_dynamics.robots.mechanisms import hexa
+from ada_dynamics.robots.writers.numbers import to_rpy
 from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import (
     Mounting,
     cross,
     inverse,
-    pose_of,
     rotation_of,
     turn_between,
     wrench_in,
@@ -76,7 +77,7 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     Raises:
         InputError: the plate is out of reach, or its motors do not hold it there.
     """
-    table = hexa(pose[:3, 3], _rpy(pose[:3, :3]))
+    table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
     model = table.model
     conditions = study(model, table.q).numbers.jacobian(table.q)
     motors = np.array([model.v_index(name).start for name in model.actuated])
@@ -92,12 +93,6 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     J = up @ moved[model.v_index("platform")]
     back = np.linalg.inv(J)
     return PlateMechanics(J, np.asarray(back.T @ inertia @ back))
-
-
-def _rpy(R: Array) -> Array:
-    return np.array(
-        [np.arctan2(R[2, 1], R[2, 2]), -np.arcsin(np.clip(R[2, 0], -1.0, 1.0)), np.arctan2(R[1, 0], R[0, 0])]
-    )
 
 
 class ImpedanceTable(MotionTable):

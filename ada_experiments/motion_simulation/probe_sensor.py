@@ -81,7 +81,7 @@ class ProbeSensor(ABC):
 class DriverSensor(ProbeSensor):
     """A sensor's driver that is read in place."""
 
-    def __init__(self, driver: SensorDriver[Any], period: float, clock: Callable[[], float]) -> None:
+    def __init__(self, driver: SensorDriver[Any, Any, Any], period: float, clock: Callable[[], float]) -> None:
         """Args: driver; the table's period [s], at least twice the sensor's; the driver's clock."""
         super().__init__()
         self._driver, self._period, self._clock = driver, period, clock

@@ -162,7 +162,7 @@ class TableServer:
     def _period(self) -> None:
         now = time.monotonic()
         commands, answers = self._network.commands, self._network.answers
-        for data in self._end.receive():
+        for _, data in self._end.arrivals(0.0):
             commands.send(data, now)
         for arrival in commands.arrived(now):
             self.program.received(arrival.data, now)

@@ -121,7 +121,7 @@ def _list(device: str) -> int:
             print(f"{kind.name:10} {kind.kind:7} {kind.summary}")
         return 0
     emulator: type[Emulator[Any]] = emulator_class(device)
-    print(f"{emulator.NAME}: {emulator.SUMMARY}; on a wire of {emulator.WIRE}\n\n--setting NAME=VALUE")
+    print(f"{emulator.NAME}: {(emulator.__doc__ or '').partition(chr(10))[0]}\n\n--setting NAME=VALUE")
     for one in fields_of(emulator.SETTINGS):
         print(f"  {one.name} = {one.default}: {one.description}; {one.allowed}")
     print("\n--fault NAME=VALUE, of the device")

@@ -8,33 +8,21 @@ address may have its faults and settings: "emulator:drop=0.1,fx=20".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import fields_of
 from ada_hardware.emulation.catalogue import emulator_class
 from ada_hardware.emulation.faults import WIRE_FAULTS, base_name
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
+from ada_hardware.transport.wires import Wire
 
 SCHEME = "emulator:"
 
 
-class EmulatorAddress(NamedTuple):
-    """What an address says of a device.
-
-    Attributes:
-        settings: of the emulator, by name.
-        faults: of the wire and of the device, by name.
-    """
-
-    settings: dict[str, object]
-    faults: dict[str, float]
-
-
-def read_address(device: str, url: str) -> EmulatorAddress:
-    """Faults and settings in an address.
+def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, float]]:
+    """Settings of an emulator, and faults of it and its wire, in an address; both by name.
 
     Args:
         device: its name in the registry.
@@ -46,7 +34,8 @@ def read_address(device: str, url: str) -> EmulatorAddress:
     """
     kind = emulator_class(device)
     known = {one.name for one in fields_of(kind.SETTINGS)}
-    found = EmulatorAddress({}, {})
+    settings: dict[str, object] = {}
+    faults: dict[str, float] = {}
     for part in url.removeprefix(SCHEME).split(","):
         name, sign, text = part.partition("=")
         if not part:
@@ -58,10 +47,10 @@ def read_address(device: str, url: str) -> EmulatorAddress:
         if not sign or not text:
             raise InputError(f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, and a comma before the next.")
         if is_fault:
-            found.faults[name] = _number(url, name, text)
+            faults[name] = _number(url, name, text)
         else:
-            found.settings[name] = _value(text)
-    return found
+            settings[name] = _value(text)
+    return settings, faults
 
 
 def _number(url: str, name: str, text: str) -> float:
@@ -78,87 +67,31 @@ def _value(text: str) -> object:
         return text
 
 
-def _started(device: str, url: str, settings: Mapping[str, object] | None) -> EmulatorProcess:
-    address = read_address(device, url)
-    settings = {**(settings or {}), **address.settings}
-    return EmulatorProcess(device, settings, faults=address.faults)
+W = TypeVar("W", bound=Wire)
 
 
-def _name(device: str, url: str, found: EmulatorProcess) -> str:
-    """As messages have it."""
-    return f"{url if url != SCHEME else SCHEME + device} ({found.url})"
+def open_emulated(
+    device: str, url: str, open_wire: Callable[[str], W], settings: Mapping[str, object] | None = None
+) -> W:
+    """Switch a device on, and open its wire; the device goes off with it.
 
+    Args:
+        device: its name in the registry.
+        url: as of `read_address`.
+        open_wire: opens a wire by its address.
+        settings: of the emulator, by name; those in the address come before them.
 
-class EmulatedStream(ByteStream):
-    """A serial line to an emulated device.
-
-    Attributes:
-        device: the emulator; faults and questions go to it.
+    Raises:
+        UnknownDevice: there is no such device.
+        InputError: the address cannot be.
+        TransportError: it did not start, or its wire cannot be opened.
     """
-
-    def __init__(self, device: str, url: str, serial: Serial, settings: Mapping[str, object] | None = None) -> None:
-        """Switch a device on, and open its line.
-
-        Args:
-            device: its name in the registry.
-            url: as of `read_address`.
-            serial: how the line is set.
-            settings: of the emulator, by name; those in the address come before them.
-
-        Raises:
-            UnknownDevice: there is no such device.
-            InputError: the address cannot be.
-            TransportError: it did not start, or its line cannot be opened.
-        """
-        self.device = _started(device, url, settings)
-        try:
-            self._wire = open_stream(self.device.url, serial)
-        except BaseException:
-            self.device.close()
-            raise
-        self.url = _name(device, url, self.device)
-
-    def write(self, data: bytes) -> None:  # noqa: D102
-        self._wire.write(data)
-
-    def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
-        return self._wire.read(limit, timeout)
-
-    def discard_input(self) -> None:  # noqa: D102
-        self._wire.discard_input()
-
-    def close(self) -> None:  # noqa: D102
-        self._wire.close()
-        self.device.close()
-
-
-class EmulatedPackets(PacketPort):
-    """A way for packets to an emulated device.
-
-    Attributes:
-        device: the emulator; faults and questions go to it.
-        http_url: address of the device's web pages; "": it has none.
-    """
-
-    def __init__(self, device: str, url: str, settings: Mapping[str, object] | None = None) -> None:
-        """Switch a device on, and open the way to it; arguments and errors as of `EmulatedStream`."""
-        self.device = _started(device, url, settings)
-        try:
-            self._wire = open_packets(self.device.url)
-        except BaseException:
-            self.device.close()
-            raise
-        self.url, self.http_url = _name(device, url, self.device), self.device.http_url
-
-    def send(self, packet: bytes) -> None:  # noqa: D102
-        self._wire.send(packet)
-
-    def receive(self, timeout: float) -> bytes | None:  # noqa: D102
-        return self._wire.receive(timeout)
-
-    def discard_input(self) -> None:  # noqa: D102
-        self._wire.discard_input()
-
-    def close(self) -> None:  # noqa: D102
-        self._wire.close()
-        self.device.close()
+    more, faults = read_address(device, url)
+    started = EmulatorProcess(device, {**(settings or {}), **more}, faults=faults)
+    try:
+        wire = open_wire(started.url)
+    except BaseException:
+        started.close()
+        raise
+    wire.device, wire.url = started, f"{url if url != SCHEME else SCHEME + device} ({started.url})"
+    return wire

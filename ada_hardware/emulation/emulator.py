@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an emulated device is: bytes in, bytes out, at given times. No I/O and no clock of its own.
+"""Base of all emulated devices: bytes in, bytes out, at given times. No I/O and no clock of its own.
 
 `emulation.host` puts one behind a pseudo-terminal or a UDP port, and does to its bytes what wires do (noise, halves,
 loss, order, silence); tests call it directly.
@@ -15,7 +15,7 @@ S = TypeVar("S")
 
 
 class Reply(NamedTuple):
-    """What a device sends.
+    """Bytes that a device sends.
 
     Attributes:
         data: bytes; on packet wires one packet.
@@ -49,7 +49,6 @@ class Emulator(ABC, Generic[S]):
     """
 
     NAME: ClassVar[str]
-    SUMMARY: ClassVar[str]
     SETTINGS: ClassVar[type]
     WIRE: ClassVar[str]
     """"stream" or "packets"."""
@@ -92,5 +91,5 @@ class Emulator(ABC, Generic[S]):
         self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:
-        """What the device is doing, as figures that JSON can hold; for tests and people."""
+        """State of the device, as figures that JSON can hold; for tests and people."""
         return {}

@@ -38,19 +38,15 @@ class End(ABC):
 
     @abstractmethod
     def descriptors(self) -> Sequence[int]:
-        """What becomes readable when something comes; empty while disconnected."""
+        """Descriptors that become readable when something comes; empty while disconnected."""
 
     @abstractmethod
-    def receive(self) -> list[bytes]:
-        """What has come, without waiting: pieces of a stream, or packets."""
-
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """As `receive`, each with the time when it came, where the wire tells that; the others came just now.
+        """All that has come, without waiting: pieces of a stream, or packets, each with the time when it came.
 
         Args:
-            now: present, on the steady clock [s].
+            now: present, on the steady clock; the time of all where the wire tells none [s].
         """
-        return [(now, data) for data in self.receive()]
 
     @abstractmethod
     def send(self, data: bytes) -> None:
@@ -88,12 +84,12 @@ class PtyEnd(End):
     def descriptors(self) -> Sequence[int]:  # noqa: D102
         return [self._master] if self._master >= 0 else []
 
-    def receive(self) -> list[bytes]:  # noqa: D102
+    def arrivals(self, now: float) -> list[tuple[float, bytes]]:  # noqa: D102
         try:
             data = os.read(self._master, _PIECE) if self._master >= 0 else b""
         except OSError:
             return []
-        return [data] if data else []
+        return [(now, data)] if data else []
 
     def send(self, data: bytes) -> None:  # noqa: D102
         if self._master >= 0:
@@ -117,16 +113,13 @@ class PtyEnd(End):
         os.set_blocking(self._master, False)
         path = os.ttyname(self._slave)
         self.url = str(self._link) if self._link else path
-        if self._link:
-            self._make_link(path)
+        if self._link is not None:
+            self._make_link(self._link, path)
 
     def close(self) -> None:  # noqa: D102
         self.disconnect()
 
-    def _make_link(self, path: str) -> None:
-        link = self._link
-        if link is None:
-            return
+    def _make_link(self, link: Path, path: str) -> None:
         try:
             self._unlink()
             link.symlink_to(path)
@@ -159,9 +152,6 @@ class UdpEnd(End):
 
     def descriptors(self) -> Sequence[int]:  # noqa: D102
         return [] if self._socket is None else [self._socket.fileno()]
-
-    def receive(self) -> list[bytes]:  # noqa: D102
-        return [data for _, data in self.arrivals(0.0)]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
         """As `End.arrivals`, by the system's own stamps: a device is not deaf while this process waits for its turn."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What wires do to bytes: loss, damage, halves, noise, delay, doubling, order. Sans I/O; the same from the same seed.
+"""Faults of wires: loss, damage, halves, noise, delay, doubling, order. Sans I/O; the same from the same seed.
 
 On streams each piece that is sent counts as a frame; on packet wires each packet does. UDP and ARCNET themselves drop
 packets that arrive damaged: `corrupt` and `half` on packet wires are harder than what they do.

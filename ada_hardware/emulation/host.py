@@ -28,7 +28,7 @@ class Control(Protocol):
     """Something else that the loop waits for, such as a pipe with lines of commands."""
 
     def fileno(self) -> int:
-        """What becomes readable when there is something to do."""
+        """Descriptor that becomes readable when there is something to do."""
 
     def handle(self) -> bool:
         """Do it; False: it has ended, never ask again."""

@@ -43,7 +43,7 @@ class FakeClock:
 
 
 class _InProcess:
-    """What both kinds share: the device, its wire, a clock. Calls may come from any thread."""
+    """Base of both kinds: the device, its wire, a clock. Calls may come from any thread."""
 
     WIRE = ""
 

@@ -54,7 +54,7 @@ class EmulatedLine:
             self._deliver(self._now)
 
     def take(self, now: float) -> list[Arrival]:
-        """What has arrived at the host since the last call."""
+        """All that has arrived at the host since the last call."""
         self.run(now)
         return self.faults.answers.arrived(self._now)
 

@@ -110,12 +110,12 @@ class EmulatorProcess:
         self.url = str(self._answer({"fault": name, "value": value})["url"])
 
     def state(self) -> dict[str, Any]:
-        """What the device is doing."""
+        """State of the device."""
         state: dict[str, Any] = self._answer({"ask": "state"})["state"]
         return state
 
     def violations(self) -> list[Violation]:
-        """What came that must never come."""
+        """All that came and must never come."""
         return [Violation(*one) for one in self._answer({"ask": "violations"})["violations"]]
 
     # --- what is done to it ---------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class EmulatorProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is there."""
+        """True if the process is there."""
         return self._process.poll() is None
 
     def freeze(self) -> None:

@@ -30,7 +30,7 @@ class ForceLimits:
 
     @property
     def is_watching(self) -> bool:
-        """Whether there is a limit."""
+        """True if there is a limit."""
         return any(limit > 0.0 for *_, limit in self._limits)
 
     def watch(self, wrench: Array) -> bool:

@@ -28,7 +28,7 @@ _GAP = 10.0  # periods without a sample after which the filter begins anew
 
 
 class Pipeline:
-    """What is made of samples, one after the other.
+    """Processes samples, one after the other.
 
     Attributes:
         settings: in use.
@@ -80,7 +80,7 @@ class Pipeline:
         return np.asarray(sample.wrench - self._tool.wrench(motion)), True
 
     def process(self, sample: Sample, motion: ToolMotion | None = None) -> Reading:
-        """What is made of a fresh sample; arguments as of `without_tool`."""
+        """The reading of a fresh sample; arguments as of `without_tool`."""
         wrench, is_compensated = self.without_tool(sample, motion)
         unfiltered = np.asarray(self._to_hand @ (wrench - self.bias))
         if self._filter is None:
@@ -105,7 +105,7 @@ class Pipeline:
         )
 
     def passes_limit(self, reading: Reading) -> bool:
-        """Whether a reading, for the first time since the reset, is above a limit, or cannot be trusted to be below."""
+        """True if a reading, for the first time since the reset, is above a limit, or cannot be trusted to be below."""
         if self.limits.is_watching and self.settings.stop_on_fault:
             if reading.error:
                 return self.limits.trip(f"the sensor's own error ({reading.error})")

@@ -70,7 +70,7 @@ class SensedLoad:
         self.set(wrench)
 
     def take_zero(self) -> None:
-        """What acts now counts as zero from now on."""
+        """Take the present load as zero."""
         self._zero = self.wrench * self._scale
 
     def clear_zero(self) -> None:
@@ -78,7 +78,7 @@ class SensedLoad:
         self._zero = np.zeros(6)
 
     def counts(self, lowest: int, highest: int) -> tuple[tuple[int, ...], bool]:
-        """What a converter with this range makes of it, about zero; and whether an axis is at an end of the range."""
+        """The load in counts of a converter with this range; and whether an axis is at an end of the range."""
         exact = self.wrench * self._scale - self._zero
         noisy = [round(one + self.noise * (2.0 * self._random.random() - 1.0)) for one in exact.tolist()]
         found = tuple(min(max(one, lowest), highest) for one in noisy)

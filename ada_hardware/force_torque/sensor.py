@@ -100,7 +100,7 @@ class ForceSensor:
     @classmethod
     def of(
         cls,
-        driver: SensorDriver[Any],
+        driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings | None = None,
         *,
         on_limit: Callable[[str], object] | None = None,
@@ -113,7 +113,7 @@ class ForceSensor:
 
     def _prepare(
         self,
-        driver: SensorDriver[Any],
+        driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings | None,
         on_limit: Callable[[str], object] | None,
         clock: Callable[[], float],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the thread of a sensor does: read, make something of it, notice silence, open anew."""
+"""The thread of a sensor: reads, processes, notices silence, reopens."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SensorReader:
 
     def __init__(
         self,
-        driver: SensorDriver[Any],
+        driver: SensorDriver[Any, Any, Any],
         settings: ForceSensorSettings,
         on_limit: Callable[[str], object] | None,
         clock: Callable[[], float],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of a sensor's readings, as settings: zero, tool, filter, frame, limits."""
+"""Settings of the processing of a sensor's readings: zero, tool, filter, frame, limits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a sensor at a moment: its newest reading, and how it and its wire are."""
+"""Newest reading and status of a sensor and its wire."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Reading:
 
     @property
     def is_valid(self) -> bool:
-        """Whether the wrench may be used: no error, no saturation, and the tool is off."""
+        """True if the wrench may be used: no error, no saturation, and the tool is off."""
         return not self.error and not self.is_saturated and self.is_compensated
 
 
@@ -140,7 +140,7 @@ class SensorStatus:
 def problems_of(
     state: SensorState, reason: str, newest: Reading | None, passed_limit: str, rate: float, wanted_rate: float
 ) -> list[tuple[Level, str]]:
-    """What is not as it should be, the worst first as far as it goes.
+    """Problems of a sensor, the worst first as far as it goes.
 
     Args:
         state: where the sensor is.

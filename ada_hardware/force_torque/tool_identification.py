@@ -24,7 +24,7 @@ _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 
 
 class IdentifiedTool(NamedTuple):
-    """What was found.
+    """Result of the identification.
 
     Attributes:
         mass: [kg].

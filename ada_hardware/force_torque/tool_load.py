@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tool alone makes its sensor measure: its weight, and what its accelerations need (Newton, Euler)."""
+"""Wrench of a tool on its sensor: its weight and its inertial forces (Newton, Euler)."""
 
 from __future__ import annotations
 

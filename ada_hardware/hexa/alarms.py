@@ -13,7 +13,7 @@ from ada_robot.driver import Alarm
 
 
 class TableAlarm(IntFlag):
-    """What is wrong with the table as a whole."""
+    """Alarms of the table as a whole."""
 
     EMERGENCY_STOP = 0x0001
     HOST_SILENT = 0x0002
@@ -22,7 +22,7 @@ class TableAlarm(IntFlag):
 
 
 class AxisAlarm(IntFlag):
-    """What is wrong with a motor."""
+    """Alarms of a motor."""
 
     ANGLE_LIMIT = 0x0001
     OVER_SPEED = 0x0002

@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -42,7 +43,6 @@ class HexaDriver(RobotDriver[HexaSettings]):
     """A HEXA on its wire: six cranks, by angles or torques."""
 
     NAME: ClassVar[str] = "hexa"
-    SUMMARY: ClassVar[str] = "motion table HEXA: six direct-drive motors, a plate"
     SETTINGS: ClassVar[type] = HexaSettings
     joints, limits, modes = JOINTS, LIMITS, frozenset(_REQUESTS)
     period, device_timeout = PERIOD, WATCHDOG
@@ -219,9 +219,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         if last is None:
             unknown: Array = np.full(len(JOINTS), np.nan)
             return Feedback(-np.inf, unknown, unknown, unknown, is_fresh=False)
-        return Feedback(
-            last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms, last.values
-        )
+        return replace(last, is_fresh=False)
 
 
 def _words(status: Status) -> str:

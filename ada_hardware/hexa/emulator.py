@@ -24,14 +24,14 @@ from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_dynamics.robots.mechanisms.hexa import LEGS
-from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
-from ada_hardware.hexa.command_judge import CommandJudge
+from ada_hardware.hexa.command_judge import why_not
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
 from ada_hardware.hexa.plant import HexaPlant, Probe
-from ada_hardware.hexa.servo import MotorServo
+from ada_hardware.hexa.servo import servo_torques
 from ada_hardware.hexa.settings import HexaEmulatorSettings
 
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
@@ -39,6 +39,7 @@ _DRIVEN = (State.POSITION, State.EFFORT)
 _LONGEST_CATCH_UP = 0.1  # [s]; a process that stood still for longer did not live meanwhile
 _NEAR = 1e-6  # of a period: rounding of times
 _RATES_LAST = 3  # periods after its command that the servo takes a target for moving on
+_GRACE = 0.1  # [s] after an alarm in which a host may not yet have heard of it: answers can get lost
 _BEYOND = 0.05  # [rad] beyond its range at which a crank alarms
 _FOLLOWING = 0.3  # [rad] behind its target
 _OVER_SPEED = 1.5  # by the rate limit
@@ -55,7 +56,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     """
 
     NAME: ClassVar[str] = "hexa"
-    SUMMARY: ClassVar[str] = "motion table HEXA: closed-chain dynamics and servos at 2 ms, brakes, a probe to touch"
     SETTINGS: ClassVar[type] = HexaEmulatorSettings
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[Mapping[str, str]] = {
@@ -89,9 +89,6 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             substep=settings.substep,
             torque_limit=settings.torque_limit,
         )
-        self._servo = MotorServo(settings.stiffness, settings.damping, settings.torque_limit)
-        self._judge = CommandJudge(self.violations)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
         self.ignored = 0
         self._zero: float | None = None  # of the periods, on the clock of the calls
         self._done = 0  # periods since then
@@ -154,7 +151,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             wanted_rates = self._target_rates if self._rates_age < _RATES_LAST else np.zeros(LEGS)
             self._rates_age += 1
             weight = self.plant.weight_torques if self.settings.carries_weight else np.zeros(LEGS)
-            told = self._servo.torques(self.target, wanted_rates, self._angles(), self.plant.rates, weight)
+            use, angles = self.settings, self._angles()
+            gains = use.stiffness, use.damping, use.torque_limit
+            told = servo_torques(*gains, self.target, wanted_rates, angles, self.plant.rates, weight)
         else:
             told = self._efforts
         self.plant.drive((1.0 - self._faults["weak"]) * told)
@@ -195,6 +194,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     # --- the wire -------------------------------------------------------------------------------------------------
     def receive(self, data: bytes, now: float) -> list[Reply]:  # noqa: D102
         self.advance(now)
+        self._time = now
         command = decode_command(data)
         if command is None or self._faults["power_cut"]:
             self.ignored += 1
@@ -207,7 +207,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._heard = now
         elif self.state_now in _DRIVEN and command.request not in (Request.READ, Request.STOP):
             self.ignored += 1
-            self._judge.second_host(now, command)
+            self._accuse(f"{command.request.name} of a second host, session {command.session:08x}")
             return self._answer(command)
         self._obey(command, now, is_own)
         if is_own:
@@ -225,13 +225,13 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._clear()
         elif request in (Request.POSITION, Request.EFFORT):
             if self.state_now not in _DRIVEN or not is_own:
-                self._judge.not_driven(now, command, self.state_now, now - self._alarm_time)
+                self._accuse_not_driven(command)
                 return
-            self._follow(command, now)
+            self._follow(command)
 
     def _start(self, command: CommandPacket, now: float) -> None:
         if self.state_now is State.ALARM:
-            self._judge.not_driven(now, command, self.state_now, now - self._alarm_time)
+            self._accuse_not_driven(command)
         if self.state_now is not State.BRAKED:
             return
         self._session, self._number, self._heard = command.session, command.number, now
@@ -239,17 +239,27 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._rates_age = _RATES_LAST
         self.state_now = State.POSITION
 
+    def _accuse_not_driven(self, command: CommandPacket) -> None:
+        """A demand came that a table with its brakes on, or in alarm, cannot follow."""
+        since = self._time - self._alarm_time
+        if self.state_now is not State.ALARM:
+            self._accuse(f"{command.request.name} with the brakes on")
+        elif since > _GRACE:
+            self._accuse(f"{command.request.name} {since:.3f} s after an alarm that was not cleared")
+
     def _clear(self) -> None:
         self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
         self.state_now, self._alarm_time = State.BRAKED, math.inf
         self._show_faults()
 
-    def _follow(self, command: CommandPacket, now: float) -> None:
+    def _follow(self, command: CommandPacket) -> None:
         """A demand for motion, from the host that drives."""
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
         from_where = self.target if self.state_now is State.POSITION else self._angles()
-        if not self._judge.allows(now, command, from_where, cycles):
+        problem = why_not(command, from_where, cycles)
+        if problem:
+            self._accuse(problem)
             self._alarm(TableAlarm.BAD_COMMAND)
             return
         if command.request is Request.EFFORT:
@@ -320,6 +330,3 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             "plate_wrench": plant.plate_wrench.tolist(),
             "ignored": self.ignored,
         }
-
-
-__all__ = ["HexaEmulator", "HexaEmulatorSettings", "Probe", "Violation"]

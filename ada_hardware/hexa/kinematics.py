@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import Kernel
-from ada_dynamics.jit.compiled import compiled_kernel
+from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
 from ada_robot.errors import HardwareError
@@ -33,9 +31,6 @@ JOINTS = tuple(f"leg_{i + 1}_crank" for i in range(LEGS))
 
 OUTWARDS: Array = np.full(LEGS, -1.0)
 """Signs of the branch with all elbows outwards, as the table is built."""
-
-BRANCHES = tuple(product((-1.0, 1.0), repeat=LEGS))
-"""Signs of all 64 solutions: -1 elbow outwards, 1 inwards; that of leg 1 first."""
 
 HOME: Array = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, -0.55], [0, 0, 0, 1.0]])
 """The plate in the middle of the workspace, level."""
@@ -166,13 +161,6 @@ class Jacobians(NamedTuple):
         """J_x with moments in units of `size`: without unit."""
         return np.asarray(self.plate / np.array([1.0, 1.0, 1.0, self.size, self.size, self.size]))
 
-    @property
-    def condition(self) -> float:
-        """Of J_q⁻¹ J_x with turns in units of 1 / `size`: how much harder one direction is than another."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            matrix = self.scaled / self.motors[:, None]
-        return float(np.linalg.cond(matrix)) if np.isfinite(matrix).all() else np.inf
-
 
 class HexaKinematics:
     """A HEXA's geometry, with its equations compiled.
@@ -184,9 +172,7 @@ class HexaKinematics:
     def __init__(self, geometry: HexaGeometry | None = None) -> None:
         """Args: dimensions; those of the catalogue's `hexa` by default."""
         self.geometry = geometry or HexaGeometry()
-        self._inverse_kernel, self._inverse = _compiled(self.geometry, "inverse")
-        _, self._rods = _compiled(self.geometry, "rods")
-        _, self._newton = _compiled(self.geometry, "newton")
+        self._inverse, self._rods, self._newton = (_compiled(self.geometry, name) for name in _LAWS)
 
     # --- pose to angles -----------------------------------------------------------------------------------------
     def inverse(self, pose: Array, branch: Array = OUTWARDS) -> Array:
@@ -209,40 +195,6 @@ class HexaKinematics:
             self._refuse_reach(pose)
         angles: Array = q
         return angles
-
-    def inverse_all(self, pose: Array) -> Array:
-        """All 64 solutions of a pose, rows in the order of `BRANCHES`.
-
-        Raises:
-            Unreachable: there is none.
-            InputError: no pose.
-        """
-        out, inwards = self.inverse(pose), self.inverse(pose, -OUTWARDS)
-        return np.where(np.array(BRANCHES) < 0.0, out, inwards)
-
-    def inverse_batch(self, poses: Array, branch: Array = OUTWARDS) -> tuple[Array, NDArray[np.bool_]]:
-        """Crank angles of many poses, and which are within reach; not numbers for those that are not.
-
-        Args:
-            poses: (N, 4, 4).
-            branch: sign of each leg.
-
-        Raises:
-            InputError: no poses.
-        """
-        given = np.ascontiguousarray(poses, dtype=np.float64)
-        if given.ndim != 3 or given.shape[1:] != (4, 4) or not len(given):
-            raise InputError(f"HEXA: poses have the shape {given.shape}; give (N, 4, 4).")
-        if not np.isfinite(given).all():
-            raise InputError("HEXA: poses hold numbers that are not finite; give rotations and places.")
-        signs = np.ascontiguousarray(np.broadcast_to(np.asarray(branch, dtype=np.float64), (len(given), LEGS)))
-        q, check = self._inverse_kernel.batch(given.reshape(-1, 16), signs)
-        wrong = np.flatnonzero(check[:, LEGS] > ROTATION_TOLERANCE**2)
-        if len(wrong):
-            _refuse_pose(given[wrong[0]], f"pose {wrong[0]}")
-        reached = (check[:, :LEGS] <= TOLERANCE).all(axis=1)
-        q[~reached] = np.nan
-        return q, reached
 
     # --- angles to pose -----------------------------------------------------------------------------------------
     def forward(self, q: ArrayLike, guess: Array = HOME) -> FoundPose:
@@ -341,10 +293,9 @@ _LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
 
 
 @lru_cache(maxsize=32)
-def _compiled(geometry: HexaGeometry, name: str) -> tuple[Kernel, Callable[..., Any]]:
+def _compiled(geometry: HexaGeometry, name: str) -> Callable[..., Any]:
     law, inputs = _LAWS[name]
-    kernel = compiled_kernel(f"hexa_{name}", inputs, partial(law, geometry))
-    return kernel, kernel.python_call(kernel.single)
+    return compiled(f"hexa_{name}", inputs, partial(law, geometry))
 
 
 # --- arguments ------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the motors of the table can do. All are assumptions: of HEXA97 nothing is published.
+"""Limits of the table's motors. All are assumptions: of HEXA97 nothing is published.
 
 The range of the cranks has the workspace in it (radius 0.15 m, z = -0.55 ± 0.05 m, tilts of 15 deg about each axis:
 -3 to 84 deg), with a margin.

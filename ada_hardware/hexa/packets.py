@@ -45,7 +45,7 @@ ZEROS = (0.0,) * LEGS
 
 
 class Request(IntEnum):
-    """What a command asks for."""
+    """Requests of commands."""
 
     READ = 0  # nothing: the status alone
     START = 1  # brakes off, and hold the pose it stands in
@@ -56,7 +56,7 @@ class Request(IntEnum):
 
 
 class State(IntEnum):
-    """What the table is doing."""
+    """States of the table."""
 
     BRAKED = 0
     POSITION = 1  # its own servo holds angles
@@ -169,7 +169,7 @@ def decode_status(packet: bytes) -> Status | None:
 
 
 def is_newer(number: int, than: int) -> bool:
-    """Whether a command was sent after another, by their numbers, which begin anew after 2³²."""
+    """True if a command was sent after another, by their numbers, which wrap after 2³²."""
     return 0 < (number - than) % NUMBERS < NUMBERS // 2
 
 

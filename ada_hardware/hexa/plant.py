@@ -86,7 +86,6 @@ class HexaPlant:
         plate_mass: float = 0.5,
         substep: float = SUBSTEP,
         torque_limit: float = TORQUE_LIMIT,
-        pushable: bool = False,
     ) -> None:
         """At rest, brakes on.
 
@@ -97,7 +96,6 @@ class HexaPlant:
             plate_mass: with all that is mounted on it [kg].
             substep: of the integrator (Runge-Kutta, fourth order); a whole number of them makes a period [s].
             torque_limit: of each motor, at most 20 N m.
-            pushable: whether `push` can be used.
 
         Raises:
             Unreachable: the pose is out of reach.
@@ -120,7 +118,6 @@ class HexaPlant:
             step=substep,
             contact=touched,
             servos=JointServos(joints=dict.fromkeys(JOINTS, (_GRIP, _GRIP_LOSS))),
-            pushable=pushable,
         )
         self._contact_frames = frames_of(touched)
         self.period = PERIOD
@@ -159,10 +156,6 @@ class HexaPlant:
         sim.reset(sim.q, np.zeros(sim.model.nv), sim.t)
         self.is_braked = False
         self.brake()
-
-    def push(self, wrench: ArrayLike, duration: float) -> None:
-        """From now on push the plate for a while: [f, n] at its origin in base axes [N, N m]."""
-        self.simulation.push(PLATE, wrench, duration, "world", replaces=True)
 
     def _slip(self) -> None:
         """A brake that is pulled by more than its friction follows, as an elastic grip that slips."""
@@ -209,12 +202,6 @@ class HexaPlant:
         found[:3, 3] = x, y, z
         found[:3, :3] = from_quaternion(*turn)
         return found
-
-    @property
-    def twist(self) -> Array:
-        """[v; ω] of the plate at its origin, base axes [m/s, rad/s]."""
-        own, R = self.simulation.v[self._plate_v], self.pose[:3, :3]
-        return np.concatenate([R @ own[:3], R @ own[3:]])
 
     @property
     def weight_torques(self) -> Array:

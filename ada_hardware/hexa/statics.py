@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces on the HEXA's plate and torques of its motors: its own weight, and how stiff its servos hold the plate.
-
-τ = Jᵀ F (Tarao et al., eq. 13), with J of δp = J δθ. With motors like springs of K_p, F = J⁻ᵀ K_p J⁻¹ δp (eq. 15).
-"""
+"""Torques of the HEXA's motors that carry the weight of its parts: τ = Jᵀ F (Tarao et al., eq. 13), δp = J δθ."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
@@ -20,12 +16,11 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import Scalar, Vec3
-from ada_hardware.hexa.kinematics import Jacobians
 from ada_hardware.hexa.kinematics_law import crank_of, legs_of, rods_law, rotation_of, solve
 
 
 class Masses(NamedTuple):
-    """What the table weighs.
+    """Masses of the table.
 
     Attributes:
         plate: with all that is mounted on it, its centre of mass in the plate's origin [kg].
@@ -86,54 +81,3 @@ def weight_torques(geometry: HexaGeometry, masses: Masses) -> Callable[[Array, A
     """`weight_law` of a table, compiled: called with a pose in rows (16 numbers) and crank angles."""
     call: Any = compiled("hexa_weight", {"pose": 16, "q": LEGS}, partial(weight_law, geometry, masses))
     return lambda pose, q: np.asarray(call(pose, q))
-
-
-# --- stiffness ------------------------------------------------------------------------------------------------------
-def plate_stiffness(jacobians: Jacobians, kp: ArrayLike) -> Array:
-    """J⁻ᵀ K_p J⁻¹ of eq. 15: [f; n] on the plate per [δp; δφ], base axes, with motors like springs.
-
-    Args:
-        jacobians: at the pose.
-        kp: stiffness of the motors, of all or of each [N m/rad].
-
-    Raises:
-        SingularPose: a motor cannot move the plate.
-        InputError: a stiffness that is none.
-    """
-    back = jacobians.inverse
-    return np.asarray(back.T @ (_each("kp", kp)[:, None] * back))
-
-
-def plate_compliance(jacobians: Jacobians, kp: ArrayLike) -> Array:
-    """J K_p⁻¹ Jᵀ, the inverse of `plate_stiffness`: how far the plate gives way to [f; n].
-
-    Raises:
-        SingularPose: the motors do not hold the plate.
-        InputError: a stiffness that is none.
-    """
-    J = jacobians.forward
-    return np.asarray(J @ (J.T / _each("kp", kp)[:, None]))
-
-
-def stiffness_at(
-    jacobians: Jacobians, kp: ArrayLike, direction: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)
-) -> float:
-    """Force per displacement of a touch without friction [N/m]: the plate gives way in all six directions.
-
-    Args:
-        jacobians: at the pose.
-        kp: stiffness of the motors [N m/rad].
-        direction: in which the force acts, base axes.
-        point: where, from the plate's origin in base axes [m].
-    """
-    n = np.asarray(direction, dtype=np.float64)
-    n = n / np.linalg.norm(n)
-    wrench = np.concatenate([n, np.cross(np.asarray(point, dtype=np.float64), n)])
-    return 1.0 / float(wrench @ plate_compliance(jacobians, kp) @ wrench)
-
-
-def _each(name: str, value: ArrayLike) -> Array:
-    numbers = np.asarray(value, dtype=np.float64)
-    if numbers.shape not in ((), (LEGS,)) or not (np.isfinite(numbers) & (numbers > 0.0)).all():
-        raise InputError(f"HEXA: {name} is {value!r:.100}; give one positive number, or {LEGS} [N m/rad].")
-    return np.array(np.broadcast_to(numbers, (LEGS,)))

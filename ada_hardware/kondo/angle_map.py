@@ -38,7 +38,7 @@ SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 and its like at 
 
 
 class _Format(NamedTuple):
-    """What differs between boards."""
+    """Properties of a kind of board."""
 
     title: str
     place: tuple[str, ...]  # keys that say where a servo is
@@ -144,7 +144,7 @@ class AngleMap:
         return np.array([servo.angle(q) for servo, q in zip(self.servos.values(), values, strict=True)])
 
     def limits(self, speed: float) -> list[JointLimit]:
-        """What the joints can do, with servos of a speed [rad/s]."""
+        """Limits of the joints, with servos of a speed [rad/s]."""
         found = []
         for servo in self.servos.values():
             lower, upper = sorted((servo.position(servo.lowest), servo.position(servo.highest)))

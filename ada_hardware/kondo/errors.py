@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be wrong with the files of a Kondo robot."""
+"""Errors of the files of a Kondo robot."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
-from ada_hardware.kondo.framing import FrameParser
+from ada_hardware.transport.framing import FrameParser
 from ada_hardware.transport.wires import ByteStream
 from ada_robot.driver import LinkCounts
 from ada_robot.errors import NoAnswer
@@ -19,7 +19,7 @@ _CHUNK = 512  # [bytes] read at once
 
 
 class Question(Generic[R]):
-    """What is asked, and how its answer is known.
+    """A question, and how its answer is recognised.
 
     Attributes:
         frame: to be sent.

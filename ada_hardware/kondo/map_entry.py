@@ -62,7 +62,7 @@ class MapEntry:
         return self._scalar(key, "a text").text.strip()
 
     def items(self, key: str) -> Sequence[Node]:
-        """What is in a list; nothing where there is none."""
+        """The items of a list; none where it is missing."""
         if key not in self._entries or kind_of(self._entries[key][1]) == "empty":
             return ()
         node = self._entries[key][1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drivers of all boards have in common: positions to servos that hold, and back, over one serial line."""
+"""Base of the drivers of all boards: positions to servos that hold, and back, over one serial line."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
+from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver
@@ -28,13 +29,18 @@ S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")
 
 SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
-LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
+_LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
 _MARGIN = 1.25  # of the period over what the line needs
 _OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
 _FINEST = 3.0  # [deg] likewise, of boards with finer counts
 _READINGS = 6  # at most, until two agree
 _BLIND = 2  # code of the alarm; a number of our own, no board has one
 _LEAST_UNSEEN = 2  # exchanges: a single lost answer on a slow line is no blindness
+
+
+def servo_readings(speed: float) -> PlausibleReadings:
+    """For servo angles [deg] of servos of a speed [rad/s]."""
+    return PlausibleReadings(math.degrees(speed), SLACK, longest=_LONGEST)
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):
@@ -106,7 +112,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     # --- what a board adds ----------------------------------------------------------------------------------------
     @abstractmethod
     def _line_time(self) -> float:
-        """What questions and answers of a cycle take on the line [s]."""
+        """Time of a cycle's questions and answers on the line [s]."""
 
     @abstractmethod
     def _serial(self) -> Serial:
@@ -236,7 +242,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @property
     def _is_blind(self) -> bool:
-        """Whether it has been commanded for too long without being seen."""
+        """True if it has been commanded for too long without being seen."""
         if not self._is_started or self._unseen < _LEAST_UNSEEN:
             return False
         return self._clock() - self._unseen_since >= self.settings.blind_time
@@ -246,7 +252,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return (), {}
 
     def _feedback(self, is_fresh: bool) -> Feedback:
-        """What is known now; `is_fresh`: it was told just now."""
+        """The present feedback; `is_fresh`: it came just now."""
         alarms, values = self._supply(is_fresh)
         if self._is_blind:
             text = (

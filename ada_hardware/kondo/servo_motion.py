@@ -42,13 +42,13 @@ class ServoMotion:
         self._stay(self.at(now), now)
         self.is_free = True
 
-    def die(self, now: float, is_dead: bool) -> None:
+    def set_failed(self, now: float, is_dead: bool) -> None:
         """Stop moving for good, or live again."""
         self._stay(self.at(now), now)
         self.is_dead = is_dead
 
     def is_moving(self, now: float) -> bool:
-        """Whether it has not arrived."""
+        """True if it has not arrived."""
         return now < self._end
 
     def _stay(self, position: float, now: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the status words of a PA-10 mean, and what to do about it.
+"""Meanings of the status words of a PA-10, with remedies.
 
 Bits 4 to 11 are the number of an alarm, not a mask: 0x0F0 is one alarm (over-velocity), not four
 (docs/pa10_hardware.md, variant ce). The sources for the old 7C do not say what its words mean; they are taken to
@@ -175,18 +175,18 @@ UNDRIVEN: Mapping[int, Meaning] = MappingProxyType(
         AxisStatus.POWER_OFF: Meaning("a servo is off that was told to be on", _ENDED, True),
     }
 )
-"""What axes that are driven must not say."""
+"""Status bits that no driven axis may have."""
 
 
 @lru_cache(maxsize=512)
 def switches(controller: int) -> Mapping[str, float]:
-    """What the controller says about its switches and power, 1 for yes, by name."""
+    """Switches and power by name, as the controller tells them: 1 for yes."""
     return MappingProxyType({one.name: float(bool(controller & bit)) for bit, one in SWITCHES.items() if one.name})
 
 
 @lru_cache(maxsize=512)
 def hindrances(controller: int, needs_dead_man: bool) -> tuple[Alarm, ...]:
-    """What the controller says because of which the arm must not be driven, beside its alarms.
+    """Conditions beside alarms in which the arm must not be driven.
 
     Args:
         controller: status word of the controller.
@@ -203,7 +203,7 @@ def hindrances(controller: int, needs_dead_man: bool) -> tuple[Alarm, ...]:
 
 @lru_cache(maxsize=512)
 def undriven(axes: tuple[int, ...], joints: tuple[str, ...]) -> tuple[Alarm, ...]:
-    """What axes say that were told to follow, and do not; what all of them say is told once."""
+    """Reasons of axes that do not follow although commanded to; a reason common to all is given once."""
     found = [
         next(meaning.alarm(int(bit), joint) for bit, meaning in UNDRIVEN.items() if word & bit)
         for word, joint in zip(axes, joints, strict=True)
@@ -213,7 +213,7 @@ def undriven(axes: tuple[int, ...], joints: tuple[str, ...]) -> tuple[Alarm, ...
 
 
 def is_only_silence(axes: Sequence[int], controller: int) -> bool:
-    """Whether status words say no more than that the PC was silent for too long."""
+    """True if status words say no more than that the PC was silent for too long."""
     codes = {word & ALARM_FIELD for word in axes} - {0}
     own = controller & ALARM_FIELD
     return (codes == {COMMUNICATION_TIMEOUT} or not codes) and own in (0, HOST_TIMEOUT) and bool(codes or own)

@@ -20,7 +20,7 @@ _LEAST_BYTES = 2 + 2 * _POLES
 
 
 class AxisData(NamedTuple):
-    """What is stored of an axis.
+    """Stored data of an axis.
 
     Attributes:
         upper: end of its way in the controller's own eyes [rad].
@@ -78,7 +78,7 @@ def encode_axis_data(axis: int, data: AxisData, variant: Variant) -> bytes:
 
 
 def decode_axis_data(payload: bytes, variant: Variant) -> AxisData | None:
-    """What is stored; None where the payload is too short for it."""
+    """The stored data; None where the payload is too short."""
     if len(payload) < _LEAST_BYTES:
         return None
     order = "little" if variant.order == "<" else "big"

@@ -19,7 +19,7 @@ LARGEST_COUNT = 0x7FFF  # of speed and torque, either way; -0x8000 is never sent
 
 
 class ModeBit(IntFlag):
-    """What an axis is told, beside numbers."""
+    """Mode bits of an axis."""
 
     BRAKE = 0x01  # mechanical brake on
     SERVO = 0x02  # servo on
@@ -33,7 +33,7 @@ BRAKED, IN_SPEED, IN_TORQUE = BRAKE, SERVO, SERVO | TORQUE
 
 
 class AxisCommand(NamedTuple):
-    """What one axis is told.
+    """Command of one axis.
 
     Attributes:
         mode: bits of `ModeBit`.
@@ -47,7 +47,7 @@ class AxisCommand(NamedTuple):
 
 
 class AxisResponse(NamedTuple):
-    """What one axis tells.
+    """Response of one axis.
 
     Attributes:
         status: see `alarms`.

@@ -54,7 +54,6 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     """One PA-10. Positions, speeds and torques are of the joints, behind the gears."""
 
     NAME: ClassVar[str] = "pa10"
-    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, on ARCNET"
     SETTINGS: ClassVar[type] = Pa10Settings
 
     def __init__(
@@ -159,7 +158,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._is_started = True
 
     def _servos_on(self, session: Session) -> Telling:
-        """What the arm tells once all its servos are on.
+        """The state once all servos are on.
 
         Raises:
             DeviceAlarm: they do not come on, and it says why.
@@ -322,7 +321,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session.is_teaching = session.is_in_control = False
 
     def read_axis_data(self, joint: str) -> AxisData:
-        """What the controller has stored about an axis; see `axis_data` for how sure that is.
+        """Data of an axis in the controller's memory; see `axis_data` for how sure that is.
 
         Args:
             joint: its name.

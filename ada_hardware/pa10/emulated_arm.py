@@ -8,7 +8,6 @@ torques, and free ones, move as the rigid bodies of the robot's model do; the ot
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
+from ada_dynamics.simulation.march import Rate, explicit_step
+from ada_dynamics.simulation.methods import METHODS
 
-Law = Callable[[Array, Array], Array]
+_METHOD = METHODS["rk4"]
 STEP = 1e-3  # [s] at most, of the rigid bodies
 _BEYOND = math.radians(3.0)  # behind an axis' limit is a buffer of rubber
 BRAKED, AT_SPEED, AT_TORQUE, FREE = range(4)
@@ -75,9 +76,10 @@ class EmulatedArm:
         if (self.ways <= AT_SPEED).all():
             self._drive(duration)
         else:
-            law, steps = self._law(), math.ceil(duration / STEP - 1e-9)
+            steps, rate, x = math.ceil(duration / STEP - 1e-9), self._rate(), np.concatenate([self.q, self.v])
             for _ in range(steps):
-                self._fall(law, duration / steps)
+                x, _ = explicit_step(_METHOD, rate, x, 0.0, duration / steps)
+            self.q, self.v = np.split(x, 2)
         if ((self.q < self._lower) | (self.q > self._upper)).any():
             low, high = self.q < self._lower, self.q > self._upper
             self.q = np.clip(self.q, self._lower, self._upper)
@@ -85,11 +87,12 @@ class EmulatedArm:
             self.v[high] = np.minimum(self.v[high], 0.0)
 
     def motor_torques(self) -> Array:
-        """What the motors give, of the joints [N m]."""
+        """Torques of the motors, behind the gears [N m]."""
         driven = self.ways == AT_SPEED
         if not driven.any():
             return np.where(self.ways == AT_TORQUE, self.torques, 0.0)
-        needed = self._dynamics.inverse(self.q, self.v, self._law()(self.q, self.v)) - self.external
+        _, a = np.split(self._rate()(np.concatenate([self.q, self.v]), 0.0), 2)
+        needed = self._dynamics.inverse(self.q, self.v, a) - self.external
         return np.where(driven, needed, np.where(self.ways == AT_TORQUE, self.torques, 0.0))
 
     # --- inside ---------------------------------------------------------------------------------------------------
@@ -103,37 +106,22 @@ class EmulatedArm:
         self.q = self.q + told * duration + off * constant * (1.0 - decay)
         self.v = told + off * decay
 
-    def _law(self) -> Law:
-        """Accelerations of all axes [rad/s²] by their angles and speeds, as long as nothing else is told."""
+    def _rate(self) -> Rate:
+        """Rate of [angles; speeds], as long as nothing else is told."""
         given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
-        speeds, lag = self.speeds, self._time_constant or STEP
+        count, speeds, lag = len(given), self.speeds, self._time_constant or STEP
         pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0) + self.external
-        dynamics, damping = self._dynamics, self._damping
-        if given.all():
-            return lambda q, v: np.where(driven, (speeds - v) / lag, 0.0)
-        if not given.any():
-            return lambda q, v: np.asarray(dynamics.forward(q, v, pushed - damping * v))
-        free = ~given
+        dynamics, damping, free = self._dynamics, self._damping, ~given
         inside = np.ix_(free, free)
 
-        def law(q: Array, v: Array) -> Array:
+        def rate(x: Array, t: float) -> Array:
+            q, v = x[:count], x[count:]
+            if not given.any():
+                return np.concatenate([v, dynamics.forward(q, v, pushed - damping * v)])
             a = np.where(driven, (speeds - v) / lag, 0.0)
-            M, h = dynamics.mass_matrix(q), dynamics.bias(q, v)
-            left = pushed - damping * v - h - M[:, given] @ a[given]
-            a[free] = np.linalg.solve(M[inside], left[free])
-            return a
+            if free.any():
+                M, h = dynamics.mass_matrix(q), dynamics.bias(q, v)
+                a[free] = np.linalg.solve(M[inside], (pushed - damping * v - h - M @ a)[free])
+            return np.concatenate([v, a])
 
-        return law
-
-    def _fall(self, law: Law, h: float) -> None:
-        """A step of Runge and Kutta's method of order 4."""
-        q, v = self.q, self.v
-        a1 = law(q, v)
-        v2 = v + 0.5 * h * a1
-        a2 = law(q + 0.5 * h * v, v2)
-        v3 = v + 0.5 * h * a2
-        a3 = law(q + 0.5 * h * v2, v3)
-        v4 = v + h * a3
-        a4 = law(q + h * v3, v4)
-        self.q = q + h / 6.0 * (v + 2.0 * (v2 + v3) + v4)
-        self.v = v + h / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)
+        return rate

@@ -59,7 +59,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
     """The controller and the arm, switched on. Arrays are by slot, seven each."""
 
     NAME: ClassVar[str] = "pa10"
-    SUMMARY: ClassVar[str] = "arm Mitsubishi PA-10 or PA10-7CE, with its controller"
     SETTINGS: ClassVar[type] = Pa10EmulatorSettings
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[dict[str, str]] = {
@@ -108,7 +107,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watchdog = settings.watchdog or self._variant.watchdog
         self._parser = PacketParser(self._variant, HOST)
         self._random = np.random.default_rng(0)
-        self._faults = dict.fromkeys(self.FAULTS, 0.0)
         self._now = -math.inf
         self.counts = {"packets": 0, "answers": 0, "timeouts": 0, "resets": 0}
         self._switch_on()
@@ -218,9 +216,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def fault(self, name: str, value: float) -> None:
         """Switch a fault on or off (0)."""
-        if name not in self._faults:
-            raise KeyError(name)
-        self._faults[name] = value
+        super().fault(name, value)
         if name == "axis_alarm" and value:
             axis = int(value)
             self._raise(axis - 1, round((value - axis) * 4096))
@@ -395,7 +391,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return encode_axis_data(axis, AxisData(float(upper), float(lower), 0.0, _POLES), self._variant)
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         ways = {BRAKED: "braked", AT_SPEED: "speed", AT_TORQUE: "torque", FREE: "free"}
         return {
             "mode": self.mode,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be set about an emulated PA-10."""
+"""Settings of an emulated PA-10."""
 
 from __future__ import annotations
 

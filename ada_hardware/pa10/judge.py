@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must never be sent to a real PA-10: the emulator shows each command to the judge, who notes what is wrong."""
+"""Judge of the commands to an emulated PA-10: notes those that must never go to a real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROUNDING = 1  # [counts]: two speeds, each to the next count
 
 
 class Bounds(NamedTuple):
-    """What an axis can do.
+    """Limits of an axis.
 
     Attributes:
         name: of the axis; "" for a slot without one.
@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What the arm is doing when a command comes.
+    """State of the arm when a command comes.
 
     Attributes:
         is_in_control: whether S was answered, and the control did not end.

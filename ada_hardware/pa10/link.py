@@ -7,7 +7,6 @@ drive the arm again. So whatever shows on the wire that somebody else speaks her
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from ada_hardware.pa10.alarms import UNPOWERED
@@ -29,7 +28,6 @@ from ada_robot.driver import LinkCounts
 _MOST_WAITING = 256  # packets that are looked at in one go: a flood must not hold up the cycle
 _LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours
 _DOUBLE = 0.02  # [s] after a C in which its answer may come twice
-_CLOSE = 0.1  # [s] between two of them that show a host, and no accident
 _TO_CONTROLLER = bytes((HOST, CONTROLLER))
 _OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end somebody's control
 
@@ -60,12 +58,12 @@ class Link:
         self._answered: set[int] = set()  # numbers of which the newest question was
         self._heard = 0  # packets of this protocol, from whomever
         self._variant, self.drives = variant, False
-        self._stray_at = -math.inf  # when an answer C came that was none to this program
+        self._stray = ""  # answer C of an old number that came before the one that is waited for, in words
         self.foreign, self.is_taken, self.took = "", False, 0.0
 
     @property
     def has_asked(self) -> bool:
-        """Whether anything was sent."""
+        """True if anything was sent."""
         return bool(self._asked)
 
     @property
@@ -120,7 +118,7 @@ class Link:
             if answer is not None:
                 return answer
             self._counts.missed += 1
-            self._stray_at = -math.inf  # with answers missing, one of another number is a fault of the wire
+            self._stray = ""  # it was the missing one, its number damaged on the way
             came = f", but: {self._counts.last_problem}" if self._counts.refused > refused else ""
             self._counts.last_problem = f"no answer to {chr(kind)} within {1e3 * timeout:g} ms{came}"
             if i + 1 < tries:
@@ -158,6 +156,8 @@ class Link:
                     self._counts.received += 1
                     self._answered.add(self._sequence)
                     self.took = self._clock() - asked_at
+                    if self._stray:
+                        self._note(PacketType.CYCLE, self._stray)
                     return answer
                 self._take_other(answer)
                 self._refuse(
@@ -204,12 +204,13 @@ class Link:
             return
         # all numbers are one's own within a fifth of a second: one that was answered long ago is somebody else's
         if answer.type is PacketType.CYCLE and self.drives and age > _DOUBLE and answer.sequence in self._answered:
-            is_second, self._stray_at = self._clock() - self._stray_at < _CLOSE, self._clock()
-            axes = decode_response(answer.payload, self._variant).axes
-            if is_second or any(axis.status & UNPOWERED for axis in axes):
-                self._note(answer.type, f"the controller answered {number}, which is not of this one")
+            self._stray = f"the controller answered {number}, which is not of this one"
+            is_braked = any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes)
+            if is_braked or self._sequence in self._answered:
+                self._note(answer.type, self._stray)
 
     def _note(self, kind: PacketType, what: str) -> None:
+        self._stray = ""
         self.foreign = self.foreign or what
         self.is_taken |= kind in (*_OF_CONTROL, PacketType.CYCLE)
         self._counts.last_problem = f"another program speaks to the controller: {what}"

@@ -28,7 +28,7 @@ _LARGEST = BUFFER - 3 - 2  # [bytes] of a payload: sender, receiver and pointer 
 
 
 class PacketType(IntEnum):
-    """What a packet is about."""
+    """Types of packets."""
 
     START = ord("S")  # begin the control; after that cyclic packets move the arm
     CYCLE = ord("C")  # a command, and the response
@@ -60,7 +60,7 @@ class Packet(NamedTuple):
     receiver: int = CONTROLLER
 
     def answer(self, payload: bytes = b"") -> Packet:
-        """What the other side answers: the same sequence number and type."""
+        """The answer of the other side: the same sequence number and type."""
         return Packet(self.type, self.sequence, payload, self.receiver, self.sender)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users may set about a PA-10; the defaults are those of a PA10-7CE."""
+"""Settings of a PA-10; the defaults are those of a PA10-7CE."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _OLDEST = 0.02  # [s] that an angle may be old for it: over a longer gap only a 
 
 @dataclass(frozen=True)
 class Telling:
-    """What an arm told in one answer.
+    """Contents of one answer of the arm.
 
     Attributes:
         time: when it came [s].
@@ -64,7 +64,7 @@ class Telling:
 
     @property
     def is_powered(self) -> bool:
-        """Whether all servos are on, and follow."""
+        """True if all servos are on, and follow."""
         return not any(word & UNPOWERED for word in self.axes)
 
     @property
@@ -73,12 +73,12 @@ class Telling:
         return np.array([not word & UNPOWERED for word in self.axes])
 
     def rests(self, slow: float) -> bool:
-        """Whether all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
+        """True if all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
         return all(word & UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
 
     @property
     def is_not_controllable(self) -> bool:
-        """Whether the controller waits for S."""
+        """True if the controller waits for S."""
         return all(word & _LOCKED for word in self.axes)
 
     @property
@@ -143,7 +143,7 @@ class Translation:
         return encode_command(CyclicCommand(tuple(axes), self._controller if is_on else 0), self._variant)
 
     def told(self, payload: bytes, time: float) -> Telling | None:
-        """What an answer says; None where the angles cannot be true.
+        """Contents of an answer; None where the angles cannot be true.
 
         Args:
             payload: of the answer.

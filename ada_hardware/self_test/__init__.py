@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device and its wire are worth, check by check, and what is plugged into this machine; see `ada hw`."""
+"""Tests of a device and its wire, check by check, and a scan of what is plugged in; see `ada hw`."""

@@ -12,7 +12,7 @@ from ada_dynamics.errors import AdaError
 
 
 class Verdict(Enum):
-    """What came of a check."""
+    """Result of a check."""
 
     OK = "ok"
     FAILED = "failed"
@@ -69,7 +69,7 @@ class Checks:
 
     @property
     def is_ok(self) -> bool:
-        """Whether something was checked, and all of it was ok."""
+        """True if something was checked, and all of it was ok."""
         return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
 
     def ok(self, name: str, text: str, **figures: object) -> None:
@@ -111,7 +111,7 @@ class Checks:
 
     @contextmanager
     def needed(self, name: str) -> Iterator[None]:
-        """What is done inside must not fail: where it does, the check of this name has failed, and all ends."""
+        """Ends the test with a failed check of this name where anything inside fails."""
         try:
             yield
         except AdaError as problem:

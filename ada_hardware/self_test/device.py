@@ -44,17 +44,17 @@ class Target:
 
     @property
     def is_robot(self) -> bool:
-        """Whether it has joints."""
+        """True if it has joints."""
         return self.kind.kind == ROBOT
 
     @property
     def is_real(self) -> bool:
-        """Whether something real may move; an address that is not known for an emulator's counts as real."""
+        """True if something real may move; an address that is not known for an emulator's counts as real."""
         return bool(self.url) and not is_dry(self.url) and not is_emulated(self.url)
 
     @property
     def is_faultless(self) -> bool:
-        """Whether it is emulated without any fault, so that what goes wrong is the machine's or the program's."""
+        """True if it is emulated without any fault, so that what goes wrong is the machine's or the program's."""
         return not self.is_real and not self.faults and "=" not in self.url
 
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
@@ -66,7 +66,7 @@ class Target:
         return checked(SafetySettings, self.rules, prefix=SAFETY)
 
     def sensing(self) -> ForceSensorSettings:
-        """What is made of a sensor's readings. Raises InputError where it cannot be."""
+        """Settings of the processing of readings. Raises InputError where they cannot be."""
         return checked(ForceSensorSettings, self.rules, prefix=SENSOR_PREFIX)
 
 

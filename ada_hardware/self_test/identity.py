@@ -1,47 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an open robot says to be, in words, and what of it does not fit; nothing moves."""
+"""Identity of an open robot in words, and what of it does not fit; nothing moves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ada_robot.errors import HardwareError
 
 _SLACK = 1e-3  # [rad] by which limits may be wider than what a controller has stored: both are rounded
-
-
-class Identity(NamedTuple):
-    """Of a robot.
-
-    Attributes:
-        text: what it says.
-        problems: what does not fit; "": all does.
-        figures: for programs.
-    """
-
-    text: str
-    problems: str = ""
-    figures: Mapping[str, object] = {}
+Identity = tuple[str, str, dict[str, object]]
 
 
 def identity_of(driver: Any) -> Identity:
-    """Ask an open driver that is not started.
+    """The identity of an open driver that is not started: in words, what does not fit ("": all does), and figures.
 
     Raises:
         HardwareError: it does not answer.
     """
-    found = _KNOWN.get(driver.NAME, lambda driver: Identity(""))(driver)
+    text, problems, figures = _KNOWN.get(driver.NAME, _unknown)(driver)
     common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
-    return found._replace(text=f"{found.text}; {common}" if found.text else common)
+    return f"{text}; {common}" if text else common, problems, figures
 
 
 def _pa10(driver: Any) -> Identity:
     """The limits that the controller has stored of each axis, where it is known how they are read."""
     settings = driver.settings
-    text = f"PA-10, variant {settings.variant}, {settings.axes} axes"
+    text, figures = f"PA-10, variant {settings.variant}, {settings.axes} axes", {"variant": settings.variant}
     if settings.variant != "7c":  # the sources for a ce do not say that it knows this packet (docs/pa10_hardware.md)
-        return Identity(text, "", {"variant": settings.variant})
+        return text, "", figures
     wider, stored = [], {}
     try:
         for limit in driver.limits:
@@ -53,26 +40,29 @@ def _pa10(driver: Any) -> Identity:
                     f"in the controller"
                 )
     except HardwareError as problem:
-        return Identity(f"{text}; it does not tell its stored limits ({problem})", "", {"variant": settings.variant})
-    figures = {"variant": settings.variant, "stored_limits_rad": stored}
+        return f"{text}; it does not tell its stored limits ({problem})", "", figures
+    figures["stored_limits_rad"] = stored
     if wider:
         what = f"limits are wider than those in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
-        return Identity(text, what, figures)
-    return Identity(f"{text}; limits within those stored", "", figures)
+        return text, what, figures
+    return f"{text}; limits within those stored", "", figures
 
 
 def _khr1(driver: Any) -> Identity:
-    ids = driver.board_ids
-    home = driver.home_position()
-    return Identity(f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()})
+    ids, home = driver.board_ids, driver.home_position()
+    return f"boards RCB-1 with IDs {' and '.join(map(str, ids))}", "", {"ids": ids, "home_rad": home.tolist()}
 
 
 def _khr3(driver: Any) -> Identity:
-    return Identity(f"board RCB-4, version {driver.version or 'not told'}", "", {"version": driver.version})
+    return f"board RCB-4, version {driver.version or 'not told'}", "", {"version": driver.version}
 
 
 def _hexa(driver: Any) -> Identity:
-    return Identity("table HEXA, packets of version 1")
+    return "table HEXA, packets of version 1", "", {}
+
+
+def _unknown(driver: Any) -> Identity:
+    return "", "", {}
 
 
 _KNOWN: Mapping[str, Callable[[Any], Identity]] = {"pa10": _pa10, "khr1": _khr1, "khr3": _khr3, "hexa": _hexa}

@@ -33,7 +33,7 @@ _BRAKES = 1.0  # [s] that a device may take to close its brakes
 
 
 class Motion(NamedTuple):
-    """What is tried with a robot's joints.
+    """The test motion of a robot's joints.
 
     Attributes:
         amplitude: of each joint's motion [rad].
@@ -320,7 +320,7 @@ class MotionChecks:
 
 
 def is_taken(ask: Callable[[], object]) -> bool:
-    """Whether something is taken instead of refused."""
+    """True if something is taken instead of refused."""
     try:
         ask()
     except HardwareError:

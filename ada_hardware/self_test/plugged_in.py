@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is plugged into this machine: serial ports, ARCNET, a Net F/T in the network; and what each still needs.
+"""Devices plugged into this machine: serial ports, ARCNET, a Net F/T in the network; and what each still needs.
 
 Nothing is opened but a web page, if its address is given: a byte on a serial line may be a command.
 """
@@ -241,7 +241,7 @@ def _modules(root: Path) -> set[str]:
 
 # --- network ------------------------------------------------------------------------------------------------------
 def net_ft(host: str, timeout: float = _PAGE_TIME) -> dict[str, object]:
-    """What a Net F/T says on its web page.
+    """Figures of a Net F/T's web page.
 
     Args:
         host: name, number, or number:port.

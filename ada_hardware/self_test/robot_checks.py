@@ -44,8 +44,8 @@ def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
     driver: RobotDriver[object] = plug.target.kind.driver_class()(plug.settings)
     try:
         open_it(plug, checks, driver.open, lambda: driver.counts)
-        identity = identity_of(driver)
-        checks.judge("identity", identity.problems, identity.text, **identity.figures)
+        text, problems, figures = identity_of(driver)
+        checks.judge("identity", problems, text, **figures)
     except HardwareError as problem:
         raise checks.end("identity", problem) from None
     finally:
@@ -79,7 +79,7 @@ def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], co
 
 
 def _garbage(counts: LinkCounts) -> str:
-    """What to say where something talks, but not this device's language."""
+    """A remark where something talks, but not this device's language."""
     if not counts.refused or counts.received:
         return ""
     return " Something comes, and none of it is of this device: is the rate right, and is it this device?"
@@ -186,14 +186,14 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
 
 
 def check_alarms(robot: Robot, checks: Checks) -> bool:
-    """What the device says is wrong; whether nothing is."""
+    """Check the alarms of the device; True if there is none."""
     alarms = robot.status().alarms
     texts = [f"{one.joint + ': ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms]
     return checks.judge("alarms", "; ".join(texts), "" if texts else "none", codes=[one.code for one in alarms])
 
 
 def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_timeout: float) -> None:
-    """What must never be sent is refused, each for its own reason, and nothing goes out while it is inactive."""
+    """Check that bad commands are refused, each for its own reason, and that nothing is sent while inactive."""
     before, pose = robot.status(), robot.feedback.position
     wrong = []
     judge = DemandGuard(rules, robot.modes, command_timeout)

@@ -12,13 +12,13 @@ from ada_dynamics.arrays import Array
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
+from ada_hardware.force_torque.zero import AXES
 from ada_hardware.self_test.bare_thread import SOME, BareThread, waited
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import open_it
 from ada_robot.errors import HardwareError
 
-AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
 LEAST_RATE = 0.8  # of the wanted one; as the sensor's own status has it
 MOST_LOST = 0.01  # share of records
 _FIRST = 2.0  # [s] for a first reading
@@ -66,7 +66,7 @@ def _check_identity(identity: SensorIdentity | None, checks: Checks) -> None:
     if identity is None:
         checks.fail("identity", "it says nothing of itself")
         return
-    scales = (*identity.force_scale, *identity.moment_scale)
+    scales = identity.scale
     shown = " ".join(f"{scale:g}" for scale in scales)
     version = f", version {identity.version}" if identity.version else ""
     is_usable = all(np.isfinite(scales)) and min(scales) > 0.0
@@ -229,7 +229,7 @@ def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 
 
 
 def _comes(sensor: ForceSensor, is_so: Callable[[], bool], timeout: float = 0.0) -> bool:
-    """Whether something becomes so in time."""
+    """True if something becomes so in time."""
     end = time.monotonic() + timeout + _PATIENCE
     while not is_so():
         if time.monotonic() > end:

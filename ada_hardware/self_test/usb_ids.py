@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ada_hardware.registry import DEVICES
+
 
 class Converter(NamedTuple):
     """A kind of USB converter.
@@ -35,8 +37,7 @@ CONVERTERS: Mapping[tuple[int, int], Converter] = MappingProxyType(
         (0x0403, 0x6015): Converter("FTDI FT-X", ("khr1", "khr3")),
     }
 )
-SERIAL = ("khr1", "khr3", "dynpick", "ft300")
-"""Devices with a serial line."""
+SERIAL = tuple(one.name for one in DEVICES.values() if one.is_serial)
 
 
 def converter(vendor: int | None, product: int | None) -> Converter:

@@ -78,6 +78,7 @@ class SerialPort(ByteStream):
         self._descriptor = -1
         with contextlib.suppress(OSError, termios.error):
             self._port.close()
+        self._switch_off()
 
     def _checked(self) -> int:
         if self._descriptor < 0:

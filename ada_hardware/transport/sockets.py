@@ -65,6 +65,7 @@ class SocketPort(PacketPort):
             self._socket.close()
         if self._claim is not None:
             self._claim.release()
+        self._switch_off()
 
     def _gone(self, problem: OSError) -> TransportError:
         return TransportError(f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.")

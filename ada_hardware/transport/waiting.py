@@ -11,7 +11,7 @@ _LARGEST = 1024  # from this descriptor on `select` takes none
 
 
 def is_readable(descriptor: int, timeout: float) -> bool:
-    """Whether something can be read; waits up to `timeout` [s], not at all for 0 or less."""
+    """True if something can be read; waits up to `timeout` [s], not at all for 0 or less."""
     return bool(readable([descriptor], timeout))
 
 
@@ -24,7 +24,7 @@ def readable(descriptors: Sequence[int], timeout: float) -> set[int]:
 
 
 def is_writable(descriptor: int, timeout: float) -> bool:
-    """Whether something can be written; waits up to `timeout` [s], not at all for 0 or less."""
+    """True if something can be written; waits up to `timeout` [s], not at all for 0 or less."""
     timeout = max(timeout, 0.0)
     if descriptor < _LARGEST:
         return bool(select.select([], [descriptor], [], timeout)[1])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ada_hardware.transport.claim import Holder, holder
 from ada_robot.errors import TransportError
@@ -36,26 +36,16 @@ class Serial(NamedTuple):
     dtr: bool = True
 
 
-class ByteStream(ABC):
-    """A stream of bytes, one user at a time.
+class Wire(ABC):
+    """Base of both kinds of wires.
 
     Attributes:
         url: its address.
+        device: the emulated device that was switched on for it and goes off with it; None for any other.
     """
 
     url: str
-
-    @abstractmethod
-    def write(self, data: bytes) -> None:
-        """Send all of it. Raises TransportError where the line is gone."""
-
-    @abstractmethod
-    def read(self, limit: int, timeout: float) -> bytes:
-        """What has come, at most `limit` bytes; waits up to `timeout` [s] for the first; b"" where none came.
-
-        Raises:
-            TransportError: the line is gone.
-        """
+    device: Any = None
 
     @abstractmethod
     def discard_input(self) -> None:
@@ -65,15 +55,29 @@ class ByteStream(ABC):
     def close(self) -> None:
         """Free it; may be called twice."""
 
+    def _switch_off(self) -> None:
+        if self.device is not None:
+            self.device.close()
 
-class PacketPort(ABC):
-    """A way to exchange packets with one peer.
 
-    Attributes:
-        url: its address.
-    """
+class ByteStream(Wire):
+    """A stream of bytes, one user at a time."""
 
-    url: str
+    @abstractmethod
+    def write(self, data: bytes) -> None:
+        """Send all of it. Raises TransportError where the line is gone."""
+
+    @abstractmethod
+    def read(self, limit: int, timeout: float) -> bytes:
+        """The bytes that have come, at most `limit`; waits up to `timeout` [s] for the first; b"" where none came.
+
+        Raises:
+            TransportError: the line is gone.
+        """
+
+
+class PacketPort(Wire):
+    """A way to exchange packets with one peer."""
 
     def overheard(self) -> Sequence[bytes]:
         """Packets that others sent to the peer over this wire, since it was asked last.
@@ -90,14 +94,6 @@ class PacketPort(ABC):
     @abstractmethod
     def receive(self, timeout: float) -> bytes | None:
         """The next packet; waits up to `timeout` [s]; None where none came. Raises TransportError as `send`."""
-
-    @abstractmethod
-    def discard_input(self) -> None:
-        """Forget what has come and was not read."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free it; may be called twice."""
 
 
 def open_stream(url: str, serial: Serial) -> ByteStream:

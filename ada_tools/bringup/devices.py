@@ -12,8 +12,8 @@ from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
-from ada_hardware.opening import example_addresses, is_emulated
-from ada_hardware.registry import DEVICES, SENSOR
+from ada_hardware.opening import is_emulated
+from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.ros.robot_settings import COMMON_WORLD
 from ada_tools.bringup.arguments import BOOLEANS, Values, declared, numbers
 from ada_tools.bringup.processes import Parameter, Parameters
@@ -134,7 +134,7 @@ def _checked_url(values: Values, name: str, argument: str) -> str:
             )
         return url or EMULATOR_URL
     if not url and not values["params_file"]:  # which may have the address
-        example = example_addresses(name)[0]
+        example = find(name).addresses[0]
         raise InputError(
             f"{argument} is not set: where is the {name}? Give its address, such as {argument}:={example}. Without a "
             f"device: backend:={EMULATOR} drives an emulated one, byte for byte the same way."

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import argparse
 
-from ada_tools.commands.hardware import emulate, identify, listing, monitor, scan, settings, testing
+from ada_tools.commands.hardware import emulate, identify, listing, monitor, scan, service, settings, testing
 
 NAME = "hw"
 SUMMARY = "robots and sensors on their wires: find, watch, test, emulate"
 DETAILS = """\
 Real devices and emulated ones: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors. Nothing moves but in
-`ada hw test --move`. Before you switch a robot on for the first time, read its page: docs/bringup_pa10.md,
-docs/bringup_khr1.md, docs/bringup_force_sensor.md.
+`ada hw test --move` and `ada hw service`. Before you switch a robot on for the first time, read its page:
+docs/bringup_pa10.md, docs/bringup_khr1.md, docs/bringup_force_sensor.md.
 
 examples:
   ada hw list                                  the devices, and how their addresses look
@@ -21,6 +21,7 @@ examples:
   ada hw test khr1 --url /dev/ttyUSB0          a real one; nothing moves
   ada hw monitor netft --url udp://192.168.1.1:49152
   ada hw identify netft --url udp://192.168.1.1:49152    mass and centre of mass of its tool
+  ada hw service khr1 wake --url /dev/ttyUSB0 --yes      what a robot is asked by hand
   ada hw settings khr1                         what --setting takes
   ada hw emulate dynpick                       a device for other programs
 
@@ -33,7 +34,7 @@ exit code:
   2    wrong usage; monitor cannot open the device
   130  test was ended by Ctrl-C: a robot was brought to rest first
 """
-ACTIONS = (listing, scan, monitor, testing, identify, settings, emulate)
+ACTIONS = (listing, scan, monitor, testing, identify, service, settings, emulate)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

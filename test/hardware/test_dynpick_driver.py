@@ -81,7 +81,7 @@ def test_the_sensor_tells_its_scales() -> None:
     driver = bench().driver
     driver.open()
     found = driver.identity()
-    assert (found.force_scale, found.moment_scale) == (SENSITIVITY[:3], SENSITIVITY[3:])
+    assert found.scale == SENSITIVITY
     assert found.source == "device" and found.version == "DynPick emulated 1.0"
 
 

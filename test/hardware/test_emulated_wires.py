@@ -19,10 +19,10 @@ from patience import Patience
 from ada_dynamics.errors import AdaError
 from ada_hardware import opening
 from ada_hardware.emulation import emulated_wires
-from ada_hardware.emulation.emulated_wires import EmulatedPackets, EmulatedStream, read_address
+from ada_hardware.emulation.emulated_wires import read_address
 from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
-from ada_hardware.registry import DEVICES
-from ada_hardware.transport.wires import Serial
+from ada_hardware.registry import DEVICES, find
+from ada_hardware.transport.wires import ByteStream, PacketPort, Serial
 from ada_robot.errors import TransportError
 
 pytest.importorskip("serial")
@@ -39,19 +39,15 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def stream(settings: dict[str, object] | None = None) -> EmulatedStream:
-    wire = opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings=settings)
-    assert isinstance(wire, EmulatedStream)
-    return wire
+def stream(settings: dict[str, object] | None = None) -> ByteStream:
+    return opening.open_device_stream(STREAM, "emulator:", Serial(), emulator_settings=settings)
 
 
-def packets() -> EmulatedPackets:
-    port = opening.open_device_packets(PACKETS, "emulator:")
-    assert isinstance(port, EmulatedPackets)
-    return port
+def packets() -> PacketPort:
+    return opening.open_device_packets(PACKETS, "emulator:")
 
 
-def read(wire: EmulatedStream, count: int) -> bytes:
+def read(wire: ByteStream, count: int) -> bytes:
     data, patience = b"", Patience(PATIENCE)
     while len(data) < count and not patience.is_over:
         data += wire.read(count - len(data), 0.2)
@@ -132,8 +128,8 @@ def test_a_wire_that_cannot_be_opened_leaves_no_device_behind(monkeypatch: pytes
         raise TransportError("no")
 
     monkeypatch.setattr(emulated_wires, "EmulatorProcess", Watched)
-    monkeypatch.setattr(emulated_wires, "open_stream", refuse)
-    monkeypatch.setattr(emulated_wires, "open_packets", refuse)
+    monkeypatch.setattr(opening, "open_stream", refuse)
+    monkeypatch.setattr(opening, "open_packets", refuse)
     for start in (stream, packets):
         with pytest.raises(TransportError, match=r"^no$"):
             start()
@@ -154,7 +150,6 @@ def test_an_emulator_that_cannot_start_is_told_in_its_own_words() -> None:
 
 def test_faults_and_settings_may_stand_in_the_address() -> None:
     port = opening.open_device_packets(PACKETS, "emulator:deaf=1,greeting=good day,delay_answers=0.01")
-    assert isinstance(port, EmulatedPackets)
     assert port.device.state()["greeting"] == "good day"
     port.send(frame(b"abc"))
     assert port.receive(0.05) is None
@@ -195,7 +190,7 @@ def test_an_address_that_is_not_set_is_refused_naming_the_emulator() -> None:
 
 def test_each_device_has_an_example_of_its_address() -> None:
     for device, kind in DEVICES.items():
-        first = opening.example_addresses(device)[0]
+        first = find(device).addresses[0]
         is_packets = first.startswith(("udp://", "arcnet:"))
         assert is_packets == (kind.emulator_class().WIRE == "packets")
         assert not opening.is_dry(first) and not opening.is_emulated(first)

@@ -16,7 +16,6 @@ from ada_dynamics.errors import InputError
 from ada_hardware import opening, registry
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets, InProcessStream
 from ada_hardware.emulation.line import LONGEST_CATCH_UP, EmulatedLine
-from ada_hardware.registry import DeviceKind
 from ada_hardware.transport import Serial
 from ada_robot.errors import TransportError, UnknownDevice
 
@@ -211,28 +210,22 @@ def test_runs_on_a_fake_clock_are_alike_to_the_last_bit() -> None:
 
 
 # --- opening ----------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def echoes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("EchoStream", "EchoPackets"):
-        kind = DeviceKind(name, "sensor", "echo", "echo_device:None", f"echo_device:{name}")
-        monkeypatch.setitem(registry.DEVICES, name, kind)  # type: ignore[arg-type]
+STREAM, PACKETS = "echo_device:EchoStream", "echo_device:EchoPackets"
 
 
-@pytest.mark.usefixtures("echoes")
 def test_a_dry_run_speaks_to_an_emulator_with_the_settings_asked_for() -> None:
-    wire = opening.open_device_stream("EchoStream", "dry:", Serial(), emulator_settings={"greeting": "dry"})
+    wire = opening.open_device_stream(STREAM, "dry:", Serial(), emulator_settings={"greeting": "dry"})
     wire.write(frame(b"a"))
     assert wire.read(10, 1.0) == frame(b"a")
     assert isinstance(wire, InProcessStream) and wire.emulator.state()["greeting"] == "dry"
-    assert wire.url == "dry:EchoStream"
-    port = opening.open_device_packets("EchoPackets", "dry:")
+    assert wire.url == f"dry:{STREAM}"
+    port = opening.open_device_packets(PACKETS, "dry:")
     port.send(frame(b"b"))
     assert port.receive(1.0) == frame(b"b")
 
 
-@pytest.mark.usefixtures("echoes")
 def test_each_dry_run_has_a_device_of_its_own() -> None:
-    one, other = (opening.open_device_packets("EchoPackets", "dry:") for _ in range(2))
+    one, other = (opening.open_device_packets(PACKETS, "dry:") for _ in range(2))
     assert isinstance(one, InProcessPackets) and isinstance(other, InProcessPackets)
     one.send(frame(b"a"))
     assert len(one.emulator.heard) == 1 and not other.emulator.heard  # type: ignore[attr-defined]
@@ -253,10 +246,9 @@ def test_an_unknown_device_is_refused() -> None:
         opening.open_device_stream("pa11", "", Serial())
 
 
-@pytest.mark.usefixtures("echoes")
 def test_settings_that_an_emulator_does_not_have_are_refused() -> None:
     with pytest.raises(InputError, match="no parameter is named 'colour'"):
-        opening.open_device_packets("EchoPackets", "dry:", emulator_settings={"colour": "red"})
+        opening.open_device_packets(PACKETS, "dry:", emulator_settings={"colour": "red"})
 
 
 def test_other_addresses_are_opened_for_real() -> None:

@@ -58,7 +58,7 @@ def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
         client = open_stream(end.url, Serial())
         client.write(b"%d" % number)
         got: list[bytes] = []
-        until(lambda: got.extend(end.receive()) or got)  # noqa: B023
+        until(lambda: got.extend(data for _, data in end.arrivals(0.0)) or got)  # noqa: B023
         assert got == [b"%d" % number]
         end.send(b"answer")
         assert client.read(10, PATIENCE) == b"answer"
@@ -108,7 +108,7 @@ def test_a_udp_end_keeps_its_port_when_the_cable_comes_back() -> None:
     end = UdpEnd()
     url = end.url
     end.disconnect()
-    assert end.receive() == [] and end.descriptors() == []
+    assert end.arrivals(0.0) == [] and end.descriptors() == []
     end.send(b"to nobody")
     end.reconnect()
     assert end.url == url
@@ -121,13 +121,13 @@ def test_answers_go_to_whom_the_newest_packet_came_from() -> None:
     one, other = open_packets(end.url), open_packets(end.url, exclusive=False)
     for port in (one, other, one):
         port.send(b"question")
-        until(end.receive)
+        until(lambda: end.arrivals(0.0))
         end.send(b"answer")
         assert port.receive(PATIENCE) == b"answer"
     one.close()
     end.send(b"to one that is gone")
     other.send(b"question")
-    until(end.receive)
+    until(lambda: end.arrivals(0.0))
     end.send(b"answer")
     assert other.receive(PATIENCE) == b"answer"
     other.close()

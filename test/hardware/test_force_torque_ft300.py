@@ -17,7 +17,8 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.ft300.codec import FrameParser
 from ada_hardware.force_torque.ft300.driver import Ft300Driver, Ft300Settings
-from ada_hardware.force_torque.ft300.emulator import Ft300Emulator, Ft300EmulatorSettings
+from ada_hardware.force_torque.ft300.emulator import Ft300Emulator
+from ada_hardware.force_torque.sensor_emulator import SensorEmulatorSettings
 from ada_robot.errors import NoAnswer, Refused, TransportError
 
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])
@@ -32,7 +33,7 @@ class Bench(NamedTuple):
 
 
 def bench(**faults: float) -> Bench:
-    clock, emulator = FakeClock(), Ft300Emulator(Ft300EmulatorSettings())
+    clock, emulator = FakeClock(), Ft300Emulator(SensorEmulatorSettings())
     wire = InProcessStream(emulator, clock=clock, sleep=clock.sleep, faults=faults)
     return Bench(clock, emulator, wire, Ft300Driver(Ft300Settings(), wire=wire, clock=clock))
 
@@ -131,7 +132,7 @@ def test_the_load_comes_through_a_hundred_times_a_second() -> None:
 @pytest.mark.parametrize("fault", ["half_answers", "corrupt_answers", "noise_answers"])
 def test_damage_never_makes_another_wrench(fault: str) -> None:
     clock = FakeClock()
-    emulator = Ft300Emulator(Ft300EmulatorSettings(noise=0.0))
+    emulator = Ft300Emulator(SensorEmulatorSettings(noise=0.0))
     wire = InProcessStream(emulator, clock=clock, sleep=clock.sleep)
     driver = Ft300Driver(Ft300Settings(), wire=wire, clock=clock)
     emulator.set_wrench(LOAD)
@@ -183,7 +184,7 @@ def test_a_silent_line_and_another_device_are_refused() -> None:
 
 
 def test_every_setting_is_described() -> None:
-    assert all(one.description for cls in (Ft300Settings, Ft300EmulatorSettings) for one in fields_of(cls))
+    assert all(one.description for cls in (Ft300Settings, SensorEmulatorSettings) for one in fields_of(cls))
 
 
 def test_over_a_real_pseudo_terminal() -> None:

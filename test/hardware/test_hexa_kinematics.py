@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hexa_workspace import Cylinder, scan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_experiments.tarao_impedance import platform_jacobian
 from ada_hardware.hexa import kinematics_law
-from ada_hardware.hexa.kinematics import BRANCHES, HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
 
 TABLE = HexaKinematics()
 GEOMETRY = HexaGeometry()
@@ -97,27 +96,6 @@ def test_a_chain_of_forward_solutions_keeps_its_rotation_one():
         pose = TABLE.forward(TABLE.inverse(wanted), pose).pose
         np.testing.assert_allclose(pose, wanted, rtol=0, atol=1e-12)
     np.testing.assert_allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), rtol=0, atol=1e-15)
-
-
-def test_all_64_branches_close_the_rods_and_are_told_apart():
-    pose = pose_of((0.02, -0.01, -0.52), (0.05, -0.03, 0.04))
-    solutions = TABLE.inverse_all(pose)
-    assert len({tuple(np.round(q, 9)) for q in solutions}) == 64
-    for branch, q in zip(BRANCHES, solutions, strict=True):
-        np.testing.assert_allclose(rod_lengths(pose, q), GEOMETRY.rod, rtol=0, atol=2e-15)
-        outwards = TABLE.jacobians(pose, q).motors > 0.0  # so an elbow is where its J_q is positive
-        np.testing.assert_array_equal(np.where(outwards, -1.0, 1.0), branch)
-        np.testing.assert_allclose(TABLE.inverse(pose, np.array(branch)), q, rtol=0, atol=1e-15)
-        assert np.all(np.abs(q) <= math.pi)
-
-
-def test_many_poses_at_once_are_as_one_by_one():
-    poses = np.array([*Cylinder().poses(2, 3, 2, 2), pose_of((0.0, 0.0, -1.0), (0.0, 0.0, 0.0))])
-    q, reached = TABLE.inverse_batch(poses)
-    assert reached.tolist() == [True] * (len(poses) - 1) + [False]
-    assert np.isnan(q[-1]).all()
-    for pose, angles in zip(poses[:-1], q[:-1], strict=True):
-        np.testing.assert_allclose(TABLE.inverse(pose), angles, rtol=0, atol=1e-15)
 
 
 def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
@@ -272,30 +250,6 @@ def test_yaw_takes_the_catalogue_s_table_to_a_singular_pose_of_the_second_kind()
     at = TABLE.jacobians(pose_of((0, 0, -0.5), (0, 0, low)))
     assert at.hold < 1e-9
     assert at.drive > 0.05
-
-
-def test_the_condition_at_half_a_metre_is_the_design_s():
-    at = TABLE.jacobians(pose_of((0.0, 0.0, -0.5), (0.0, 0.0, 0.0)))
-    assert math.degrees(TABLE.inverse(pose_of((0, 0, -0.5), (0, 0, 0)))[0]) == pytest.approx(30.0, abs=0.5)
-    assert at.condition == pytest.approx(2.3, abs=0.05)
-    # J itself with turns in units of the plate's radius has the same
-    scaled = np.diag([1.0, 1.0, 1.0, 0.1, 0.1, 0.1]) @ at.forward
-    assert np.linalg.cond(scaled) == pytest.approx(at.condition, rel=1e-12)
-
-
-def test_the_workspace_of_the_design_is_well_conditioned_everywhere():
-    found = scan(Cylinder().poses())
-    assert found.reached == 1.0
-    assert found.condition < 7.0
-    assert found.allows(7.0)
-    assert not found.allows(5.0)
-    assert TABLE.jacobians(found.worst).condition == pytest.approx(found.condition)
-
-
-def test_a_workspace_that_is_too_low_is_not_within_reach():
-    found = scan(Cylinder(middle=-0.7).poses(2, 6, 2, 2))
-    assert 0.0 < found.reached < 1.0
-    assert not found.allows(1e9)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

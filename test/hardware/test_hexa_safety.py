@@ -7,8 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hexa_joint_path import joint_path
-from hexa_world import World, circle
+from hexa_world import World, circle, joint_path
 
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics
@@ -28,7 +27,7 @@ TABLE = HexaKinematics()
 # --- the table's own safety -------------------------------------------------------------------------------------------
 def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
     world = World().started()
-    world.follow(joint_path(circle, 0.3).q)
+    world.follow(joint_path(circle, 0.3))
     world.clock.sleep(WATCHDOG + 2 * PERIOD)
     world.wire.run()
     assert world.table.state_now is State.ALARM
@@ -85,7 +84,7 @@ def test_a_stuck_resolver_is_told_as_it_was():
     world = World().started()
     world.wire.fault("stuck_resolver", 2)
     before = world.driver.idle().position[1]
-    feedback = world.follow(joint_path(circle, 0.4, start=world.table.plant.angles).q)
+    feedback = world.follow(joint_path(circle, 0.4))
     assert feedback.position[1] == before
     assert abs(world.table.plant.angles[1] - before) > 1e-3
 
@@ -266,8 +265,8 @@ def test_damaged_packets_get_no_answer():
 def test_the_table_follows_over_a_bad_wire_without_a_violation(fault):
     world = World(faults={fault: {"corrupt": 0.001, "noise": 20_000.0}.get(fault, 0.1)})
     world.started()
-    path = joint_path(circle, 1.0, start=world.table.plant.angles)
-    world.follow(path.q)
+    path = joint_path(circle, 1.0)
+    world.follow(path)
     world.hold(100)
     assert not world.table.violations
     if world.table.state_now is State.POSITION:  # ten losses in a row would brake it, rightly

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hexa_joint_path import joint_path
+from hexa_world import joint_path
 
 from ada_dynamics.dynamics.poses import pose_of
 from ada_hardware.emulation.process import EmulatorProcess
@@ -50,13 +50,13 @@ def test_the_table_is_opened_moved_and_stopped_over_udp():
         try:
             driver.start()
             path = joint_path(lambda t: pose_of((0.0, 0.0, -0.55 - 2e-3 * min(t, 0.2)), (0.0, 0.0, 0.0)), 0.5)
-            told = cycles(driver, list(path.q))
+            told = cycles(driver, list(path))
             assert sum(one.is_fresh for one in told) > 0.8 * len(told)
             assert told[-1].is_driven
             # 0.4 mm down, 0.2 mm of it into the probe, which is 15 times stiffer than the table
             state = device.state()
             assert state["plate_wrench"][2] > 2.0
-            np.testing.assert_allclose(state["target"], path.q[-1], rtol=0, atol=1e-15)
+            np.testing.assert_allclose(state["target"], path[-1], rtol=0, atol=1e-15)
         finally:
             driver.close()
         assert device.state()["state"] == "BRAKED"

@@ -109,6 +109,23 @@ def test_answers_to_another_hosts_commands_stop_the_arm_whatever_they_say() -> N
     assert ours.cycle.phase is Phase.STOPPED and "another program" in ours.cycle.latched
 
 
+def test_an_answer_whose_number_was_damaged_on_the_way_is_no_second_host() -> None:
+    bus = Bus()
+    ours = Program(bus).moving()
+    port = ours.driver._given
+    receive = port.receive  # type: ignore[union-attr]
+
+    def receive_damaged(timeout: float) -> bytes | None:
+        data = receive(timeout)
+        return data if data is None else data[:4] + bytes((data[4] ^ 0x40,)) + data[5:]
+
+    port.receive = receive_damaged  # type: ignore[method-assign, union-attr]
+    ours.step(0.36)
+    port.receive = receive  # type: ignore[method-assign, union-attr]
+    ours.steps(5, 0.36)
+    assert ours.cycle.phase is Phase.ACTIVE, ours.cycle.reason
+
+
 def test_nothing_is_sent_where_another_program_is_heard_before_the_first_byte() -> None:
     bus = Bus()
     other = bus.host("other")

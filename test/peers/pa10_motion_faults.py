@@ -162,7 +162,7 @@ def stops() -> list[Fault]:
                     _stranger(kind, is_seen=True),
                     within=0.05,
                     prepared=_knows_stranger,
-                    cheap=kind == "E, S",
+                    cheap=kind != "S",
                 )
             )
     for mode in (V, E):

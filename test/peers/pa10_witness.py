@@ -65,8 +65,8 @@ class Pa10Witness:
         by_host = sender not in judge.strangers
         if packet.kind == "S":
             judge.started(now, by_host=by_host)
-        elif packet.kind == "E":
-            judge.ended(now, by_host=by_host)
+        elif packet.kind == "E" or (packet.kind == "C" and not by_host):
+            judge.ended(now, by_host=by_host)  # a stranger's C takes the arm as its E does
         elif packet.kind == "C":
             self._cycle(now, packet, peer)
         self._was_started = packet.kind == "S" or (peer.is_started and packet.kind != "E")

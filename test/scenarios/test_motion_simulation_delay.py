@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation import lock_step
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.force_filling import ForceFilling
-from ada_experiments.motion_simulation.frames import Motion, Mounting, pose_of, rotation_of
+from ada_experiments.motion_simulation.frames import Motion, Mounting, rotation_of
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.prediction import predicted

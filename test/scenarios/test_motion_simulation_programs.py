@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics.poses import pose_of
 from ada_experiments.motion_simulation import __main__ as command
 from ada_experiments.motion_simulation import real_time
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
-from ada_experiments.motion_simulation.frames import Mounting, of_seven, pose_of, to_seven
+from ada_experiments.motion_simulation.frames import Mounting, of_seven, to_seven
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.packets import (

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_experiments import tarao_impedance
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_experiments.motion_simulation.frames import Mounting, facing, pose_of
+from ada_experiments.motion_simulation.frames import Mounting, facing
 from ada_experiments.motion_simulation.hexa_table import HexaTable
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.lock_step import run

@@ -25,7 +25,7 @@ _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class Record(NamedTuple):
-    """What was measured.
+    """A measurement.
 
     Attributes:
         number: counts 0 to 9, again and again.
@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
     @property
     def is_saturated(self) -> bool:
-        """Whether an axis is at an end of its range."""
+        """True if an axis is at an end of its range."""
         return min(self.counts) <= 0 or max(self.counts) >= TOP
 
 
@@ -66,7 +66,7 @@ class DynPickParser:
         self._is_skipping = False
 
     def feed(self, data: bytes) -> list[Record | Text]:
-        """What is complete by now, in order."""
+        """The records and texts that are complete by now, in order."""
         *lines, rest = (self._rest + data).split(END)
         found: list[Record | Text] = []
         for line in lines:

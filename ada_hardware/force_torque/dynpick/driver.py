@@ -6,28 +6,24 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.dynpick.codec import DynPickParser, Record, Text
-from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity
-from ada_hardware.opening import open_device_stream
+from ada_hardware.force_torque.sensor_driver import Sample, SensorIdentity
+from ada_hardware.force_torque.serial_driver import SerialSensorDriver
 from ada_hardware.transport.wires import ByteStream, Serial
-from ada_robot.errors import NoAnswer, TransportError
+from ada_robot.errors import NoAnswer
 
 V = TypeVar("V")
 _TRIES = 5
 _ANSWER_TIME = 0.1  # [s] for answers to questions, which come once
-_QUIET, _LONGEST_TALK = 0.02, 0.5  # [s] of silence after which a stream has ended, and the longest wait for it
 _ZERO_REPEATS = 3  # it has no answer; other programs send it as often (tork-a/dynpick_driver)
-_LARGEST_BACKLOG = 64  # records that wait; a host with more of them is too late for the older ones
-_CHUNK = 4096  # [bytes]
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,12 @@ class DynPickSettings:
             )
 
 
-class DynPickDriver(SensorDriver[DynPickSettings]):
+class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
     """One DynPick."""
 
     NAME = "dynpick"
-    SUMMARY = "six-axis force/torque sensor Wacoh-Tech DynPick, serial"
     SETTINGS: ClassVar[type] = DynPickSettings
+    STOP, QUIET = codec.STOP, 0.02
 
     def __init__(
         self,
@@ -78,66 +74,38 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Prepare.
-
-        Args:
-            settings: address and rate.
-            wire: to the sensor; None: it is opened by its address.
-            clock: steady time [s].
-            sleep: waits for so long, until the next request is due [s].
-        """
-        super().__init__(settings)
-        self._given, self._clock, self._sleep = wire, clock, sleep
-        self._wire: ByteStream | None = None
+        """Prepare; `sleep` waits until the next request is due [s], the other arguments are as of `SensorDriver`."""
+        super().__init__(settings, wire=wire, clock=clock)
+        self._sleep = sleep
         self._parser = DynPickParser()
-        self._records: deque[tuple[float, Record]] = deque()
         self._texts: deque[str] = deque(maxlen=16)
         self._is_asked = False  # a request is in flight
+        self._is_polling = settings.mode == "poll"
+        self._backlog = 1 if self._is_polling else self._backlog
         self._due = 0.0  # when the next request is [s]
         self._number: int | None = None  # of the last record
-        self._last = Sample(-np.inf, np.full(6, np.nan), is_fresh=False)
-        self._scale: Array = np.ones(6)
         self._temperature_due, self._values = np.inf, {}  # type: tuple[float, dict[str, float]]
 
     @property
     def period(self) -> float:  # noqa: D102
         return 1.0 / self.settings.rate
 
-    def identity(self) -> SensorIdentity:  # noqa: D102
-        return self._identity
+    @property
+    def _line(self) -> Serial:
+        return Serial(baud=self.settings.baud)
 
-    # --- open and close -------------------------------------------------------------------------------------------
-    def open(self) -> None:  # noqa: D102
-        self.close()
-        use, self._refused_before = self.settings, self.counts.refused
-        like_us: dict[str, object] = {"rate": use.rate, **({"sensitivity": use.sensitivity} if use.sensitivity else {})}
-        line = Serial(baud=use.baud)
-        self._wire = self._given or open_device_stream(self.NAME, use.url, line, emulator_settings=like_us)
-        try:
-            self._hush()
-            scales = use.sensitivity or self._ask_sensitivity()
-            version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
-            self._set_filter()
-            self._scale = np.array(scales)
-            f, m = scales[:3], scales[3:]
-            self._identity = SensorIdentity(
-                "DynPick", version, (f[0], f[1], f[2]), (m[0], m[1], m[2]), "settings" if use.sensitivity else "device"
-            )
-            self._begin()
-        except BaseException:
-            self.close()
-            raise
+    def _emulator_settings(self) -> dict[str, object]:
+        use = self.settings
+        return {"rate": use.rate, **({"sensitivity": use.sensitivity} if use.sensitivity else {})}
 
-    def _hush(self) -> None:
-        """End a stream that an earlier program left on."""
-        wire = self._opened()
-        wire.write(codec.STOP)
-        end = self._clock() + _LONGEST_TALK
-        while wire.read(_CHUNK, _QUIET) and self._clock() < end:
-            pass
-        self._parser.restart()
-        self._parser.refused = 0
-        self._forget()
+    # --- open -------------------------------------------------------------------------------------------------------
+    def _prepare(self, wire: ByteStream) -> SensorIdentity:
+        self._hush(wire)
+        given, self._refused_before = self.settings.sensitivity, self.counts.refused
+        scale = given or self._ask_sensitivity()
+        version = self._ask(codec.VERSION, lambda text: text, tries=1) or ""
+        self._set_filter()
+        return SensorIdentity("DynPick", scale, "settings" if given else "device", version)
 
     def _ask_sensitivity(self) -> tuple[float, ...]:
         found = self._ask(codec.SENSITIVITY, codec.decode_sensitivity)
@@ -165,18 +133,13 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
                 "units have no such filter: leave it 0."
             )
 
-    def _begin(self) -> None:
-        """Find the sensor, and let samples come.
-
-        Raises:
-            NoAnswer: nothing does.
-        """
+    def _start(self, wire: ByteStream) -> None:
         if not any(self._ask_record() for _ in range(_TRIES)):
             raise self._no_answer()
         self._forget()
         self._number = None
         self._due = self._clock()
-        if self.settings.mode == "continuous":
+        if not self._is_polling:
             self._send(codec.START)
         elif self.settings.temperature_interval > 0.0:
             self._temperature_due = self._clock()
@@ -195,35 +158,22 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
             f"{self.NAME} at {self._opened().url}: after {_TRIES} requests at {self.settings.baud} baud {what}"
         )
 
-    def close(self) -> None:  # noqa: D102
-        wire, self._wire = self._wire, None
-        if wire is None:
-            return
-        try:
-            wire.write(codec.STOP)
-        except TransportError as problem:
-            self.counts.last_problem = str(problem)
-        wire.close()
-
-    # --- samples --------------------------------------------------------------------------------------------------
+    # --- samples ----------------------------------------------------------------------------------------------------
     def read(self) -> Sample:  # noqa: D102
-        is_polled = self.settings.mode == "poll"
-        if is_polled and not self._is_asked:
+        if not self._is_polling:
+            return super().read()
+        if not self._is_asked:
             self._pace()
             self._request()
-        if not self._records and not self._receive(self.settings.timeout, self._records):
-            self.counts.missed += 1
-            if is_polled:
-                self._forget()  # what comes now would be the answer to another request
-            self._last = replace(self._last, is_fresh=False)
-            return self._last
-        if is_polled:
-            self._is_asked = False
-            self._due += self.period
-            if self._clock() >= self._due:  # late: the next request is under way before this answer is looked at
-                self._due = self._clock()
-                self._request()
-        return self._taken()
+        if not self._records and not self._receive(self.settings.timeout):
+            self._forget()  # what comes now would be the answer to another request
+            return self._missed()
+        self._is_asked = False
+        self._due += self.period
+        if self._clock() >= self._due:  # late: the next request is under way before this answer is looked at
+            self._due = self._clock()
+            self._request()
+        return self._next()
 
     def _pace(self) -> None:
         """Wait until the next request is due."""
@@ -237,35 +187,18 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
 
     def _request(self) -> None:
         # an answer that nobody asked for must not be taken for this one: all later ones would be a record late
-        if self._receive(0.0):
+        if self._take(self._opened(), 0.0):
             self._records.clear()
         self._send(codec.READ)
         self._is_asked = True
 
-    def _taken(self) -> Sample:
-        skip = len(self._records) - 1 if self._is_polling or len(self._records) > _LARGEST_BACKLOG else 0
-        for _ in range(skip):
-            self._records.popleft()
-            self.counts.refused += 1
-            self.counts.last_problem = "more than one record came at once; the newest was taken"
-        when, record = self._records.popleft()
-        self.counts.received += 1
+    def _sample(self, when: float, record: Record) -> Sample:
         self._count(record)
-        self._last = Sample(
-            when,
-            (np.array(record.counts, dtype=np.float64) - codec.CENTRE) / self._scale,
-            is_saturated=record.is_saturated,
-            number=record.number,
-            values=self._values,
-        )
-        return self._last
-
-    @property
-    def _is_polling(self) -> bool:
-        return self.settings.mode == "poll"
+        wrench = (np.array(record.counts, dtype=np.float64) - codec.CENTRE) / self._scale
+        return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number, values=self._values)
 
     def _count(self, record: Record) -> None:
-        """What the records' numbers tell; no more than a hint, as they count to 9 alone."""
+        """Count lost and doubled records; no more than a hint, as numbers go to 9 alone."""
         if self._number is not None:
             gap = (record.number - self._number) % 10
             self.sequence.lost += max(gap - 1, 0)
@@ -286,41 +219,18 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
             self._send(codec.ZERO)
 
     # --- bytes ----------------------------------------------------------------------------------------------------
-    def _opened(self) -> ByteStream:
-        if self._wire is None:
-            raise TransportError(f"{self.NAME}: it is not open; call open() first.")
-        return self._wire
-
     def _send(self, command: bytes) -> None:
         self.counts.sent += 1
         self._opened().write(command)
 
-    def _receive(self, timeout: float, wanted: deque[V] | None = None) -> bool:
-        """Take what comes until there is something wanted; whether anything, or the wanted, came in time."""
-        deadline = self._clock() + timeout
-        while True:
-            data = self._opened().read(_CHUNK, max(deadline - self._clock(), 0.0))
-            if data:
-                self._take(data)
-            if wanted or (data and wanted is None):
-                return True
-            if self._clock() >= deadline:
-                return False
-
-    def _take(self, data: bytes) -> None:
-        now = self._clock()
+    def _feed(self, data: bytes) -> int:
+        before, now = self._parser.refused, self._clock()
         for one in self._parser.feed(data):
             if isinstance(one, Text):
                 self._texts.append(one.text)
             else:
                 self._records.append((now, one))
-        self._count_refused()
-
-    def _count_refused(self) -> None:
-        if self._parser.refused:
-            self.counts.refused += self._parser.refused
-            self.counts.last_problem = "a damaged record came, or part of one"
-            self._parser.refused = 0
+        return self._parser.refused - before
 
     def _ask(self, command: bytes, decode: Callable[[str], V | None], tries: int = 3) -> V | None:
         """The answer to a question; None where none comes."""
@@ -329,7 +239,10 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
             self._forget()
             self._send(command)
             deadline = self._clock() + _ANSWER_TIME
-            while self._receive(deadline - self._clock(), self._texts):
+            while self._texts or self._clock() < deadline:
+                if not self._texts:
+                    self._take(self._opened(), max(deadline - self._clock(), 0.0))
+                    continue
                 found = decode(self._texts.popleft())
                 if found is not None:
                     return found
@@ -338,13 +251,14 @@ class DynPickDriver(SensorDriver[DynPickSettings]):
     def _ask_record(self) -> bool:
         self._forget()
         self._send(codec.READ)
-        return self._receive(_ANSWER_TIME, self._records)
+        return self._receive(_ANSWER_TIME)
 
     def _forget(self) -> None:
         """Forget all that has come."""
         self._opened().discard_input()
+        before = self._parser.refused
         self._parser.restart()
-        self._count_refused()
+        self._count_damage(self._parser.refused - before)
         self._records.clear()
         self._texts.clear()
         self._is_asked = False

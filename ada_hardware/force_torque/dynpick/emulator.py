@@ -11,21 +11,19 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.dynpick import codec
-from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator
+from ada_hardware.force_torque.sensed_load import AXES
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
 
 _MOST_AT_ONCE = 1000  # records sent in one call
 
 
 @dataclass(frozen=True)
-class DynPickEmulatorSettings:
+class DynPickEmulatorSettings(SensorEmulatorSettings):
     """How an emulated DynPick measures, and what it answers."""
 
     sensitivity: tuple[float, ...] = setting(
         (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0), "counts per N (three) and per N m (three)", lower=1e-6
     )
-    noise: float = setting(2.0, "greatest error of an axis", unit="counts", lower=0.0)
-    seed: int = setting(0, "of the noise")
     rate: float = setting(1000.0, "records per second of a stream (an assumption)", unit="Hz", lower=1.0, upper=1e4)
     answer_time: float = setting(
         0.35e-3, "from a request to its record: 27 characters on the line", unit="s", lower=0.0
@@ -48,7 +46,6 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
     """One DynPick."""
 
     NAME = "dynpick"
-    SUMMARY = "emulated Wacoh-Tech DynPick"
     SETTINGS: ClassVar[type] = DynPickEmulatorSettings
     WIRE: ClassVar[str] = "stream"
     FAULTS: ClassVar[Mapping[str, str]] = {
@@ -60,20 +57,12 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
 
     def __init__(self, settings: DynPickEmulatorSettings) -> None:
         """Switch it on."""
-        super().__init__(settings)
-        self.load = SensedLoad(settings.sensitivity, settings.noise, settings.seed)
+        super().__init__(settings, settings.sensitivity, settings.rate)
         self._faults["temperature"] = settings.temperature
-        self._begin()
 
     def _begin(self) -> None:
         self._number, self._divider, self._digit = 0, 1, b""
-        self._is_streaming, self._next = False, 0.0
         super()._begin()
-
-    @property
-    def tick(self) -> float:
-        """Between two records of a stream [s]."""
-        return 1.0 / self.settings.rate
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
@@ -91,7 +80,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command == codec.READ:
             return self._record(use.answer_time)
         elif command == codec.START:
-            self._is_streaming, self._next = True, now + self.tick
+            self._stream(now)
         elif command == codec.STOP:
             self._is_streaming = False
         elif command == codec.ZERO:
@@ -118,12 +107,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
             return []
         return [Reply(data, self.settings.answer_time)]
 
-    def advance(self, now: float) -> list[Reply]:
-        """Send the records of a stream that are due."""
-        if not self._is_streaming or now < self._next - 1e-9:
-            return []
-        due = int((now - self._next) / self.tick + 1e-6) + 1
-        self._next += due * self.tick
+    def _records(self, due: int) -> list[Reply]:
         self._number = (self._number + max(due - _MOST_AT_ONCE, 0)) % 10
         return [reply for _ in range(min(due, _MOST_AT_ONCE)) for reply in self._record(0.0)]
 
@@ -136,9 +120,5 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return [Reply(data, delay)]
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
-        return {
-            "is_streaming": self._is_streaming,
-            "filter_divider": self._divider,
-            "wrench": self.load.wrench.tolist(),
-        }
+        """Its state, for tests and people."""
+        return {**super().state(), "filter_divider": self._divider}

@@ -10,8 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from ada_hardware.transport import framing
+
 BAUD, SLAVE = 19_200, 9
-FORCE_SCALE, MOMENT_SCALE = 100.0, 1000.0  # [1/N], [1/(N m)]
+SCALE = (100.0,) * 3 + (1000.0,) * 3  # [1/N], [1/(N m)]
 RATE = 100.0  # [Hz]
 FRAME_SIZE = 16
 HEAD = b"\x20\x4e"
@@ -46,45 +48,16 @@ def encode_frame(counts: Sequence[int]) -> bytes:
     return with_crc(HEAD + _COUNTS.pack(*counts))
 
 
-class FrameParser:
-    """Finds frames in what comes in pieces of any size; all else is passed over.
-
-    Attributes:
-        refused: runs of bytes that were no frame.
-    """
+class FrameParser(framing.FrameParser[tuple[int, ...]]):
+    """Finds the counts of frames in what comes in pieces of any size; all else is passed over."""
 
     def __init__(self) -> None:
-        self.refused = 0
-        self._rest = b""
-        self._is_in_run = False
+        super().__init__(_length, _decode)
 
-    def feed(self, data: bytes) -> list[tuple[int, ...]]:
-        """The counts of all frames that are complete by now, in order."""
-        found: list[tuple[int, ...]] = []
-        rest, at = self._rest + data, 0
-        while True:
-            begin = rest.find(HEAD, at)
-            # the last byte may be the first half of a head, unless it belongs to a frame that was found
-            end = begin if begin >= 0 else len(rest) - rest.endswith(HEAD[:1], at)
-            self._pass_over(end - at)
-            at = end
-            frame = rest[at : at + FRAME_SIZE]
-            if begin < 0 or len(frame) < FRAME_SIZE:
-                self._rest = rest[at:]
-                return found
-            if crc(frame[:-2]) == int.from_bytes(frame[-2:], "little"):
-                found.append(_COUNTS.unpack(frame[2:-2]))
-                self._is_in_run = False
-                at += FRAME_SIZE
-            else:
-                self._pass_over(1)
-                at += 1
 
-    def _pass_over(self, count: int) -> None:
-        if count > 0 and not self._is_in_run:
-            self.refused += 1
-            self._is_in_run = True
+def _length(begin: bytes) -> int | None:
+    return FRAME_SIZE if HEAD.startswith(begin[:2]) else None
 
-    def restart(self) -> None:
-        """Forget what is incomplete."""
-        self._rest, self._is_in_run = b"", False
+
+def _decode(frame: bytes) -> tuple[int, ...] | None:
+    return _COUNTS.unpack(frame[2:-2]) if frame == with_crc(frame[:-2]) else None

@@ -4,43 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.ft300 import codec
-from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator
+from ada_hardware.force_torque.sensed_load import AXES
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
 
 _FEWEST_TO_STOP = 30  # bytes 0xFF in a row; hosts send about 50, how many it needs is an assumption
 _LONGEST_REQUEST = 64  # [bytes] that are kept
 _MOST_AT_ONCE = 100  # frames sent in one call
 
 
-@dataclass(frozen=True)
-class Ft300EmulatorSettings:
-    """How an emulated FT 300 measures."""
-
-    noise: float = setting(2.0, "greatest error of an axis", unit="counts", lower=0.0)
-    seed: int = setting(0, "of the noise")
-
-
-class Ft300Emulator(SensorEmulator[Ft300EmulatorSettings]):
+class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
     """One FT 300."""
 
     NAME = "ft300"
-    SUMMARY = "emulated Robotiq FT 300"
-    SETTINGS: ClassVar[type] = Ft300EmulatorSettings
+    SETTINGS: ClassVar[type] = SensorEmulatorSettings
     WIRE: ClassVar[str] = "stream"
     FAULTS: ClassVar[Mapping[str, str]] = {**AXES, "frozen": "1: it sends no frames, though it should"}
 
-    def __init__(self, settings: Ft300EmulatorSettings) -> None:
+    def __init__(self, settings: SensorEmulatorSettings) -> None:
         """Switch it on."""
-        super().__init__(settings)
-        scale = [codec.FORCE_SCALE] * 3 + [codec.MOMENT_SCALE] * 3
-        self.load = SensedLoad(scale, settings.noise, settings.seed)
-        self._heard, self._is_streaming, self._next = b"", False, 0.0
+        super().__init__(settings, codec.SCALE, codec.RATE)
+        self._heard = b""
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Bytes came from the host."""
@@ -49,7 +36,8 @@ class Ft300Emulator(SensorEmulator[Ft300EmulatorSettings]):
         for byte in data:
             self._heard += bytes([byte])
             if self._heard.endswith(codec.START):
-                self._heard, self._is_streaming, self._next = b"", True, now + 1.0 / codec.RATE
+                self._heard = b""
+                self._stream(now)
                 replies.append(Reply(codec.START_ANSWER))
             elif self._heard.endswith(b"\xff" * _FEWEST_TO_STOP):
                 self._heard, self._is_streaming = b"", False
@@ -58,17 +46,8 @@ class Ft300Emulator(SensorEmulator[Ft300EmulatorSettings]):
                 self._heard = b""
         return replies
 
-    def advance(self, now: float) -> list[Reply]:
-        """Send the frames that are due."""
-        if not self._is_streaming or now < self._next - 1e-9:
-            return []
-        due = int((now - self._next) * codec.RATE + 1e-6) + 1
-        self._next += due / codec.RATE
+    def _records(self, due: int) -> list[Reply]:
         if self._is_frozen:
             return []
         measured = (self.load.counts(codec.LOWEST, codec.HIGHEST)[0] for _ in range(min(due, _MOST_AT_ONCE)))
         return [Reply(codec.encode_frame(counts)) for counts in measured]
-
-    def state(self) -> dict[str, object]:
-        """What it is doing."""
-        return {"is_streaming": self._is_streaming, "wrench": self.load.wrench.tolist()}

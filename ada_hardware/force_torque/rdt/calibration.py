@@ -49,7 +49,7 @@ MOMENT_UNITS = {
 
 
 class Calibration(NamedTuple):
-    """What a device says of itself.
+    """Calibration of a device.
 
     Attributes:
         product: its name.

@@ -29,7 +29,7 @@ _BITS = {
 
 
 class Request(NamedTuple):
-    """What a host asks.
+    """A request of the host.
 
     Attributes:
         command: one of the constants above.
@@ -41,7 +41,7 @@ class Request(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What was measured.
+    """A measurement.
 
     Attributes:
         number: counts the records that were sent.
@@ -82,7 +82,7 @@ def decode_records(packet: bytes) -> list[Record]:
 
 
 def status_words(status: int) -> str:
-    """What a status word of a Net F/T says is wrong; "" for 0."""
+    """The faults in a status word of a Net F/T in words; "" for 0."""
     if not status:
         return ""
     known = [text for bit, text in _BITS.items() if status & bit]

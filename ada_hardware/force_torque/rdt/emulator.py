@@ -17,9 +17,9 @@ from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
 from ada_hardware.force_torque.rdt.codec import Record, Request
-from ada_hardware.force_torque.rdt.onrobot import FORCE_SCALE, MOMENT_SCALE, TICK
-from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
-from ada_hardware.force_torque.sensor_emulator import SensorEmulator
+from ada_hardware.force_torque.rdt.onrobot import SCALE, TICK
+from ada_hardware.force_torque.sensed_load import AXES
+from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
 
 _BUFFERED = 40  # records per packet of a buffered start
 _MOST_AT_ONCE = 1000  # records sent in one call; older ones count as lost on the wire
@@ -35,12 +35,10 @@ _FAULTS = {
 
 
 @dataclass(frozen=True)
-class RdtEmulatorSettings:
+class RdtEmulatorSettings(SensorEmulatorSettings):
     """How an emulated RDT sensor measures."""
 
     rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
-    noise: float = setting(2.0, "greatest error of an axis", unit="counts", lower=0.0)
-    seed: int = setting(0, "of the noise")
     first_number: int = setting(0, "of the first record", lower=0, upper=_WRAP - 1)
 
 
@@ -61,30 +59,21 @@ E = TypeVar("E", bound=RdtEmulatorSettings)
 
 
 class _RdtEmulator(SensorEmulator[E]):
-    """What both have in common: requests, the stream, its numbers."""
+    """Base of both: requests, the stream, its numbers."""
 
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[Mapping[str, str]] = _FAULTS
 
     def __init__(self, settings: E, scale: ArrayLike) -> None:
-        super().__init__(settings)
-        self.load = SensedLoad(scale, settings.noise, settings.seed)
-        self._period = 1.0 / settings.rate
+        super().__init__(settings, scale, settings.rate)
         self._deaf = 0
-        self._begin()
 
     def _begin(self) -> None:
         self._number = self.settings.first_number
         self._sample = 0
         self._left = 0  # records still to be sent; -1: without end
         self._per_packet = 1
-        self._next = 0.0
         super()._begin()
-
-    @property
-    def tick(self) -> float:
-        """Between two records, or how often a silent sensor looks up [s]."""
-        return self._period
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """A packet came from the host."""
@@ -104,9 +93,9 @@ class _RdtEmulator(SensorEmulator[E]):
             self._left = request.value or -1
             self._per_packet = 1 if request.command == codec.START else _BUFFERED
             self._number = self.settings.first_number  # each start counts anew
-            self._next = now + self._period
+            self._stream(now)
         elif request.command == codec.STOP:
-            self._left = 0
+            self._is_streaming = False
         elif not self._set(request):
             self._accuse(f"an unknown command 0x{request.command:04X}")
 
@@ -114,17 +103,12 @@ class _RdtEmulator(SensorEmulator[E]):
     def _set(self, request: Request) -> bool:
         """Obey what is not the stream; whether the command is known."""
 
-    def advance(self, now: float) -> list[Reply]:
-        """Send the records that are due."""
-        # a rounding less than the time must not cost a record
-        due = int((now - self._next) / self._period + 1e-6) + 1 if self._left and now >= self._next - 1e-9 else 0
-        if due <= 0:
-            return []
-        self._next += due * self._period
+    def _records(self, due: int) -> list[Reply]:
         self._sample = (self._sample + due) % _WRAP
         if self._left > 0:
             due = min(due, self._left)
             self._left -= due
+            self._is_streaming = self._left > 0
         skipped = max(due - _MOST_AT_ONCE, 0)
         self._number = (self._number + skipped) % _WRAP
         records = []
@@ -149,28 +133,18 @@ class _RdtEmulator(SensorEmulator[E]):
             self._deaf = int(value)
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
-        return {
-            "is_streaming": bool(self._left),
-            "records": self._number,
-            "rate": 1.0 / self._period,
-            "wrench": self.load.wrench.tolist(),
-        }
+        """Its state, for tests and people."""
+        return {**super().state(), "records": self._number, "rate": 1.0 / self._period}
 
 
 class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
     """A Net F/T with a page of its own."""
 
     NAME = "netft"
-    SUMMARY = "emulated ATI Net F/T"
     SETTINGS: ClassVar[type] = NetFtEmulatorSettings
 
     def __init__(self, settings: NetFtEmulatorSettings) -> None:
-        """Switch it on.
-
-        Args:
-            settings: in use; its units must be known ones.
-        """
+        """Switch it on."""
         force = settings.counts_per_force / _of_unit(FORCE_UNITS, settings.force_unit)
         moment = settings.counts_per_torque / _of_unit(MOMENT_UNITS, settings.torque_unit)
         super().__init__(settings, [force] * 3 + [moment] * 3)
@@ -213,12 +187,11 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
     """An OnRobot HEX with its Ethernet box."""
 
     NAME = "onrobot"
-    SUMMARY = "emulated OnRobot HEX"
     SETTINGS: ClassVar[type] = RdtEmulatorSettings
 
     def __init__(self, settings: RdtEmulatorSettings) -> None:
         """Switch it on."""
-        super().__init__(settings, [FORCE_SCALE] * 3 + [MOMENT_SCALE] * 3)
+        super().__init__(settings, SCALE)
         self._filter = 0
 
     def _set(self, request: Request) -> bool:
@@ -239,7 +212,7 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
         return self.load.counts(-_HIGHEST - 1, _HIGHEST)[0], 0
 
     def state(self) -> dict[str, object]:
-        """What it is doing."""
+        """Its state, for tests and people."""
         return {**super().state(), "filter": self._filter}
 
 

@@ -13,7 +13,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.settings import setting
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
-from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings, Verdict
+from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
@@ -46,7 +46,6 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
     """One Net F/T."""
 
     NAME = "netft"
-    SUMMARY = "six-axis force/torque sensor ATI Net F/T, UDP"
     SETTINGS: ClassVar[type] = NetFtSettings
 
     def __init__(
@@ -57,14 +56,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         clock: Callable[[], float] = time.monotonic,
         fetch: Callable[[str, float], bytes] = fetch_page,
     ) -> None:
-        """Prepare.
-
-        Args:
-            settings: address, rate and scales.
-            wire: to the sensor; None: it is opened by its address.
-            clock: steady time [s].
-            fetch: gets a page by its address, within a time [s].
-        """
+        """Prepare; `fetch` gets a page by its address, within a time [s]; the other arguments as of `SensorDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
         self._fetch = fetch
         self._rate = settings.rate
@@ -96,19 +88,19 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         url = self.settings.calibration_url or _page_of(self.NAME, wire)
         return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
 
-    def _verdict(self, status: int) -> Verdict:
+    def _verdict(self, status: int) -> tuple[str, str, bool]:
         # the rule of netft_utils: all well, a latched threshold alone is a warning, all else is an error
         if not status:
-            return Verdict()
+            return "", "", False
         words = codec.status_words(status)
         if status == codec.MONITOR_LATCHED:
-            return Verdict(warning=words)
-        return Verdict(error=words, is_saturated=bool(status & codec.OUT_OF_RANGE))
+            return "", words, False
+        return words, "", bool(status & codec.OUT_OF_RANGE)
 
 
 def _identity(product: str, serial: str, force: float, moment: float, source: str) -> SensorIdentity:
     name = f"{product}, calibration {serial}" if serial else product
-    return SensorIdentity(name, "", (force,) * 3, (moment,) * 3, source)
+    return SensorIdentity(name, (force,) * 3 + (moment,) * 3, source)
 
 
 def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
@@ -118,9 +110,8 @@ def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
 
 
 def _page_of(name: str, wire: PacketPort) -> str:
-    emulated = getattr(wire, "http_url", "")  # pages of an emulator are on a port of their own
-    if emulated:
-        return f"{emulated}{PAGE}"
+    if wire.device is not None:  # pages of an emulator are on a port of their own
+        return f"{wire.device.http_url}{PAGE}"
     url, host = wire.url, urlsplit(wire.url).hostname
     if not host:
         raise NoAnswer(f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale.")

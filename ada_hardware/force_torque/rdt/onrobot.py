@@ -9,11 +9,11 @@ from typing import ClassVar
 from ada_dynamics.settings import setting
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Request
-from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings, Verdict
+from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.transport.wires import PacketPort
 
-FORCE_SCALE, MOMENT_SCALE = 10_000.0, 100_000.0  # [1/N], [1/(N m)]
+SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
 FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
 """Codes of the filter by cut-off [Hz]."""
 TICK = 1e-3  # [s] of which a period has a whole number
@@ -37,7 +37,6 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
     """One OnRobot HEX."""
 
     NAME = "onrobot"
-    SUMMARY = "six-axis force/torque sensor OnRobot HEX (OptoForce), UDP"
     SETTINGS: ClassVar[type] = OnRobotSettings
     _BIAS = Request(codec.BIAS, 1)  # some programs send 255; 0 takes the zero back
 
@@ -53,12 +52,12 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
     def _prepare(self, wire: PacketPort) -> SensorIdentity:
         self._repeat(Request(codec.SPEED, self._ticks))
         self._repeat(Request(codec.FILTER, FILTERS[self.settings.device_filter]))
-        return SensorIdentity("OnRobot HEX", "", (FORCE_SCALE,) * 3, (MOMENT_SCALE,) * 3, "protocol")
+        return SensorIdentity("OnRobot HEX", SCALE, "protocol")
 
-    def _verdict(self, status: int) -> Verdict:
+    def _verdict(self, status: int) -> tuple[str, str, bool]:
         status &= ~_WHICH
         if not status:
-            return Verdict()
+            return "", "", False
         over = [name for bit, name in _OVERLOAD.items() if status & bit]
         sensor, box, above = (status >> 10) & 7, (status >> 13) & 7, status >> 16
         errors = []
@@ -70,7 +69,7 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
             errors.append("see the status code in the device's manual")
         warning = f"status 0x{status:08X}: overload of {', '.join(over)}" if over else ""
         error = f"status 0x{status:08X}: {', '.join(errors)}" if errors else ""
-        return Verdict(error, warning, bool(over))
+        return error, warning, bool(over)
 
     def reset(self) -> None:
         """It latches nothing."""

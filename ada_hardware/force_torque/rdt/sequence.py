@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the numbers of records tell: lost, late, twice, or counted anew."""
+"""Lost, late, doubled and restarted records, by their numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SequenceWatch:
         self._newest, self._run = None, 0
 
     def is_new(self, number: int) -> bool:
-        """Whether a record is newer than all before; old ones and repeated ones are counted."""
+        """True if a record is newer than all before; old ones and repeated ones are counted."""
         if self._newest is None:
             return self._begin(number)
         ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2

@@ -7,7 +7,7 @@
 
 What a checksum of seven bits cannot tell: damage that leaves the sum alone modulo 128, among it a flip of any byte's
 highest bit. Values outside of their fields' ranges are refused as well, which catches most of that; who acts upon a
-position has to see whether a servo can have got there (`rcb1.plausible`).
+position has to see whether a servo can have got there (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb1.commands import ACK, BOARD, COMMANDS, ID_KEY, Code, CommandKind, Field
+from ada_hardware.transport.framing import FrameParser
 
 NO_BOARD = -1
 
 
 class CommandFrame(NamedTuple):
-    """What a host sends.
+    """A command of the host.
 
     Attributes:
         code: what shall be done.
@@ -43,7 +43,7 @@ class CommandFrame(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a board answers.
+    """A reply of a board.
 
     Attributes:
         code: of the command.

@@ -80,7 +80,7 @@ class Field(NamedTuple):
     others: tuple[int, ...] = ()
 
     def allows(self, value: int) -> bool:
-        """Whether it may have a value."""
+        """True if it may have a value."""
         return self.lowest <= value <= self.highest or value in self.others
 
     @property

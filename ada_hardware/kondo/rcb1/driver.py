@@ -2,7 +2,7 @@
 """Driver of a KHR-1: positions to both its boards and back, once per cycle.
 
 The boards hold the last position by themselves, and know no time-out: silence of the host changes nothing. They tell
-positions in whole degrees; a reading that no servo can have reached is put aside (`kondo.plausible`).
+positions in whole degrees; a reading that no servo can have reached is put aside (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
 from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.rcb1.motions import BoardMemory
 from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
-from ada_hardware.kondo.servo_driver import LONGEST, SLACK, ServoDriver
+from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
-from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused
 
@@ -33,13 +32,13 @@ _SLOWEST = c.SPEEDS - 1
 
 
 class _BoardState:
-    """What is known of one board."""
+    """State of one board."""
 
     def __init__(self, board_id: int, servos: dict[int, tuple[int, Servo]]) -> None:
         self.id = board_id
         self.servos = servos  # by channel 0 to 11: place among the joints, servo
         self.places = [place for place, _ in servos.values()]
-        self.readings = PlausibleReadings(math.degrees(SERVO_SPEED), SLACK, longest=LONGEST)
+        self.readings = servo_readings(SERVO_SPEED)
         # What channels that the map leaves out are told: every frame names all twelve.
         self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
@@ -48,7 +47,6 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     """A KHR-1 on its serial line."""
 
     NAME: ClassVar[str] = "khr1"
-    SUMMARY: ClassVar[str] = "humanoid Kondo KHR-1: two boards RCB-1 on one serial line"
     SETTINGS: ClassVar[type] = Rcb1Settings
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
@@ -128,23 +126,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                     angles[place] = servo.clipped(stored[channel])
         return self.map.positions(angles)
 
-    def go_home(self, speed: int = _SLOWEST) -> Array:
-        """Turn all servos to the stored home; returns it [rad]. There is no command of the board for that.
-
-        Under a `Robot` command `home_position()` instead, step by step: what it commands next would undo this.
-
-        Raises:
-            Refused: it is not started.
-            NoAnswer: a board does not answer.
-        """
-        if not self._is_started:
-            raise Refused("khr1: it is not started, and must not move; call start() first.")
-        home = self.home_position()
-        self._send_all(self.map.angles(home), speed)
-        return home
-
     def memory(self) -> BoardMemory:
-        """Motions and scenarios in the boards; what they play, no other rule of safety watches.
+        """Motions in the boards; what they play, no rule of safety watches.
 
         Raises:
             Refused: the driver is not open, or follows commands.
@@ -252,7 +235,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
             raise DeviceAlarm(
                 f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                "wakes. Hold the robot, and call wake(confirm=True)."
+                "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
             )
 
     def _read_board(self, board: _BoardState) -> bool:
@@ -323,7 +306,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
 
 def _told_back(first: int, second: int, told: int) -> int:
-    """What leaves a channel that the map leaves out as it is.
+    """The value that leaves a channel outside of the map as it is.
 
     Args:
         first: what the board told of it.

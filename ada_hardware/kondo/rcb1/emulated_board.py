@@ -17,6 +17,17 @@ from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.servo_motion import ServoMotion
 
 Values = tuple[int, ...]
+# Commands that write the memory: the one that reads it back, and how many of their values say where.
+_STORED = {
+    c.Code.SET_FRAME: (c.Code.GET_FRAME, 2),
+    c.Code.SET_FRAME_COUNT: (c.Code.GET_FRAME_COUNT, 1),
+    c.Code.SET_ENTRY: (c.Code.GET_ENTRY, 2),
+    c.Code.SET_ENTRY_COUNT: (c.Code.GET_ENTRY_COUNT, 1),
+    c.Code.SET_KEY: (c.Code.GET_KEY, 1),
+    c.Code.SET_TRIMS: (c.Code.GET_TRIMS, 0),
+}
+_READERS = dict(_STORED.values())
+_TAKES_ANY = (c.Code.SET_ID, c.Code.SET_POSITIONS, c.Code.SET_SWITCHES, c.Code.SET_TRIMS)  # whatever their values
 
 
 class EmulatedBoard:
@@ -40,16 +51,11 @@ class EmulatedBoard:
         self.id = board_id
         self.servos = {channel: ServoMotion(home) for channel, home in homes.items()}
         self.home: Values = tuple(round(homes[i]) if i in homes else c.LOW for i in range(c.BOARD_CHANNELS))
-        self.trims: Values = (c.TRIM_ZERO,) * c.BOARD_CHANNELS
         self.switches = c.MOTION_ENABLE
         self.peer: EmulatedBoard | None = None
         self.slowness = 1.0
         self.played: list[tuple[int, int]] = []
-        self._frames: dict[tuple[int, int], Values] = {}  # (motion, frame) -> speed, channels
-        self._counts = [0] * c.MOTIONS
-        self._entries: dict[tuple[int, int], int] = {}
-        self._entry_counts = [0] * c.SCENARIOS
-        self._keys: dict[int, Values] = {}
+        self._memory: dict[Values, Values] = {}  # by the code that reads it, and where it is
         self._queue: list[tuple[int, int]] = []  # frames that are still to be played
         self._frame_end = 0.0
 
@@ -57,6 +63,9 @@ class EmulatedBoard:
     def obey(self, command: CommandFrame, now: float) -> Values | None:
         """Do what a command says; the values of its reply, empty for an ACK; None: it cannot be, there is no answer."""
         v, code = command.values, c.Code
+        are_allowed = all(field.allows(value) for field, value in zip(command.kind.fields, v, strict=True))
+        if not are_allowed and command.code not in _TAKES_ANY:
+            return None  # there is no such place in its memory
         match command.code:
             case code.SET_ID:
                 self.id = command.board
@@ -73,48 +82,33 @@ class EmulatedBoard:
                 self._switch(v[0], now)
             case code.GET_SWITCHES:
                 return (self.switches,)
-            case code.SET_TRIMS:
-                self.trims = v
-            case code.GET_TRIMS:
-                return self.trims
-            case code.SET_KEY:
-                self._keys[v[0]] = v[1:]
-            case code.GET_KEY:
-                return self._keys.get(v[0], (0, 0, 0))
-            case _:
-                return self._remember_or_play(command, now)
-        return ()
-
-    def _remember_or_play(self, command: CommandFrame, now: float) -> Values | None:
-        v, code = command.values, c.Code
-        if not all(field.allows(value) for field, value in zip(command.kind.fields, v, strict=True)):
-            return None  # there is no such place in its memory
-        match command.code:
-            case code.SET_FRAME:
-                self._frames[v[0], v[1]] = v[2:]
-            case code.GET_FRAME:
-                return self.frame(v[0], v[1])
-            case code.SET_FRAME_COUNT:
-                self._counts[v[0]] = v[1]
-            case code.GET_FRAME_COUNT:
-                return (self._counts[v[0]],)
-            case code.SET_ENTRY:
-                self._entries[v[0], v[1]] = v[2]
-            case code.GET_ENTRY:
-                return (self._entries.get((v[0], v[1]), 0),)
-            case code.SET_ENTRY_COUNT:
-                self._entry_counts[v[0]] = v[1]
-            case code.GET_ENTRY_COUNT:
-                return (self._entry_counts[v[0]],)
             case code.PLAY_MOTION:
                 self._play([v[0]], now)
             case code.PLAY_SCENARIO:
-                self._play([self._entries.get((v[0], i), 0) for i in range(self._entry_counts[v[0]])], now)
+                count = self._recall(code.GET_ENTRY_COUNT, v[0])[0]
+                self._play([self._recall(code.GET_ENTRY, v[0], i)[0] for i in range(count)], now)
+            case writer if writer in _STORED:
+                reader, size = _STORED[writer]
+                self._memory[(reader, *v[:size])] = v[size:]
+            case reader:
+                return self._recall(reader, *v[: _READERS[reader]])
         return ()
+
+    def _recall(self, reader: c.Code, *where: int) -> Values:
+        defaults: dict[c.Code, Values] = {
+            c.Code.GET_FRAME: (0, *self.home),
+            c.Code.GET_KEY: (0, 0, 0),
+            c.Code.GET_TRIMS: (c.TRIM_ZERO,) * c.BOARD_CHANNELS,
+        }
+        return self._memory.get((reader, *where), defaults.get(reader, (0,)))
 
     def frame(self, motion: int, index: int) -> Values:
         """A stored key frame: speed and twelve channels."""
-        return self._frames.get((motion, index), (0, *self.home))
+        return self._recall(c.Code.GET_FRAME, motion, index)
+
+    def frames(self, motion: int) -> int:
+        """Number of the frames of a stored motion."""
+        return self._recall(c.Code.GET_FRAME_COUNT, motion)[0]
 
     # --- motion -----------------------------------------------------------------------------------------------------
     def move(self, speed: int, channels: Sequence[int], now: float) -> None:
@@ -132,7 +126,7 @@ class EmulatedBoard:
         motion, index = self._queue.pop(0)
         speed, *channels = self.frame(motion, index)
         change = self._change(channels, begin)
-        if self.peer is not None and index < self.peer._counts[motion]:
+        if self.peer is not None and index < self.peer.frames(motion):
             change = max(change, self.peer._change(self.peer.frame(motion, index)[1:], begin))
         duration = self._duration(speed, change)
         self._go(channels, duration, begin)
@@ -140,7 +134,7 @@ class EmulatedBoard:
         self.played.append((motion, index))
 
     def is_playing(self, now: float) -> bool:
-        """Whether a motion goes on."""
+        """True if a motion goes on."""
         return bool(self._queue) or (bool(self.played) and now < self._frame_end)
 
     def limp(self, now: float) -> None:
@@ -151,7 +145,7 @@ class EmulatedBoard:
 
     def _play(self, motions: Sequence[int], now: float) -> None:
         if self.switches & c.MOTION_ENABLE:
-            self._queue = [(motion, index) for motion in motions for index in range(self._counts[motion])]
+            self._queue = [(motion, index) for motion in motions for index in range(self.frames(motion))]
             self._frame_end = now
 
     def _switch(self, switches: int, now: float) -> None:

@@ -6,7 +6,6 @@ Assumptions: at power-on servos hold the home position; after a loss of power th
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,30 +13,25 @@ from typing import ClassVar
 from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import Board, Servo
-from ada_hardware.kondo.board_emulator import BoardEmulator
+from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings
 from ada_hardware.kondo.rcb1 import codec
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
+from ada_hardware.kondo.servo_motion import ServoMotion
 
 _SLOW_SPEEDS = (6, 7)  # at which a long way is no jump
 
 
 @dataclass(frozen=True)
-class Rcb1EmulatorSettings:
+class Rcb1EmulatorSettings(BoardEmulatorSettings):
     """How the emulated KHR-1 is built, and what it takes for wrong."""
 
-    angle_map: str = setting("", "file of the angle map; empty: that of the KHR-1")
     first_id: int = setting(0, "ID of the board with channels 1 to 12", lower=0, upper=31)
     second_id: int = setting(
         1, "ID of the board with channels 13 to 24; the same: only the first is there", lower=0, upper=31
     )
-    reply_delay: float = setting(0.001, "before a board answers", unit="s", lower=0.0, upper=10.0)
-    boot_time: float = setting(0.0, "of silence after power-on", unit="s", lower=0.0, upper=60.0)
     boards_wait: bool = setting(True, "whether a frame of a motion ends on both boards together")
-    max_step: float = setting(30.0, "that a position may be away, at speeds 0 to 5; 0: any", unit="deg", lower=0.0)
-    free_is_allowed: bool = setting(False, "whether servos may be told to let go")
-    seed: int = setting(0, "of what is random: which of two boards answers a question for its ID", lower=0)
 
 
 class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
@@ -48,7 +42,6 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     """
 
     NAME: ClassVar[str] = "khr1"
-    SUMMARY: ClassVar[str] = "KHR-1: two boards RCB-1 on a serial line"
     SETTINGS: ClassVar[type] = Rcb1EmulatorSettings
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
@@ -57,7 +50,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         "wrong_id": "IDs of all boards are higher by so much",
         "silent_board": "1: the first board is silent, 2: the second, 3: both",
         "late": "answers come later by so much [s]",
-        "bad_checksum": "each so-manieth answer has a wrong last byte",
+        "bad_checksum": "every n-th answer has a wrong last byte",
         "battery_low": "share of the servos' speed that is lost; 1: the boards lose power and stay silent",
         "reboot": "the boards lose power, and are silent for so long [s]",
     }
@@ -68,15 +61,13 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         Raises:
             InputError: the angle map is unusable.
         """
-        parser = codec.CommandParser(checks_values=False)
-        super().__init__(settings, parser, settings.angle_map, settings.boot_time)
+        super().__init__(settings, codec.CommandParser(checks_values=False))
         self._limits: dict[tuple[int, int], Servo] = {}
         self.boards = [self._board(0, settings.first_id)]
         if settings.second_id != settings.first_id:
             self.boards.append(self._board(1, settings.second_id))
         if settings.boards_wait and len(self.boards) == 2:
             self.boards[0].peer, self.boards[1].peer = self.boards[1], self.boards[0]
-        self._random = random.Random(settings.seed)
         self._answers = 0
 
     def _obeyed(self, data: bytes) -> list[Reply]:
@@ -97,10 +88,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         """Switch a fault on or off."""
         before = self._faults.get(name, 0.0)
         super().fault(name, value)
-        if name == "dead_servo":
-            self._kill_servo(int(before), False)
-            self._kill_servo(int(value), True)
-        elif name == "wrong_id":
+        if name == "wrong_id":
             for board in self.boards:
                 board.id += int(value) - int(before)
         elif name == "battery_low":
@@ -108,21 +96,12 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 board.slowness = 1.0 / (1.0 - value) if value < 1.0 else 1.0
             if value >= 1.0 or before >= 1.0:
                 self._lose_power(float("inf") if value >= 1.0 else self.settings.boot_time)
-        elif name == "reboot" and value:
-            self._lose_power(value)
 
     def state(self) -> dict[str, object]:
         """Servo angles by joint, IDs, what plays."""
-        servos = {
-            servo.joint: self.boards[i].servos[channel]
-            for (i, channel), servo in self._limits.items()
-            if i < len(self.boards)
-        }
         return {
+            **super().state(),
             "ids": [board.id for board in self.boards],
-            "angles": {joint: round(servo.at(self._time), 3) for joint, servo in servos.items()},
-            "targets": {joint: servo.target for joint, servo in servos.items()},
-            "free": [joint for joint, servo in servos.items() if servo.is_free],
             "playing": [board.is_playing(self._time) for board in self.boards],
             "played": [[list(one) for one in board.played[-100:]] for board in self.boards],
             "switches": [board.switches for board in self.boards],
@@ -153,15 +132,20 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         return bool(int(self._faults["silent_board"]) & (1 << self.boards.index(board)))
 
     def _lose_power(self, silence: float) -> None:
+        super()._lose_power(silence)
         for board in self.boards:
             board.limp(self._time)
-        self._parser.forget()
-        self._silent_until = self._time + silence
 
-    def _kill_servo(self, channel: int, is_dead: bool) -> None:
-        board, place = divmod(channel - 1, c.BOARD_CHANNELS)
-        if 0 <= board < len(self.boards) and place in self.boards[board].servos:
-            self.boards[board].servos[place].die(self._time, is_dead)
+    def _motor(self, number: int) -> ServoMotion | None:
+        board, place = divmod(number - 1, c.BOARD_CHANNELS)
+        return self.boards[board].servos.get(place) if 0 <= board < len(self.boards) else None
+
+    def _motors(self) -> dict[str, ServoMotion]:
+        here = {key: servo for key, servo in self._limits.items() if key[0] < len(self.boards)}
+        return {servo.joint: self.boards[i].servos[channel] for (i, channel), servo in here.items()}
+
+    def _angle(self, position: float) -> float:
+        return position
 
     def _board(self, number: int, board_id: int) -> EmulatedBoard:
         homes = {}
@@ -207,7 +191,3 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
             servo, value = self._limits[board, channel], channels[channel]
             if value <= c.LARGEST_ANGLE and not servo.lowest <= value <= servo.highest:
                 self._accuse(f"{servo.joint}: {value} deg is outside of {servo.lowest:g} to {servo.highest:g}")
-
-    def _judge_free(self, whose: str) -> None:
-        if not self.settings.free_is_allowed:
-            self._accuse(f"{whose}: let go, without having been asked for")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions in the memory of the boards: uploaded, read back, played; or played from the host.
+"""Motions in the memory of the boards: uploaded, compared, played; or played from the host.
 
     motion = StoredMotion.read("walk.csv", driver.map)
     memory = BoardMemory(driver.bus, driver.board_ids)
@@ -62,7 +62,7 @@ class StoredMotion:
         if not 1 <= len(frames) <= c.MOTION_FRAMES:
             raise MotionError(
                 f"{path}: it has {len(frames)} key frames; a board holds 1 to {c.MOTION_FRAMES} per motion. Split it "
-                "into several motions, and play them as a scenario."
+                "into several motions."
             )
         return StoredMotion(tuple(frames), str(path))
 
@@ -73,7 +73,7 @@ class StoredMotion:
 
 
 class BoardMemory:
-    """Motions and scenarios in the boards of a robot."""
+    """Motions in the boards of a robot."""
 
     def __init__(self, bus: Rcb1Bus, board_ids: Sequence[int]) -> None:
         """Use boards.
@@ -100,7 +100,7 @@ class BoardMemory:
             NoAnswer: a board does not answer.
             VerifyError: it reads back differently.
         """
-        _check("motion", number, c.MOTIONS)
+        _check(number)
         total, done = 2 * len(motion.frames) * len(self._ids), 0
         for i, board in enumerate(self._ids):
             self._bus.ask(c.Code.SET_FRAME_COUNT, board, (number, 0))
@@ -112,32 +112,7 @@ class BoardMemory:
                 self._compare(board, number, index, frame)
                 done = _told(progress, done + 1, total)
         for board in self._ids:
-            self._set_count(c.Code.SET_FRAME_COUNT, c.Code.GET_FRAME_COUNT, board, number, len(motion.frames))
-
-    def read_back(self, number: int) -> StoredMotion:
-        """The motion that is stored under a number; without frames where there is none.
-
-        Raises:
-            InputError: there is no such number.
-            NoAnswer: a board does not answer.
-            VerifyError: the boards hold motions of different lengths or speeds.
-        """
-        _check("motion", number, c.MOTIONS)
-        counts = [self._bus.ask(c.Code.GET_FRAME_COUNT, board, (number,)).values[0] for board in self._ids]
-        if len(set(counts)) > 1:
-            raise VerifyError(
-                f"{self._bus.url}: motion {number} has {counts} frames on boards {list(self._ids)}; upload it again."
-            )
-        frames = []
-        for index in range(counts[0]):
-            parts = [self._bus.ask(c.Code.GET_FRAME, board, (number, index)).values for board in self._ids]
-            if len({part[0] for part in parts}) > 1:
-                raise VerifyError(
-                    f"{self._bus.url}: frame {index} of motion {number} has different speeds on boards "
-                    f"{list(self._ids)}; upload it again."
-                )
-            frames.append((parts[0][0], *(value for part in parts for value in part[1:])))
-        return StoredMotion(tuple(frames), f"motion {number}")
+            self._set_count(board, number, len(motion.frames))
 
     def play(self, number: int) -> None:
         """Start a motion on both boards, back to back. The robot moves.
@@ -146,46 +121,9 @@ class BoardMemory:
             InputError: there is no such number.
             NoAnswer: a board does not answer; the other one may move.
         """
-        _check("motion", number, c.MOTIONS)
+        _check(number)
         for board in self._ids:
             self._bus.ask(c.Code.PLAY_MOTION, board, (number,))
-
-    # --- scenarios --------------------------------------------------------------------------------------------------
-    def upload_scenario(self, number: int, motions: Sequence[int]) -> None:
-        """Write which motions a scenario plays, one after the other, into both boards; read back and compared.
-
-        Args:
-            number: of the scenario, 0 to 3.
-            motions: numbers of at most 200 motions.
-
-        Raises:
-            InputError: there is no such number.
-            NoAnswer: a board does not answer.
-            VerifyError: it reads back differently.
-        """
-        _check("scenario", number, c.SCENARIOS)
-        if len(motions) > c.SCENARIO_ENTRIES:
-            raise InputError(f"a scenario has at most {c.SCENARIO_ENTRIES} motions, not {len(motions)}.")
-        for motion in motions:
-            _check("motion", motion, c.MOTIONS)
-        for board in self._ids:
-            self._bus.ask(c.Code.SET_ENTRY_COUNT, board, (number, 0))
-            for index, motion in enumerate(motions):
-                self._bus.ask(c.Code.SET_ENTRY, board, (number, index, motion))
-                stored = self._bus.ask(c.Code.GET_ENTRY, board, (number, index)).values[0]
-                if stored != motion:
-                    raise VerifyError(
-                        f"{self._bus.url}: board {board} holds motion {stored} as entry {index} of scenario {number}, "
-                        f"not {motion}; try again."
-                    )
-        for board in self._ids:
-            self._set_count(c.Code.SET_ENTRY_COUNT, c.Code.GET_ENTRY_COUNT, board, number, len(motions))
-
-    def play_scenario(self, number: int) -> None:
-        """Start a scenario on both boards, back to back; as `play`."""
-        _check("scenario", number, c.SCENARIOS)
-        for board in self._ids:
-            self._bus.ask(c.Code.PLAY_SCENARIO, board, (number,))
 
     # --- inside -----------------------------------------------------------------------------------------------------
     def _compare(self, board: int, number: int, index: int, frame: Sequence[int]) -> None:
@@ -198,13 +136,13 @@ class BoardMemory:
                     f"{wanted}; upload it again."
                 )
 
-    def _set_count(self, setting: c.Code, getting: c.Code, board: int, number: int, count: int) -> None:
-        self._bus.ask(setting, board, (number, count))
-        stored = self._bus.ask(getting, board, (number,)).values[0]
+    def _set_count(self, board: int, number: int, count: int) -> None:
+        self._bus.ask(c.Code.SET_FRAME_COUNT, board, (number, count))
+        stored = self._bus.ask(c.Code.GET_FRAME_COUNT, board, (number,)).values[0]
         if stored != count:
             raise VerifyError(
-                f"{self._bus.url}: board {board} answers {setting.name} {count} of {number}, but holds {stored}; "
-                "try again."
+                f"{self._bus.url}: board {board} answers SET_FRAME_COUNT {count} of {number}, but holds {stored}; try "
+                "again."
             )
 
 
@@ -234,9 +172,9 @@ def sampled(
     return np.column_stack([np.interp(at, times, column) for column in frames.T])
 
 
-def _check(what: str, number: int, count: int) -> None:
-    if number not in range(count):
-        raise InputError(f"{what} {number}: a board has numbers 0 to {count - 1}.")
+def _check(number: int) -> None:
+    if number not in range(c.MOTIONS):
+        raise InputError(f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}.")
 
 
 def _told(progress: Progress | None, done: int, total: int) -> int:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
-from ada_hardware.kondo.framing import FrameParser
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
 from ada_hardware.kondo.rcb4.messages import (
@@ -28,6 +27,7 @@ from ada_hardware.kondo.rcb4.messages import (
     code_of,
     fault_of,
 )
+from ada_hardware.transport.framing import FrameParser
 
 _MASK_BYTES = 5
 # Frames of one length only.
@@ -42,7 +42,7 @@ _READ_LENGTH, _WRITE_HEAD = 10, 6
 
 
 class Reply(NamedTuple):
-    """What the board answers.
+    """A reply of the board.
 
     Attributes:
         code: of the command.
@@ -214,7 +214,7 @@ def _command_length(begin: bytes) -> int | None:
 
 # --- what can be ------------------------------------------------------------------------------------------------------
 def _is_beginning(data: bytes) -> bool:
-    """Whether bytes can be the beginning of a command: so a line comes back into step before a wrong length is over."""
+    """True if bytes can be the beginning of a command: so a line comes back into step before a wrong length is over."""
     length = data[0] if data else 3
     if length < 3:
         return False

@@ -51,7 +51,7 @@ class Way(IntEnum):
 
 
 class Parameter(IntEnum):
-    """What SET_PARAMETER sets, 1 to 127 each."""
+    """Parameters of SET_PARAMETER, 1 to 127 each."""
 
     STRETCH = 1
     SPEED = 2
@@ -84,7 +84,7 @@ class Move(NamedTuple):
 
 
 def is_position(value: int) -> bool:
-    """Whether a servo can be told so."""
+    """True if the value is a valid position command."""
     return LOWEST <= value <= HIGHEST or value in (FREE, HOLD)
 
 

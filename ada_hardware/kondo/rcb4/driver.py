@@ -23,9 +23,8 @@ from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
 from ada_hardware.kondo.rcb4.servo_memory import ServoData, blocks
 from ada_hardware.kondo.rcb4.settings import Rcb4Settings
-from ada_hardware.kondo.servo_driver import LONGEST, SLACK, ServoDriver
+from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
 from ada_hardware.kondo.servo_settings import READ
-from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, Refused
@@ -43,7 +42,6 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     """
 
     NAME: ClassVar[str] = "khr3"
-    SUMMARY: ClassVar[str] = "humanoids Kondo KHR-3HV, KXR: board RCB-4"
     SETTINGS: ClassVar[type] = Rcb4Settings
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
@@ -58,7 +56,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self.version = ""
         self._blocks = blocks(list(self.map.servos))
         self._places = {servo: place for place, servo in enumerate(self.map.servos)}
-        self._readings = PlausibleReadings(math.degrees(SERVO_SPEED_ICS), SLACK, longest=LONGEST)
+        self._readings = servo_readings(SERVO_SPEED_ICS)
         self._battery, self._battery_time, self._low_readings = math.nan, -math.inf, 0
         self.period = self._cycle_period()
 
@@ -252,7 +250,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return is_believed
 
     def _has_arrived(self) -> bool:
-        """Whether all servos tell that they are about where they were told to be."""
+        """True if all servos tell that they are about where they were told to be."""
         if self._target is None or self.settings.feedback != READ or not self._read():
             return False
         return bool(np.all(np.abs(self._held() - self._target) == 0.0))

@@ -10,7 +10,6 @@ over the line, ended by RETURN.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +17,7 @@ from typing import ClassVar
 from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
-from ada_hardware.kondo.board_emulator import BoardEmulator
+from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings
 from ada_hardware.kondo.rcb4 import codec
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
@@ -31,23 +30,16 @@ _SPEED = SERVO_SPEED_ICS * 180.0 / math.pi * c.COUNTS_PER_DEGREE  # [counts/s]
 
 
 @dataclass(frozen=True)
-class Rcb4EmulatorSettings:
+class Rcb4EmulatorSettings(BoardEmulatorSettings):
     """How the emulated board is built, and what it takes for wrong."""
 
-    angle_map: str = setting("", "file of the angle map; empty: that of the KHR-3HV")
     com_speed: int = setting(COM_SPEEDS[0], "of the line", unit="baud", choices=COM_SPEEDS)
     reply_delay: float = setting(0.0005, "before it answers", unit="s", lower=0.0, upper=10.0)
-    boot_time: float = setting(0.0, "of silence after power-on", unit="s", lower=0.0, upper=60.0)
     frame_time: float = setting(0.015, "of one frame of a motion", unit="s", lower=0.001, upper=0.1)
     battery: float = setting(11.1, "of its supply", unit="V", lower=0.0, upper=24.0)
     trim: int = setting(0, "of all servos, in counts", lower=-500, upper=500)
     runs_program: bool = setting(True, "whether the program in its ROM runs at power-on")
     nacks: bool = setting(False, "whether a command with a wrong checksum is refused; else it is not answered")
-    max_step: float = setting(
-        30.0, "that a position may be away, to be reached within 0.5 s; 0: any", unit="deg", lower=0.0
-    )
-    free_is_allowed: bool = setting(False, "whether servos may be told to let go")
-    seed: int = setting(0, "of what is random", lower=0)
 
 
 class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
@@ -61,14 +53,13 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
     """
 
     NAME: ClassVar[str] = "khr3"
-    SUMMARY: ClassVar[str] = "KHR-3HV: a board RCB-4 on a serial line"
     SETTINGS: ClassVar[type] = Rcb4EmulatorSettings
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
         "dead_servo": "ICS number + 1 of a servo that does not move any more",
         "late": "answers come later by so much [s]",
-        "nack": "each so-manieth command is refused",
+        "nack": "every n-th command is refused",
         "wrong_speed": "1: the line runs at another speed, all that comes is rubbish",
         "battery_low": "the supply has so much less [V]",
         "reboot": "the board loses power, and is silent for so long [s]",
@@ -80,8 +71,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         Raises:
             InputError: the angle map is unusable.
         """
-        parser = codec.CommandParser(checks_values=False)
-        super().__init__(settings, parser, settings.angle_map, settings.boot_time)
+        super().__init__(settings, codec.CommandParser(checks_values=False))
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
         self.rom: dict[int, Sequence[bytes]] = {}
@@ -94,7 +84,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         self._put(c.CONFIG, *int(config).to_bytes(2, "little"))
         self._counter, self._step_end = c.MAIN_LOOP, 0.0
         self._motion, self._step = 0, 0
-        self._random = random.Random(settings.seed)
         self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
@@ -119,26 +108,23 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             self._run_step()
         return []
 
-    def fault(self, name: str, value: float) -> None:
-        """Switch a fault on or off."""
-        before = self._faults.get(name, 0.0)
-        super().fault(name, value)
-        if name == "dead_servo":
-            for servo, is_dead in ((int(before) - 1, False), (int(value) - 1, True)):
-                if servo in self.servos:
-                    self.servos[servo].die(self._time, is_dead)
-        elif name == "reboot" and value:
-            for motor in self.servos.values():
-                motor.release(self._time)
-            self._motion, self._silent_until = 0, self._time + value
+    def _lose_power(self, silence: float) -> None:
+        super()._lose_power(silence)
+        self._motion = 0
+
+    def _motor(self, number: int) -> ServoMotion | None:
+        return self.servos.get(number - 1)
+
+    def _motors(self) -> dict[str, ServoMotion]:
+        return {servo.joint: self.servos[i] for i, servo in self.map.servos.items()}
+
+    def _angle(self, position: float) -> float:
+        return c.angle_of_counts(position)
 
     def state(self) -> dict[str, object]:
         """Servo angles by joint, what plays."""
-        pairs = [(servo.joint, self.servos[i]) for i, servo in self.map.servos.items()]
         return {
-            "angles": {joint: round(c.angle_of_counts(motor.at(self._time)), 4) for joint, motor in pairs},
-            "targets": {joint: round(c.angle_of_counts(motor.target), 4) for joint, motor in pairs},
-            "free": [joint for joint, motor in pairs if motor.is_free],
+            **super().state(),
             "motion": self._motion,
             "config": self._config,
             "parameters": {f"{c.Parameter(p).name} of {s}": value for (p, s), value in self.parameters.items()},
@@ -256,8 +242,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
 
     def _judge_move(self, servo: Servo, position: int, duration: float) -> None:
         if position == c.FREE:
-            if not self.settings.free_is_allowed:
-                self._accuse(f"{servo.joint}: let go, without having been asked for")
+            self._judge_free(servo.joint)
             return
         low, high = c.counts_of_angle(servo.lowest), c.counts_of_angle(servo.highest)
         if not low <= position <= high:

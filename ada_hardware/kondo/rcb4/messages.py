@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts ask of an RCB-4, as values, and what is wrong with them; what nobody here sends is not there."""
+"""Commands of an RCB-4 as values, with their checks; only those that are sent here."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def code_of(command: CommandFrame) -> Code:
 
 
 def fault_of(command: CommandFrame) -> str:
-    """What is wrong with the values of a command; "" if nothing is."""
+    """The fault in the values of a command; "" if there is none."""
     match command:
         case ReadRam(address, size):
             return _bad_place(address, size)

@@ -13,7 +13,7 @@ _FROM, _UP_TO = c.TRIM, c.TARGET + 2  # of a servo's bytes
 
 
 class ServoData(NamedTuple):
-    """What the board knows of a servo.
+    """Data of a servo in the board's memory.
 
     Attributes:
         trim: that is added to every target, in counts.

@@ -8,8 +8,8 @@ import math
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.named_values import named_numbers, named_values
-from ada_hardware.opening import DRY, EMULATOR, example_addresses, open_device_packets, open_device_stream
-from ada_hardware.registry import DEVICES
+from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
+from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
 from ada_hardware.transport.wires import Serial
 
@@ -88,4 +88,4 @@ def _say_no_address(device: str) -> None:
 
 def addresses(device: str) -> tuple[str, ...]:
     """How addresses of a device look."""
-    return (*example_addresses(device), EMULATOR, DRY)
+    return (*find(device).addresses, EMULATOR, DRY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds frames in bytes as they come, for any protocol that tells a frame's length by its beginning."""
+"""Finds frames in bytes as they come, for any protocol in which a frame's beginning tells its length."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class FrameParser(Generic[T]):
 
     Attributes:
         refused: bytes that were no part of a frame.
+        runs: how often such bytes came in a row.
     """
 
     def __init__(self, length: Callable[[bytes], int | None], decode: Callable[[bytes], T | None]) -> None:
@@ -24,10 +25,11 @@ class FrameParser(Generic[T]):
             decode: what a whole frame says; None: it is none after all.
         """
         self._length, self._decode, self._buffer = length, decode, b""
-        self.refused = 0
+        self.refused = self.runs = 0
+        self._is_in_run = False
 
     def feed(self, data: bytes) -> list[T]:
-        """What the frames say that these bytes complete."""
+        """Contents of the frames that these bytes complete."""
         self._buffer += data
         found = []
         while self._buffer:
@@ -38,8 +40,11 @@ class FrameParser(Generic[T]):
             if length is None or said is None:
                 self._buffer = self._buffer[1:]
                 self.refused += 1
+                self.runs += not self._is_in_run
+                self._is_in_run = True
             else:
                 self._buffer = self._buffer[length:]
+                self._is_in_run = False
                 found.append(said)
         return found
 
