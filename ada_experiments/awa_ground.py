@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics.analysis.balance import support_margins, zmp_of_wrenches
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit.poses import quaternion
+from ada_dynamics.model.joints.quaternion import quaternion
 from ada_dynamics.model.model import Model
 from ada_experiments.awa_kinematics import Frame, MotorMotion, foot_stands, vee
 from ada_experiments.awa_motors import Motor

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.model import Builder, Limits, Mimic
-from ada_dynamics.model.elements import SPRUNG
-from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
 
 TREE_KINDS = ("revolute", "continuous", "prismatic", "fixed", "spherical", "universal", "cylindrical", "planar")
 WITHOUT_AXIS = ("spherical", "fixed")

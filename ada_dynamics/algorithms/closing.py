@@ -19,7 +19,6 @@ from typing import NamedTuple, Protocol
 from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator, inverse
 from ada_dynamics.algorithms.closure import Row
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
-from ada_dynamics.model.joints import Cylindrical, Fixed, Prismatic, Revolute
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar, Vec3, is_zero
@@ -100,7 +99,7 @@ class JointFrame(NamedTuple):
     def of(cls, body: Body, q: Sequence[Scalar], before: bool) -> JointFrame:
         """The child's frame; with `before` the other one, if [T T_a] is the same there."""
         pose = body.joint.pose(q)
-        if before and isinstance(body.joint, Revolute | Prismatic | Cylindrical | Fixed):
+        if before and body.joint.is_even:
             return cls(body.placement, inverse(pose))
         return cls(body.placement.then(pose), None)
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.model.joints import Cylindrical, Fixed, Planar, Prismatic, Revolute, Spherical, Universal
+from ada_dynamics.model.joints.rows import NORMAL, RowKind
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
@@ -22,44 +21,9 @@ from ada_dynamics.spatial.scalar import UNIT3, ZERO, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
 
-class RowKind(NamedTuple):
-    """A force along, or a moment about, axis k of frame A; or the moment about a universal joint's normal."""
-
-    is_force: bool
-    axis: int  # of frame A; NORMAL for u x w
-
-    def __str__(self) -> str:
-        if self.axis == NORMAL:
-            return "moment about the normal of both axes"
-        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}"
-
-
-NORMAL = 3
-_FORCES = tuple(RowKind(True, k) for k in range(3))
-
-
 def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
     """The columns of a loop joint's T, forces first."""
-    joint = loop.joint
-    if isinstance(joint, Spherical):
-        return _FORCES
-    if isinstance(joint, Universal):
-        return (*_FORCES, RowKind(False, NORMAL))
-    if isinstance(joint, Fixed):
-        return (*_FORCES, *(RowKind(False, k) for k in range(3)))
-    if isinstance(joint, Planar):
-        return (RowKind(True, 2), RowKind(False, 0), RowKind(False, 1))
-    if isinstance(joint, Revolute | Prismatic | Cylindrical):
-        across = ((joint.k + 1) % 3, (joint.k + 2) % 3)
-        forces = _FORCES if isinstance(joint, Revolute) else tuple(RowKind(True, k) for k in across)
-        moments = range(3) if isinstance(joint, Prismatic) else across
-        return (*forces, *(RowKind(False, k) for k in moments))
-    raise TypeError(f"a {joint.kind} joint closes no loop")
-
-
-def slides(loop: Loop) -> bool:
-    """Whether the two origins can move apart."""
-    return isinstance(loop.joint, Prismatic | Cylindrical | Planar)
+    return loop.joint.rows()
 
 
 @dataclass(frozen=True)
@@ -131,7 +95,7 @@ class Branches:
         closed. Only towards the world, which takes any couple, may each side take its own, which is shorter.
         """
         outer = self._points_up(self.loop.child_pose.position, self.loop.child, self.child_side)
-        if self.top == WORLD and not slides(self.loop):
+        if self.top == WORLD and not self.loop.joint.moves_origin():
             return self._points_up(self.loop.parent_pose.position, self.loop.parent, self.parent_side), outer
         inner = {self.top: outer[self.top]}
         for i in self.parent_side:
@@ -171,35 +135,24 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
 
 def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
     """Sine of the turn from A's axes, or its joint's axis, to B's: Σ a x b, halved where all three must agree."""
-    joint = loop.joint
-    if isinstance(joint, Planar):
-        return v3.cross(a_axes[2], b_axes[2])
-    if isinstance(joint, Revolute | Cylindrical):
-        return v3.cross(a_axes[joint.k], b_axes[joint.k])
+    kept = loop.joint.kept_axes()
     crossed: Vec3 = ZERO3
-    for a, b in zip(a_axes, b_axes, strict=True):
-        crossed = v3.add(crossed, v3.cross(a, b))
-    return v3.scale(0.5, crossed)
+    for k in kept:
+        crossed = v3.add(crossed, v3.cross(a_axes[k], b_axes[k]))
+    return v3.scale(0.5, crossed) if len(kept) == 3 else crossed
 
 
 def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     """Negative where the gap can vanish with an axis, or a frame, the wrong way round."""
-    ways = Branches(tree, X, loop)
-    joint = loop.joint
-    axes: Sequence[int]
-    if isinstance(joint, Revolute | Cylindrical):
-        axes, least = (joint.k,), 0.0
-    elif isinstance(joint, Planar):
-        axes, least = (2,), 0.0
-    elif isinstance(joint, Prismatic | Fixed):
-        axes, least = (0, 1, 2), 1.0
-    else:
+    kept = loop.joint.kept_axes()
+    if not kept:
         return 1.0
+    ways = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
     cosines = [
-        v3.dot(ways.up(A.up(UNIT3[k]), ways.parent_side), ways.up(B.up(UNIT3[k]), ways.child_side)) for k in axes
+        v3.dot(ways.up(A.up(UNIT3[k]), ways.parent_side), ways.up(B.up(UNIT3[k]), ways.child_side)) for k in kept
     ]
-    return sum(cosines, ZERO) - least
+    return sum(cosines, ZERO) - (1.0 if len(kept) == 3 else 0.0)
 
 
 # --- velocity and acceleration --------------------------------------------------------------------------------------
@@ -308,11 +261,11 @@ class _Rates:
         point_b = ways.up(v3.add(b.a, v3.mat_vec(b.spin, outer[loop.child])), up_b)
         self.apart = v3.sub(point_b, point_a)
         self.w: Vec3 = ZERO3
-        if slides(loop) or not all(kind.is_force for kind in chosen):
+        if loop.joint.moves_origin() or not all(kind.is_force for kind in chosen):
             self.w = ways.up(a.w, up_a)
             self.w_between = v3.sub(ways.up(b.w, up_b), self.w)
             self.wd_between = v3.sub(ways.up(b.wd, up_b), ways.up(a.wd, up_a))
-        if slides(loop):
+        if loop.joint.moves_origin():
             sliding = v3.sub(_point_velocity(ways, q, v, up_b, outer), _point_velocity(ways, q, v, up_a, inner))
             self.apart = v3.sub(self.apart, v3.scale(2.0, v3.cross(self.w, sliding)))
 

@@ -19,7 +19,7 @@ from ada_dynamics.algorithms.closing import Block, Conditions, LoopJoint, Outcom
 from ada_dynamics.algorithms.closure import Branches, Row, loop_rows, row_kinds
 from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.model.joints import Universal
+from ada_dynamics.model.joints.rows import SECOND
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
@@ -192,16 +192,11 @@ def free_rows(ways: Branches) -> list[Row]:
 
     No force acts along them, and how fast the joint gives there is not asked for: their bias is left out.
     """
-    loop, joint = ways.loop, ways.loop.joint
-    if isinstance(joint, Universal):
-        axes = [(False, ways.direction(UNIT3[2])), (False, child_direction(ways, UNIT3[1]))]
-    else:
-        carried = {(kind.is_force, kind.axis) for kind in row_kinds(loop)}
-        free = [(is_force, k) for is_force in (True, False) for k in range(3) if (is_force, k) not in carried]
-        axes = [(is_force, ways.direction(UNIT3[k])) for is_force, k in free]
+    loop = ways.loop
     ends = [(loop.parent, -1.0), (loop.child, 1.0)]
     result = []
-    for is_force, e in axes:
+    for is_force, axis in loop.joint.free_rows():
+        e = child_direction(ways, UNIT3[1]) if axis == SECOND else ways.direction(UNIT3[axis])
         wrenches = {}
         for (end, sign), points in zip(ends, ways.points(), strict=True):
             if end != WORLD:

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from ada_dynamics.expr import extract, lane_sum, pack
-from ada_dynamics.model.joints import Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation
@@ -188,8 +187,7 @@ def _shapes(tree: Tree) -> list[int]:
 
 def _joint_shape(body: Body) -> tuple[Any, ...]:
     joint = body.joint
-    kind = Revolute.kind if isinstance(joint, Revolute) else joint.kind
-    return (kind, tuple(sorted(vars(joint).items())), body.multiplier, body.offset)
+    return (joint.moves_as, tuple(sorted(vars(joint).items())), body.multiplier, body.offset)
 
 
 def _limb(root: int, children: Sequence[Sequence[int]], shape: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.checked_values import CheckedValues
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Continuous, Fixed, Floating, FloatingEuler, Revolute
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Fixed, Floating, FloatingEuler
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 
 BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
@@ -190,8 +190,8 @@ class Builder:
         where = f"loop {name!r}"
         if name in self._loops:
             raise ModelError(f"{self._where}: two loops are named {name!r}; names of joints must be unique.")
-        if kind == Continuous.kind:
-            kind = Revolute.kind
+        if kind in JOINT_TYPES and JOINT_TYPES[kind].moves_as in LOOP_KINDS:
+            kind = JOINT_TYPES[kind].moves_as
         if kind not in LOOP_KINDS:
             raise ModelError(f"{self._where}, {where}: {unknown_name('type of loop joint', kind, LOOP_KINDS)}")
         first, second = self._values.axes(kind, axis, axis2, where)

@@ -10,12 +10,9 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.elements import SPRUNG, Shape
-from ada_dynamics.model.joints import Fixed, FloatingEuler, SphericalEuler, Universal
-from ada_dynamics.model.joints.quaternion import Floating, Spherical
+from ada_dynamics.model.elements import Shape
+from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
 from ada_dynamics.spatial.rotation import from_rpy
-
-_NO_AXIS = {Fixed.kind, Spherical.kind, SphericalEuler.kind, Floating.kind, FloatingEuler.kind}
 
 
 class CheckedValues:
@@ -78,16 +75,16 @@ class CheckedValues:
         self, kind: str, axis: ArrayLike | None, axis2: ArrayLike | None, where: str
     ) -> tuple[Array, Array | None]:
         """The axes that a joint type needs, of unit length; a universal joint has two."""
-        if kind in _NO_AXIS:
+        count = JOINT_TYPES[kind].axes
+        if count == 0:
             return np.array([1.0, 0.0, 0.0]), None
-        universal = kind == Universal.kind
-        default = (0.0, 0.0, 1.0) if universal else (1.0, 0.0, 0.0)
+        default = (0.0, 0.0, 1.0) if count == 2 else (1.0, 0.0, 0.0)
         first = self.direction(default if axis is None else axis, f"axis of {where}")
-        if not universal:
+        if count == 1:
             return first, None
         second = self.direction((0.0, 1.0, 0.0) if axis2 is None else axis2, f"axis2 of {where}")
         if abs(float(first @ second)) > 1e-9:
-            raise ModelError(f"{self.where}: the two axes of universal {where} must be perpendicular.")
+            raise ModelError(f"{self.where}: the two axes of {kind} {where} must be perpendicular.")
         return first, second
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
@@ -98,9 +95,9 @@ class CheckedValues:
                 f"{self.where}: {where} is {kind} and has a spring; joints that can have one are {', '.join(SPRUNG)}. "
                 "Write it as several joints, or give its effort as tau."
             )
-        if rest and kind == Spherical.kind:
+        if rest and JOINT_TYPES[kind].nq > 1:
             raise ModelError(
-                f"{self.where}: rest of spherical {where} is {rest}; its spring rests at the zero position: turn the "
+                f"{self.where}: rest of {kind} {where} is {rest}; its spring rests at the zero position: turn the "
                 "joint's frame instead."
             )
 

@@ -21,7 +21,6 @@ SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of
     "mesh": ("scale x", "scale y", "scale z"),
 }
 PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
-SPRUNG = ("revolute", "continuous", "prismatic", "spherical")  # kinds of joints that can have a spring
 
 
 def read_only(values: ArrayLike) -> Array:

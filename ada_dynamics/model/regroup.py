@@ -13,7 +13,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_relative, to_mat3, to_vec3
-from ada_dynamics.model.joints import Revolute
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
@@ -37,25 +36,14 @@ def regroup(tree: Tree) -> Tree:
     """The tree with base parameters, which has more zeros to fold."""
     inertias = [body.inertia for body in tree.bodies]
     for body in reversed(tree.bodies):
-        if not isinstance(body.joint, Revolute):
+        parts = body.joint.parted(inertias[body.index])
+        if parts is None:
             continue
-        kept, moved = _split(inertias[body.index], body.joint.k)
+        kept, moved = parts
         inertias[body.index] = kept
         if body.parent != WORLD:
             inertias[body.parent] = _clean(inertias[body.parent] + moved.up(body.placement))
     return tree.with_inertias(inertias)
-
-
-def _split(inertia: RigidInertia, k: int) -> tuple[RigidInertia, RigidInertia]:
-    """The part that the joint about axis k feels, and the part that it does not (the same at every angle)."""
-    h: Array = np.array(inertia.first_moment)
-    about: Array = np.array(inertia.about_origin)
-    b = (k + 2) % 3
-    axis = np.eye(3)[k]
-    on_axis = h[k] * axis
-    symmetric = about[b, b] * (np.eye(3) - np.outer(axis, axis))
-    kept = RigidInertia(0.0, to_vec3(h - on_axis), to_mat3(about - symmetric))
-    return kept, RigidInertia(inertia.mass, to_vec3(on_axis), to_mat3(symmetric))
 
 
 def _clean(inertia: RigidInertia) -> RigidInertia:

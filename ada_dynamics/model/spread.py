@@ -22,17 +22,6 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.align import to_mat3, to_vec3
-from ada_dynamics.model.joints import (
-    Cylindrical,
-    Fixed,
-    JointType,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SphericalEuler,
-    Universal,
-)
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
@@ -82,35 +71,6 @@ def is_thin(inertia: RigidInertia) -> bool:
         return True
     moments = np.linalg.eigvalsh(_about_centre(inertia))
     return bool(moments[0] <= THIN * moments[-1])
-
-
-def unfelt(joint: JointType) -> list[RigidInertia]:
-    """Inertias, in the child's frame, that move through a joint without being felt by it, in any position."""
-    if isinstance(joint, Fixed):
-        return [_unit(i) for i in range(10)]
-    if isinstance(joint, Prismatic):
-        return [_unit(i) for i in range(4, 10)]
-    if isinstance(joint, Spherical | SphericalEuler | Universal):
-        return [_unit(0)]
-    if isinstance(joint, Revolute | Cylindrical | Planar):
-        k = 2 if isinstance(joint, Planar) else joint.k
-        across = np.eye(3)
-        across[k, k] = 0.0
-        turning = RigidInertia(0.0, (0.0, 0.0, 0.0), to_mat3(across))
-        return [_unit(0), _unit(1 + k), turning] if isinstance(joint, Revolute) else [turning]
-    return []
-
-
-def _unit(i: int) -> RigidInertia:
-    """One of the ten parameters: mass, first moment x, y, z, then the products xx, xy, xz, yy, yz, zz."""
-    h: Array = np.zeros(3)
-    about: Array = np.zeros((3, 3))
-    if 1 <= i < 4:
-        h[i - 1] = 1.0
-    if i >= 4:
-        row, column = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))[i - 4]
-        about[row, column] = about[column, row] = 1.0
-    return RigidInertia(1.0 if i == 0 else 0.0, to_vec3(h), to_mat3(about))
 
 
 def _scaled(inertia: RigidInertia, s: float) -> RigidInertia:
@@ -172,7 +132,7 @@ class _Problem:
         # L⁻¹ with D = L Lᵀ
         self.whiten = np.linalg.inv(np.linalg.cholesky(self.wanted))
         self.given = np.array([_matrix(b.inertia) for b in tree.bodies])
-        self.bases = [unfelt(b.joint) for b in tree.bodies]
+        self.bases = [b.joint.unfelt() for b in tree.bodies]
         self.gain = [_matrices(basis) for basis in self.bases]
         self.loss = [
             -_matrices([m.up(b.placement) for m in basis]) for b, basis in zip(tree.bodies, self.bases, strict=True)

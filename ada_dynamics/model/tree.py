@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ada_dynamics.model.joints import JointType, Universal
+from ada_dynamics.model.joints import JointType
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
@@ -88,8 +88,8 @@ class Loop:
     is_turned: bool = False  # parent and child are exchanged against the description
 
     def turned(self) -> Loop:
-        """The same joint from its other side; a universal joint, whose axes differ, stays as it is."""
-        if isinstance(self.joint, Universal):
+        """The same joint from its other side; one with two axes, one on each side, stays as it is."""
+        if self.joint.axes == 2:
             return self
         return Loop(
             self.name,

@@ -8,18 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import align, clean_relative, clean_rotation, to_mat3, to_vec3
+from ada_dynamics.model.align import clean_relative, clean_rotation, to_mat3, to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import (
     JOINT_TYPES,
-    Continuous,
-    Cylindrical,
     Fixed,
     JointType,
-    Planar,
-    Prismatic,
-    Revolute,
-    Universal,
 )
 from ada_dynamics.model.rigid import Pose
 from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
@@ -28,10 +22,6 @@ from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
-
-_AXIS_TYPES: dict[str, type[Revolute] | type[Prismatic] | type[Cylindrical]] = {
-    cls.kind: cls for cls in (Revolute, Continuous, Prismatic, Cylindrical)
-}
 
 
 def build_tree(
@@ -71,7 +61,7 @@ def build_tree(
             if carrier != WORLD:
                 lumps[carrier].append((links[joint.child], (R_joint, p_joint)))
             continue
-        kind, Q = _aligned_type(joint, onto)
+        kind, Q = JOINT_TYPES[joint.kind].aligned(joint.axis, joint.axis2, onto)
         frames[joint.child] = (len(bodies), (Q.T, np.zeros(3)))
         lumps.append([(links[joint.child], (Q.T, np.zeros(3)))])
         bodies.append(_body(joint, kind, len(bodies), carrier, (R_joint @ Q, p_joint), q_slices, v_slices))
@@ -86,33 +76,9 @@ def build_tree(
     return tree.with_inertias([_lumped(parts) for parts in lumps])
 
 
-def _aligned_type(joint: Joint, onto: int | None) -> tuple[JointType, Array]:
-    """The joint type on coordinate axes, and the rotation from the body's frame to the joint's."""
-    if joint.kind in _AXIS_TYPES:
-        Q, k = align(joint.axis, onto)
-        return _AXIS_TYPES[joint.kind](k), Q
-    kind = JOINT_TYPES[joint.kind]()
-    if joint.kind == Planar.kind:
-        return kind, align(joint.axis, 2)[0]
-    if joint.axis2 is not None:
-        second = joint.axis2
-        return kind, clean_rotation(np.column_stack([np.cross(second, joint.axis), second, joint.axis]))
-    return kind, np.eye(3)
-
-
 def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
     """A loop joint with its axis on coordinate axes of both its frames."""
-    if loop.kind in _AXIS_TYPES:
-        Q, k = align(loop.axis, onto)
-        joint: JointType = _AXIS_TYPES[loop.kind](k)
-        turns = (Q, Q)
-    else:
-        joint = JOINT_TYPES[loop.kind]()
-        turns = (np.eye(3), np.eye(3))
-        if loop.kind == Planar.kind:
-            turns = (align(loop.axis, 2)[0],) * 2
-        if loop.kind == Universal.kind and loop.axis2 is not None:
-            turns = (align(loop.axis, 2)[0], align(loop.axis2, 1)[0])
+    joint, *turns = JOINT_TYPES[loop.kind].aligned_sides(loop.axis, loop.axis2, onto)
     sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
     placed = []
     for (link, xyz, rotation), turn in zip(sides, turns, strict=True):

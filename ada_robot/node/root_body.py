@@ -12,7 +12,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.edit.poses import joint_positions
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
@@ -99,7 +98,7 @@ class RootBody:
         if abs(norm - 1.0) > _NOT_UNIT:
             raise PoseError(f"quaternion {at[3:].tolist()} (x, y, z, w) has norm {norm:.3g}; it must be 1.")
         R = np.array(from_quaternion(*(at[3:] / norm).tolist()), dtype=np.float64).reshape(3, 3)
-        own = joint_positions(self._body.joint, (R, at[:3]))
+        own = self._body.joint.positions_at(R, at[:3])
         problem = self._body.joint.problem(own)
         if problem is not None:
             raise PoseError(f"pose {at.tolist()}: {problem}.")

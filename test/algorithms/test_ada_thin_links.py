@@ -21,7 +21,7 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import crba, dca, energy, kinematics, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.algorithms.regular import regular
-from ada_dynamics.model.spread import is_thin, spread, unfelt
+from ada_dynamics.model.spread import is_thin, spread
 from ada_dynamics.spatial.motion import Force
 
 Array = NDArray[np.float64]
@@ -152,7 +152,7 @@ def test_inertia_is_moved_only_where_nobody_feels_it(kinds: list[str], seed: int
     tree = builder.build().tree
     inertias = [body.inertia for body in tree.bodies]
     for body in tree.bodies:
-        for own in unfelt(body.joint):
+        for own in body.joint.unfelt():
             amount = float(rng.uniform(-1, 1))
             moved = type(own)(
                 amount * own.mass,

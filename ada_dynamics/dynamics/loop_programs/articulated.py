@@ -24,7 +24,6 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     placement_constants,
     symmetric,
-    type_name,
     upper,
     vec,
 )
@@ -69,7 +68,7 @@ def constants_size(kinds: Sequence[Kind]) -> int:
 def kind_of(body: Body) -> Kind:
     """Joint type of a body for the program's switch."""
     loads = bool(body.armature or body.damping or body.friction)
-    return Kind(type_name(body.joint), loads, bool(body.stiffness))
+    return Kind(body.joint.moves_as, loads, bool(body.stiffness))
 
 
 def constants_table(tree: Tree) -> Array:

@@ -29,7 +29,6 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     placement_constants,
     symmetric,
-    type_name,
     upper,
     vec,
 )
@@ -326,7 +325,7 @@ def kinds_of(tree: Tree) -> list[Kind]:
         parent = "world" if body.parent == WORLD else "assembled" if body.parent in met else "link"
         met.add(body.parent)
         losses = bool(body.damping or body.friction)
-        found.append(Kind(type_name(body.joint), parent, bool(body.armature), losses, bool(body.stiffness)))
+        found.append(Kind(body.joint.moves_as, parent, bool(body.armature), losses, bool(body.stiffness)))
     return found[::-1]
 
 

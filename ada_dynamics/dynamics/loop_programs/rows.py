@@ -13,7 +13,7 @@ from ada_dynamics.expr import Expr
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
 from ada_dynamics.jit.loops import LoopProgram
-from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Cylindrical, JointType, Prismatic, Revolute
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
 
@@ -49,15 +49,9 @@ def mat(x: Sequence[Scalar]) -> Mat3:
     return (vec(x[0:3]), vec(x[3:6]), vec(x[6:9]))
 
 
-def type_name(joint: JointType) -> str:
-    """Joint type for the programs, which know no limits."""
-    return Revolute.kind if isinstance(joint, Continuous) else joint.kind
-
-
 def joint_on_z(name: str) -> JointType:
     """A joint type with its axis, if it has one, on z."""
-    cls: Callable[..., JointType] = JOINT_TYPES[name]
-    return cls(Z) if issubclass(JOINT_TYPES[name], (Revolute, Prismatic, Cylindrical)) else cls()
+    return JOINT_TYPES[name].aligned(*np.eye(3)[[Z, 1]], Z)[0]
 
 
 Kind = TypeVar("Kind")

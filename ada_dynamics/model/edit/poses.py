@@ -8,22 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
-from ada_dynamics.model.joints import (
-    Cylindrical,
-    Floating,
-    FloatingEuler,
-    JointType,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SphericalEuler,
-    Universal,
-)
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rigid import Pose
-from ada_dynamics.model.tree import WORLD, Body
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.transform import Transform
 
 NO_MOVE: Pose = (np.eye(3), np.zeros(3))
@@ -91,71 +78,7 @@ def positions_at(model: Model, poses: Mapping[str, Pose], near: Mapping[str, Arr
         if model.joints[body.name].mimic is None:
             above = at[body.parent] if body.parent != WORLD else NO_MOVE
             own = compose(invert(compose(above, numbers(body.placement))), at[body.index])
-            q[body.q] = _positions(body, own, near.get(body.name))
+            found = body.joint.positions_at(*own)
+            known = near.get(body.name)
+            q[body.q] = found if known is None or len(known) != len(found) else body.joint.brought_near(found, known)
     return q
-
-
-def _positions(body: Body, pose: Pose, near: Array | None) -> Array:
-    own = joint_positions(body.joint, pose)
-    if near is None or len(near) != len(own):
-        return own
-    if isinstance(body.joint, Spherical | Floating):
-        own[-4:] *= 1.0 if own[-4:] @ near[-4:] >= 0.0 else -1.0
-        return own
-    turns = [i for i in range(len(own)) if i in _ANGLES.get(body.joint.kind, ())]
-    own[turns] += 2.0 * np.pi * np.round((near[turns] - own[turns]) / (2.0 * np.pi))
-    return own
-
-
-_ANGLES: dict[str, tuple[int, ...]] = {
-    "revolute": (0,),
-    "continuous": (0,),
-    "cylindrical": (1,),
-    "universal": (0, 1),
-    "spherical_euler": (0, 1, 2),
-    "planar": (2,),
-    "floating_euler": (3, 4, 5),
-}
-
-
-def joint_positions(joint: JointType, pose: Pose) -> Array:
-    """The position variables at which a joint has (as nearly as it can) the given pose."""
-    R, p = pose
-    if isinstance(joint, Revolute):
-        return np.array([_angle(R, joint.k)])
-    if isinstance(joint, Prismatic):
-        return np.array([p[joint.k]])
-    if isinstance(joint, Cylindrical):
-        return np.array([p[joint.k], _angle(R, joint.k)])
-    if isinstance(joint, Planar):
-        return np.array([p[0], p[1], _angle(R, 2)])
-    if isinstance(joint, Universal):
-        return np.array([np.arctan2(-R[0, 1], R[1, 1]), np.arctan2(-R[2, 0], R[2, 2])])
-    if isinstance(joint, Spherical):
-        return quaternion(R)
-    if isinstance(joint, Floating):
-        return np.concatenate([p, quaternion(R)])
-    if isinstance(joint, SphericalEuler):
-        second = np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2])
-        return np.array([np.arctan2(R[1, 2], R[0, 2]), second, np.arctan2(R[2, 1], -R[2, 0])])
-    if isinstance(joint, FloatingEuler):
-        second = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-        return np.array([*p, np.arctan2(R[1, 0], R[0, 0]), second, np.arctan2(R[2, 1], R[2, 2])])
-    raise InputError(f"a joint of type {joint.kind!r} has no positions that a pose could give.")
-
-
-def _angle(R: Array, k: int) -> float:
-    """Angle of a turn about coordinate axis k, from all four entries that show it."""
-    a, b = (k + 1) % 3, (k + 2) % 3
-    return float(np.arctan2(R[b, a] - R[a, b], R[a, a] + R[b, b]))
-
-
-def quaternion(R: Array) -> Array:
-    """The unit quaternion (x, y, z, w) of a rotation matrix: the eigenvector of a symmetric matrix, never ill-posed."""
-    K = np.empty((4, 4))
-    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
-    K[:3, 3] = K[3, :3] = [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]
-    K[3, 3] = np.trace(R)
-    values, vectors = np.linalg.eigh(K)
-    p = vectors[:, int(np.argmax(values))]
-    return np.asarray(p if p[3] >= 0.0 else -p)

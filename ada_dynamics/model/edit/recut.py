@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +13,12 @@ from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.edit.poses import NO_MOVE, invert, link_poses, positions_at
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
-from ada_dynamics.model.joints import LOOP_KINDS, Continuous, Revolute, Spherical, SphericalEuler
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rigid import Pose
 
 CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
-
-_WHAT_IT_IS_AS_A_LOOP = {Continuous.kind: Revolute.kind, SphericalEuler.kind: Spherical.kind}
+_LOSSES = ("damping", "friction", "armature", "stiffness")
 
 
 def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
@@ -106,19 +104,18 @@ def _between(model: Model, loop: LoopJoint, cut: Joint) -> list[str]:
 
 
 def _check_cut(model: Model, cut: Joint) -> None:
-    kind = _WHAT_IT_IS_AS_A_LOOP.get(cut.kind, cut.kind)
-    if kind not in LOOP_KINDS:
+    if JOINT_TYPES[cut.kind].closes_as is None:
         raise InputError(f"joint {cut.name!r} is {cut.kind}; a loop can be closed by {', '.join(LOOP_KINDS)} only.")
     followers = [j.name for j in model.joints.values() if j.mimic and cut.name in (j.name, j.mimic.joint)]
     if followers:
         raise InputError(f"joint {cut.name!r} cannot close a loop: joint {followers[0]!r} mimics another one.")
-    for what in ("damping", "friction", "armature", "stiffness"):
+    for what in _LOSSES:
         if getattr(cut, what):
             raise InputError(f"joint {cut.name!r} cannot close a loop: it has {what}, and loop joints have none.")
 
 
 def _as_loop(cut: Joint) -> LoopJoint:
-    kind = _WHAT_IT_IS_AS_A_LOOP.get(cut.kind, cut.kind)
+    kind = JOINT_TYPES[cut.kind].closes_as or cut.kind
     return LoopJoint(
         cut.name, kind, cut.parent, cut.child, cut.xyz, cut.rotation, np.zeros(3), np.eye(3), cut.axis, cut.axis2
     )
@@ -131,12 +128,19 @@ def _reversed_axes(axis: Array, axis2: Array | None) -> tuple[Array, Array | Non
 
 def _turn_round(parts: Parts, joint: Joint) -> None:
     """Let the child carry the parent, which keeps its frame: a link without mass stands in the joint's own frame."""
-    if joint.kind not in _REVERSIBLE:
+    joint_type = JOINT_TYPES[joint.kind]
+    if joint_type.closes_as is None:
+        can = ", ".join(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as is not None)
         raise InputError(
             f"joint {joint.name!r} lies between the loop and the cut, but a {joint.kind} joint cannot be turned "
-            f"round; these can: {', '.join(_REVERSIBLE)}."
+            f"round; these can: {can}."
         )
-    _REVERSIBLE[joint.kind](joint)
+    losses = [what for what in _LOSSES if getattr(joint, what)]
+    if losses and not joint_type.has_rates_of_coordinates():  # turned round, its velocities are in other axes
+        raise InputError(
+            f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {losses[0]}, "
+            f"which for a {joint.kind} joint would not mean the same."
+        )
     axis, axis2 = _reversed_axes(joint.axis, joint.axis2)
     back = replace(joint, parent=joint.child, xyz=np.zeros(3), rotation=np.eye(3), axis=axis, axis2=axis2)
     _carry(parts, back, joint.parent, invert((joint.rotation, joint.xyz)))
@@ -194,26 +198,3 @@ def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
             "Give a configuration that closes all loops."
         )
     return found
-
-
-def _keeps_velocities(joint: Joint) -> None:
-    """Turned round, its velocities are the same or change places."""
-
-
-def _turns_velocities(joint: Joint) -> None:
-    """Turned round, its velocities are in other axes: losses per axis would not be the same."""
-    for what in ("damping", "friction", "armature", "stiffness"):
-        if getattr(joint, what):
-            raise InputError(
-                f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {what}, "
-                f"which for a {joint.kind} joint would not mean the same."
-            )
-
-
-_REVERSIBLE: Mapping[str, Callable[[Joint], None]] = {
-    **dict.fromkeys(
-        ("fixed", "revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical_euler"),
-        _keeps_velocities,
-    ),
-    **dict.fromkeys(("spherical", "planar"), _turns_velocities),
-}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint types, one class each."""
 
-from ada_dynamics.model.joints.base import JointType
+from ada_dynamics.model.joints.base import Coordinate, JointType
 from ada_dynamics.model.joints.cylindrical import Cylindrical
 from ada_dynamics.model.joints.euler import FloatingEuler, SphericalEuler
 from ada_dynamics.model.joints.fixed import Fixed
@@ -14,7 +14,6 @@ from ada_dynamics.model.joints.universal import Universal
 JOINT_TYPES: dict[str, type[JointType]] = {
     cls.kind: cls
     for cls in (
-        Fixed,
         Revolute,
         Continuous,
         Prismatic,
@@ -25,18 +24,39 @@ JOINT_TYPES: dict[str, type[JointType]] = {
         Planar,
         Floating,
         FloatingEuler,
+        Fixed,
     )
 }
 
 # Joints that may close a loop.
-LOOP_KINDS: tuple[str, ...] = tuple(
-    cls.kind for cls in (Revolute, Prismatic, Cylindrical, Universal, Spherical, Planar, Fixed)
-)
+LOOP_KINDS: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as == kind)
+
+# Joints that can have a spring.
+SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
+
+
+def _check_types() -> None:
+    """A joint type that leaves something out is found here, not where it is used first."""
+    for kind, cls in JOINT_TYPES.items():
+        missing = [*sorted(cls.__abstractmethods__), *(name for name in _SAYS if not hasattr(cls, name))]
+        if missing:
+            raise TypeError(f"joint type {kind!r} ({cls.__module__}) does not say its {', '.join(missing)}.")
+        if (len(cls.coordinates), len(cls.rates)) != (cls.nq, cls.nv):
+            raise TypeError(f"joint type {kind!r} names other numbers of coordinates and rates than nq and nv.")
+        for name in (cls.moves_as, cls.closes_as):
+            if name is not None and name not in JOINT_TYPES:
+                raise TypeError(f"joint type {kind!r} names the unknown type {name!r}.")
+
+
+_SAYS = ("nq", "nv", "axes", "moves_as", "closes_as", "coordinates", "rates")
+_check_types()
 
 __all__ = [
     "JOINT_TYPES",
     "LOOP_KINDS",
+    "SPRUNG",
     "Continuous",
+    "Coordinate",
     "Cylindrical",
     "Fixed",
     "Floating",

@@ -1,25 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every joint type says about itself: pose, motion subspace S, force subspaces T_a and T, and S's rate.
+"""What every joint type says about itself, so that nothing else needs to know which types there are.
 
-All in the child's frame, over generic scalars (Takahashi 2012, eqs. 2.5-2.10, tables 2.1 and 2.2). A joint turns or
-slides about coordinate axes only; other axes are brought onto them by a constant rotation when the tree is built.
+Pose, motion subspace S, force subspaces T_a and T, and S's rate, in the child's frame, over generic scalars (Takahashi
+2012, eqs. 2.5-2.10, tables 2.1 and 2.2); what follows from them where the joint closes a loop; its coordinates by name
+and unit; and its place in a description. A joint turns or slides about coordinate axes only; other axes are brought
+onto them by a constant rotation when the tree is built.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import align, to_mat3
+from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
 
 NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
+
+
+class Coordinate(NamedTuple):
+    """One number of a joint's position or velocity."""
+
+    name: str  # in tables; empty where the joint has no other
+    unit: str  # "rad", "m", or "1" for parts of a quaternion; of velocities without the "per second"
+    label: str  # in panels and sliders
+
+
+ALONE = {"rad": Coordinate("", "rad", ""), "m": Coordinate("", "m", "")}
+PLACE = tuple(Coordinate(x, "m", x) for x in "xyz")
+TURNING = tuple(Coordinate(f"w{x}", "rad", x) for x in "xyz")
+QUATERNION = tuple(Coordinate(f"q{x}", "1", x) for x in "xyzw")
+
+
+def angles(*labels: str) -> tuple[Coordinate, ...]:
+    """Successive angles."""
+    return tuple(Coordinate(f"angle_{i}", "rad", label) for i, label in enumerate(labels, 1))
 
 
 class JointType(ABC):
@@ -28,6 +52,56 @@ class JointType(ABC):
     kind: ClassVar[str]
     nq: ClassVar[int]
     nv: ClassVar[int]
+    coordinates: ClassVar[tuple[Coordinate, ...]]  # of q
+    rates: ClassVar[tuple[Coordinate, ...]]  # of v
+
+    # --- in a description ---------------------------------------------------------------------------------------
+    axes: ClassVar[int]  # number of axes that it is given with
+    moves_as: ClassVar[str]  # kind that moves alike where limits do not matter
+    closes_as: ClassVar[str | None]  # kind of loop joint with the same motion, or None: then it cannot be turned round
+    can_have_spring: ClassVar[bool] = False
+
+    @classmethod
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+        """The joint on coordinate axes, and the rotation from there to its frame in the description.
+
+        Args:
+            axis: direction in the joint's frame.
+            axis2: second axis of a joint that has two.
+            onto: coordinate axis for the joint's axis; by default the nearest one.
+        """
+        return cls(), np.eye(3)
+
+    @classmethod
+    def aligned_sides(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array, Array]:
+        """The same of a loop joint, with a rotation for either side's frame."""
+        joint, turn = cls.aligned(axis, axis2, onto)
+        return joint, turn, turn
+
+    @classmethod
+    def leaves_free(cls) -> bool:
+        """True if the two links are not joined at all."""
+        return cls.nv == 6
+
+    @classmethod
+    def turns(cls) -> bool:
+        """True if its one coordinate is an angle."""
+        return [c.unit for c in cls.coordinates] == ["rad"]
+
+    @classmethod
+    def slides(cls) -> bool:
+        """True if its one coordinate is a distance."""
+        return [c.unit for c in cls.coordinates] == ["m"]
+
+    @classmethod
+    def has_rates_of_coordinates(cls) -> bool:
+        """True if v is the rate of q."""
+        return cls.position_rate is JointType.position_rate
+
+    @classmethod
+    def quaternion_at(cls) -> int | None:
+        """Where a quaternion begins in q, if there is one."""
+        return next((i for i, c in enumerate(cls.coordinates) if c.unit == "1"), None)
 
     # --- kinematics over generic scalars ------------------------------------------------------------------------
     @abstractmethod
@@ -73,6 +147,38 @@ class JointType(ABC):
             total = total + column.scaled(rate)
         return total
 
+    def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
+        """How far a spring is from rest, one number per velocity, for kinds that can have one."""
+        return [q[0] - rest]
+
+    # --- as a loop joint ----------------------------------------------------------------------------------------
+    is_even: ClassVar[bool] = False  # [T T_a] is the same in the frame that the child has before the joint moves
+
+    def rows(self) -> tuple[RowKind, ...]:
+        """The columns of T, forces first."""
+        return _forces_first(self.constraint(self.neutral().tolist()))
+
+    def free_rows(self) -> tuple[RowKind, ...]:
+        """The columns of T_a, likewise."""
+        return _forces_first(self.active(self.neutral().tolist()))
+
+    def moves_origin(self) -> bool:
+        """True if the origins of its two frames can move apart."""
+        return any(any(column.linear) for column in self.subspace(self.neutral().tolist()))
+
+    def kept_axes(self) -> tuple[int, ...]:
+        """Coordinate axes that have the same direction in both frames, at any position."""
+        turns = [column.angular for column in self.subspace(self.neutral().tolist())]
+        return tuple(k for k in range(3) if not any(any(v3.cross(w, unit(k))) for w in turns))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Inertias, in the child's frame, that move through the joint without being felt by it, in any position."""
+        return []
+
+    def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia] | None:
+        """The part of an inertia that the joint feels, and one that it does not; None where it keeps all."""
+        return None
+
     # --- configuration space, on numbers ------------------------------------------------------------------------
     def neutral(self) -> Array:
         """The zero position."""
@@ -92,11 +198,84 @@ class JointType(ABC):
         """The step with q0 ⊕ step = q1."""
         return q1 - q0
 
+    @abstractmethod
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """The position at which the joint has, as nearly as it can, the pose with this rotation and origin."""
+
+    def brought_near(self, q: Array, near: Array) -> Array:
+        """The same position in numbers near to others: angles within half a turn of them."""
+        turns = [i for i, c in enumerate(self.coordinates) if c.unit == "rad"]
+        q[turns] += 2.0 * np.pi * np.round((near[turns] - q[turns]) / (2.0 * np.pi))
+        at = self.quaternion_at()
+        if at is not None and q[at:] @ near[at:] < 0.0:
+            q[at:] *= -1.0
+        return q
+
     def problem(self, q: Array) -> str | None:
         """Why q is unusable, or None."""
         return None
 
 
+class AxisJoint(JointType):
+    """A joint about, or along, coordinate axis k."""
+
+    axes = 1
+    is_even = True
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    @property
+    def across(self) -> tuple[int, int]:
+        """The two other axes."""
+        return (self.k + 1) % 3, (self.k + 2) % 3
+
+    @classmethod
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+        """The axis is on the coordinate axis nearest to it."""
+        Q, k = align(axis, onto)
+        return cls(k), Q
+
+    def angle(self, R: Array) -> float:
+        """Angle of a turn about the axis, from all four entries that show it."""
+        return turn_about(R, self.k)
+
+
+def turn_about(R: Array, k: int) -> float:
+    """Angle of a turn about coordinate axis k, from all four entries that show it."""
+    a, b = (k + 1) % 3, (k + 2) % 3
+    return float(np.arctan2(R[b, a] - R[a, b], R[a, a] + R[b, b]))
+
+
+def _forces_first(columns: Sequence[Force]) -> tuple[RowKind, ...]:
+    kinds = [RowKind.of(column) for column in columns]
+    return tuple(sorted(kinds, key=lambda kind: not kind.is_force))
+
+
+# --- inertias that joints do not feel ---
+MASS = RigidInertia(1.0, ZERO3, (ZERO3, ZERO3, ZERO3))  # at the origin
+
+
+def first_moment(k: int) -> RigidInertia:
+    """A unit first moment along axis k."""
+    return RigidInertia(0.0, unit(k), (ZERO3, ZERO3, ZERO3))
+
+
+def moment_of_inertia(i: int, j: int) -> RigidInertia:
+    """One entry of the rotational inertia, and its mirror image."""
+    about = np.zeros((3, 3))
+    about[i, j] = about[j, i] = 1.0
+    return RigidInertia(0.0, ZERO3, to_mat3(about))
+
+
+def round_about(k: int) -> RigidInertia:
+    """Equal moments of inertia about both axes across axis k."""
+    about = np.eye(3)
+    about[k, k] = 0.0
+    return RigidInertia(0.0, ZERO3, to_mat3(about))
+
+
+# --- vectors and wrenches ---
 def unit(k: int) -> Vec3:
     """Coordinate axis k."""
     return UNIT3[k]

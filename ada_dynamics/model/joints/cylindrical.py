@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ada_dynamics import expr
-from ada_dynamics.model.joints.base import JointType, force, moment, sliding, turning, unit
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints.base import AxisJoint, Coordinate, force, moment, round_about, sliding, turning, unit
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
@@ -14,13 +18,12 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import scale
 
 
-class Cylindrical(JointType):
+class Cylindrical(AxisJoint):
     """q = [distance [m], angle [rad]] along and about coordinate axis k."""
 
     kind, nq, nv = "cylindrical", 2, 2
-
-    def __init__(self, k: int) -> None:
-        self.k = k
+    moves_as = closes_as = kind
+    coordinates = rates = (Coordinate("slide", "m", "slide"), Coordinate("turn", "rad", "turn"))
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, angle), moved by distance e_k."""
@@ -32,5 +35,13 @@ class Cylindrical(JointType):
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moments and forces across the axis."""
-        a, b = (self.k + 1) % 3, (self.k + 2) % 3
+        a, b = self.across
         return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Equal moments of inertia across the axis."""
+        return [round_about(self.k)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Slide and turn."""
+        return np.array([p[self.k], self.angle(R)])

@@ -9,8 +9,19 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.base import JointType, force, moment, successive_turns_bias, turning, unit
+from ada_dynamics.model.joints.base import (
+    MASS,
+    PLACE,
+    JointType,
+    angles,
+    force,
+    moment,
+    successive_turns_bias,
+    turning,
+    unit,
+)
 from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
 from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
@@ -32,6 +43,9 @@ class SphericalEuler(JointType):
     """
 
     kind, nq, nv = "spherical_euler", 3, 3
+    axes = 0
+    moves_as, closes_as = kind, "spherical"
+    coordinates = rates = angles("z", "y'", "z''")
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rz(q1) Ry(q2) Rz(q3)."""
@@ -68,6 +82,15 @@ class SphericalEuler(JointType):
         """All angles zero, except that the second one keeps clear of the singularity at zero."""
         return np.array([0.0, np.pi / 2, 0.0])
 
+    def unfelt(self) -> list[RigidInertia]:
+        """Mass at the centre."""
+        return [MASS]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """The angles, the second one from 0 to π."""
+        second = np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2])
+        return np.array([np.arctan2(R[1, 2], R[0, 2]), second, np.arctan2(R[2, 1], -R[2, 0])])
+
     def problem(self, q: Array) -> str | None:
         """Names the representation singularity."""
         if abs(np.sin(q[1])) < SINE_AT_LOCK:
@@ -83,6 +106,9 @@ class FloatingEuler(JointType):
     """
 
     kind, nq, nv = "floating_euler", 6, 6
+    axes = 0
+    moves_as, closes_as = kind, None
+    coordinates = rates = (*PLACE, *angles("z", "y'", "x''"))
 
     def _rotation(self, q: Sequence[Scalar]) -> Product:
         return Product(_turn(2, q[3]), Product(_turn(1, q[4]), _turn(0, q[5])))
@@ -135,6 +161,11 @@ class FloatingEuler(JointType):
         q = rng.uniform(-1.0, 1.0, 6)
         q[3:] *= [np.pi, 1.2, np.pi]
         return q
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Position and angles, the second one within a quarter turn."""
+        second = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+        return np.array([*p, np.arctan2(R[1, 0], R[0, 0]), second, np.arctan2(R[2, 1], R[2, 2])])
 
     def problem(self, q: Array) -> str | None:
         """Names the representation singularity."""

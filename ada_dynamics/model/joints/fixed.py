@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ada_dynamics.model.joints.base import JointType, force, moment, unit
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints.base import MASS, JointType, first_moment, force, moment, moment_of_inertia, unit
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
@@ -15,6 +19,10 @@ class Fixed(JointType):
     """No motion: T is the unit matrix."""
 
     kind, nq, nv = "fixed", 0, 0
+    axes = 0
+    moves_as = closes_as = kind
+    coordinates = rates = ()
+    is_even = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """The identity."""
@@ -27,3 +35,12 @@ class Fixed(JointType):
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """T = U."""
         return (*(moment(unit(k)) for k in range(3)), *(force(unit(k)) for k in range(3)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """All."""
+        turning = [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
+        return [MASS, *(first_moment(k) for k in range(3)), *turning]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """None."""
+        return np.zeros(0)

@@ -10,7 +10,20 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import manifold
-from ada_dynamics.model.joints.base import JointType, force, moment, sliding, turning, unit
+from ada_dynamics.model.align import align
+from ada_dynamics.model.joints.base import (
+    PLACE,
+    Coordinate,
+    JointType,
+    force,
+    moment,
+    round_about,
+    sliding,
+    turn_about,
+    turning,
+    unit,
+)
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
@@ -24,6 +37,14 @@ class Planar(JointType):
     """
 
     kind, nq, nv = "planar", 3, 3
+    axes = 1
+    moves_as = closes_as = kind
+    coordinates = rates = (*PLACE[:2], Coordinate("turn", "rad", "turn"))
+
+    @classmethod
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+        """The normal is on z."""
+        return cls(), align(axis, 2)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(z, angle), moved in the plane."""
@@ -46,6 +67,14 @@ class Planar(JointType):
         """[ω n x p; v x p] in the plane."""
         px, py, _ = momentum
         return (-(v[2] * py), v[2] * px, v[0] * py - v[1] * px)
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Equal moments of inertia about the axes of the plane."""
+        return [round_about(2)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Place in the plane and turn about its normal."""
+        return np.array([p[0], p[1], turn_about(R, 2)])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """Motion at constant body velocity."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ada_dynamics.model.joints.base import JointType, force, moment, sliding, unit
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints.base import ALONE, AxisJoint, force, moment, moment_of_inertia, sliding, unit
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.scalar import Scalar
@@ -13,13 +17,13 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vec3 import scale
 
 
-class Prismatic(JointType):
+class Prismatic(AxisJoint):
     """One slide along coordinate axis k: q is the distance [m]."""
 
     kind, nq, nv = "prismatic", 1, 1
-
-    def __init__(self, k: int) -> None:
-        self.k = k
+    moves_as = closes_as = kind
+    coordinates = rates = (ALONE["m"],)
+    can_have_spring = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Translation by q e_k."""
@@ -31,5 +35,13 @@ class Prismatic(JointType):
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """All moments and the two other forces."""
-        a, b = (self.k + 1) % 3, (self.k + 2) % 3
+        a, b = self.across
         return (*(moment(unit(i)) for i in range(3)), force(unit(a)), force(unit(b)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Any rotational inertia."""
+        return [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Distance along the axis."""
+        return np.array([p[self.k]])

@@ -10,13 +10,25 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import manifold
-from ada_dynamics.model.joints.base import JointType, force, sliding, turning, unit
+from ada_dynamics.model.joints.base import (
+    MASS,
+    PLACE,
+    QUATERNION,
+    TURNING,
+    JointType,
+    force,
+    sliding,
+    turning,
+    unit,
+)
 from ada_dynamics.spatial import vec3 as v3
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
+_TINY = 1e-300  # under the square root: far below every rounding, and no division by zero at rest
 NORM_TOLERANCE = 1e-6  # a quaternion this near to unit length is normalised, farther off it is refused
 
 
@@ -52,10 +64,25 @@ def norm_problem(p: Array) -> str | None:
     return f"its quaternion (x, y, z, w) = {p.tolist()} has length {norm:.9g}, allowed 1 +- {NORM_TOLERANCE:g}"
 
 
+def quaternion(R: Array) -> Array:
+    """The unit quaternion (x, y, z, w) of a rotation matrix: the eigenvector of a symmetric matrix, never ill-posed."""
+    K = np.empty((4, 4))
+    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
+    K[:3, 3] = K[3, :3] = [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]
+    K[3, 3] = np.trace(R)
+    values, vectors = np.linalg.eigh(K)
+    p = vectors[:, int(np.argmax(values))]
+    return np.asarray(p if p[3] >= 0.0 else -p)
+
+
 class Spherical(JointType):
     """A ball joint: q = unit quaternion (x, y, z, w), v = angular velocity in the child's frame."""
 
     kind, nq, nv = "spherical", 4, 3
+    axes = 0
+    moves_as = closes_as = kind
+    coordinates, rates = QUATERNION, TURNING
+    can_have_spring = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """The quaternion's rotation."""
@@ -77,6 +104,13 @@ class Spherical(JointType):
         """Unit length."""
         return normalised(q)
 
+    def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
+        """The rotation vector φ: k φ in the child's axes is the slope of ½ k |φ|². It rests at the zero position."""
+        x, y, z, w = q
+        half = expr.sqrt(v3.dot((x, y, z), (x, y, z)) + _TINY)  # |sin(½ angle)|
+        scale = expr.select(w, 0.0, -2.0, 2.0) * (expr.atan2(half, expr.absolute(w)) / half)
+        return [scale * component for component in (x, y, z)]
+
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """ω x L."""
         return v3.cross((v[0], v[1], v[2]), (momentum[0], momentum[1], momentum[2]))
@@ -93,6 +127,14 @@ class Spherical(JointType):
         """Uniform over all rotations."""
         p = rng.normal(size=4)
         return np.asarray(p / np.linalg.norm(p))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Mass at the centre."""
+        return [MASS]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Quaternion."""
+        return quaternion(R)
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ∘ exp(step)."""
@@ -111,6 +153,9 @@ class Floating(JointType):
     """A free body: q = [x, y, z, qx, qy, qz, qw], v = [linear, angular] in the child's frame (as in pinocchio)."""
 
     kind, nq, nv = "floating", 7, 6
+    axes = 0
+    moves_as, closes_as = kind, None
+    coordinates, rates = (*PLACE, *QUATERNION), (*PLACE, *TURNING)
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Position and the quaternion's rotation."""
@@ -153,6 +198,10 @@ class Floating(JointType):
         """Within a metre of the origin, any rotation."""
         p = rng.normal(size=4)
         return np.concatenate([rng.uniform(-1.0, 1.0, 3), p / np.linalg.norm(p)])
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Position and quaternion."""
+        return np.concatenate([p, quaternion(R)])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ⊕ step on SE(3): the motion at constant body velocity."""

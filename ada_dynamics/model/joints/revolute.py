@@ -6,22 +6,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from ada_dynamics import expr
-from ada_dynamics.model.joints.base import JointType, force, moment, turning, unit
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import to_mat3, to_vec3
+from ada_dynamics.model.joints.base import (
+    ALONE,
+    MASS,
+    AxisJoint,
+    first_moment,
+    force,
+    moment,
+    round_about,
+    turning,
+    unit,
+)
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
 
 
-class Revolute(JointType):
+class Revolute(AxisJoint):
     """One turn about coordinate axis k: q is the angle [rad]."""
 
     kind: ClassVar[str] = "revolute"
     nq, nv = 1, 1
-
-    def __init__(self, k: int) -> None:
-        self.k = k
+    moves_as = closes_as = "revolute"
+    coordinates = rates = (ALONE["rad"],)
+    can_have_spring = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, q)."""
@@ -33,8 +48,25 @@ class Revolute(JointType):
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The two other moments and all forces."""
-        a, b = (self.k + 1) % 3, (self.k + 2) % 3
+        a, b = self.across
         return (moment(unit(a)), moment(unit(b)), *(force(unit(i)) for i in range(3)))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Mass on the axis, and equal moments of inertia across it."""
+        return [MASS, first_moment(self.k), round_about(self.k)]
+
+    def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+        """What is about the axis stays; mass on it, and equal moments of inertia across it, go."""
+        h, about, across = np.array(inertia.first_moment), np.array(inertia.about_origin), self.across[1]
+        axis = np.eye(3)[self.k]
+        on_axis = h[self.k] * axis
+        symmetric = about[across, across] * (np.eye(3) - np.outer(axis, axis))
+        kept = RigidInertia(0.0, to_vec3(h - on_axis), to_mat3(about - symmetric))
+        return kept, RigidInertia(inertia.mass, to_vec3(on_axis), to_mat3(symmetric))
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Angle about the axis."""
+        return np.array([self.angle(R)])
 
 
 class Continuous(Revolute):

@@ -5,8 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ada_dynamics import expr
-from ada_dynamics.model.joints.base import JointType, force, moment, successive_turns_bias, turning, unit
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.align import align, clean_rotation
+from ada_dynamics.model.joints.base import (
+    MASS,
+    JointType,
+    angles,
+    force,
+    moment,
+    successive_turns_bias,
+    turning,
+    unit,
+)
+from ada_dynamics.model.joints.rows import NORMAL, SECOND, RowKind
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
 from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
@@ -17,6 +32,21 @@ class Universal(JointType):
     """A turn about z, fixed in the parent, then about y, fixed in the child: q = both angles [rad]."""
 
     kind, nq, nv = "universal", 2, 2
+    axes = 2
+    moves_as = closes_as = kind
+    coordinates = rates = angles("1", "2")
+
+    @classmethod
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+        """The first axis is on z, the second one on y."""
+        assert axis2 is not None  # the builder sees to it
+        return cls(), clean_rotation(np.column_stack([np.cross(axis2, axis), axis2, axis]))
+
+    @classmethod
+    def aligned_sides(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array, Array]:
+        """The first axis is on z of the parent's side, the second one on y of the child's."""
+        assert axis2 is not None  # the builder sees to it
+        return cls(), align(axis, 2)[0], align(axis2, 1)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rz(q1) Ry(q2)."""
@@ -40,3 +70,19 @@ class Universal(JointType):
         """The moment about both axes' normal (c2, 0, s2) and all forces."""
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
         return (moment((c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))
+
+    def rows(self) -> tuple[RowKind, ...]:
+        """All forces, and the moment about both axes' normal."""
+        return (*(RowKind(True, k) for k in range(3)), RowKind(False, NORMAL))
+
+    def free_rows(self) -> tuple[RowKind, ...]:
+        """The moments about both axes."""
+        return (RowKind(False, 2), RowKind(False, SECOND))
+
+    def unfelt(self) -> list[RigidInertia]:
+        """Mass where both axes meet."""
+        return [MASS]
+
+    def positions_at(self, R: Array, p: Array) -> Array:
+        """Both angles."""
+        return np.array([np.arctan2(-R[0, 1], R[1, 1]), np.arctan2(-R[2, 0], R[2, 2])])

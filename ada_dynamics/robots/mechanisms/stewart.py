@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.edit.poses import quaternion
+from ada_dynamics.model.joints.quaternion import quaternion
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import hooke_angles
 from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ada_dynamics.model.elements import SPRUNG
+from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
@@ -30,7 +30,7 @@ def checked_spring(
     elif kind not in SPRUNG:
         message = f"it is {kind} and has a spring, but only {', '.join(SPRUNG)} joints can have one."
         sink(Problem("spring", element.line, where, message, "Write it as several joints, or give the effort as tau."))
-    elif kind == "spherical" and rest != 0.0:
+    elif JOINT_TYPES[kind].nq > 1 and rest != 0.0:
         message = f"it is spherical, with spring_reference {rest:g}."
         sink(Problem("spring", element.line, where, message, "Its spring rests at zero: turn the joint's frame."))
     else:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrenches that a joint carries, and motions that it leaves free, as directions in its two frames."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.scalar import UNIT3, Vec3
+
+NORMAL = 3  # in place of an axis: u x w of the two axes of a universal joint
+SECOND = 4  # y of frame B, its second axis
+
+
+class RowKind(NamedTuple):
+    """A force along, or a moment about, axis k of frame A; or the moment about a universal joint's normal."""
+
+    is_force: bool
+    axis: int  # of frame A, or NORMAL, or SECOND
+
+    def __str__(self) -> str:
+        if self.axis == NORMAL:
+            return "moment about the normal of both axes"
+        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}"
+
+    @classmethod
+    def of(cls, column: Force) -> RowKind:
+        """The kind of a column of T or T_a that is a unit wrench on a coordinate axis."""
+        is_force = any(column.force)
+        return cls(is_force, _axis(column.force if is_force else column.moment))
+
+
+def _axis(direction: Vec3) -> int:
+    return UNIT3.index(direction)
