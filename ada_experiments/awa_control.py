@@ -9,7 +9,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.joints import Continuous, Revolute
 from ada_dynamics.model.model import Model
 from ada_experiments.awa_ground import base_states, index_of
 from ada_experiments.awa_kinematics import foot_stands, motions_of, standing
@@ -41,7 +40,7 @@ def with_armature(model: Model, armature: float) -> Model:
     """The robot with rotors in its turning joints [kg m²]."""
     parts = Parts.of(model)
     for name, joint in parts.joints.items():
-        if joint.kind in (Revolute.kind, Continuous.kind):
+        if joint.type.turns():
             parts.joints[name] = replace(joint, armature=armature)
     return parts.build()
 

@@ -14,12 +14,10 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.joints import Continuous, Fixed, Floating, FloatingEuler, Revolute
+from ada_dynamics.model.joints import Fixed, Revolute
 from ada_dynamics.model.model import Model
 
 WORLD = -1  # parent of the body
-_BASES = (Floating.kind, FloatingEuler.kind)
-_TURNING = (Revolute.kind, Continuous.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +61,9 @@ def motors_of(model: Model) -> list[Motor]:
     """
     if model.loops:
         raise InputError(f"model {model.name!r} has loops; the chains of Awa 2009 have none.")
-    joints = [joint for joint in model.joints.values() if joint.kind not in _BASES]
+    joints = [joint for joint in model.joints.values() if not joint.type.leaves_free()]
     for joint in joints:
-        if joint.kind not in (*_TURNING, Fixed.kind) or joint.mimic is not None:
+        if joint.type.moves_as not in (Revolute.kind, Fixed.kind) or joint.mimic is not None:
             what = "mimics another" if joint.mimic is not None else f"is {joint.kind}"
             raise InputError(
                 f"model {model.name!r}: joint {joint.name!r} {what}; the motors of Awa 2009 are revolute, continuous "
@@ -98,5 +96,5 @@ def motors_of(model: Model) -> list[Motor]:
 
 def angle_columns(model: Model) -> dict[str, int]:
     """Column of each turning joint in a table of joint angles: the order of the model's joints."""
-    turning = [name for name in model.joint_names if model.joints[name].kind in _TURNING]
+    turning = [name for name in model.joint_names if model.joints[name].type.turns()]
     return {name: i for i, name in enumerate(turning)}

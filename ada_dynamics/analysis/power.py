@@ -19,22 +19,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.joints import (
-    Continuous,
-    Cylindrical,
-    FloatingEuler,
-    Prismatic,
-    Revolute,
-    SphericalEuler,
-    Universal,
-)
 from ada_dynamics.model.model import Model
 
 NO_SWING = 1e-9  # of the energies: less is rounding
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # between two rows
 
 # Joints whose velocities are the rates of their positions.
-_PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, SphericalEuler, FloatingEuler))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +217,7 @@ def _work_between(motion: Motion, powers: Callable[[Array, Array], Array]) -> Ar
     h = np.diff(t)[:, None]
     rates = np.zeros_like(q)  # of positions; those of other joints have no part in the powers
     for name in model.joint_names:
-        if model.joints[name].kind in _PLAIN:
+        if model.joints[name].type.has_rates_of_coordinates():
             rates[:, model.q_index(name)] = v[:, model.v_index(name)]
     work: Any = 0.0
     for s, weight in zip(0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS, strict=True):
@@ -340,7 +330,7 @@ def _held_work(motion: Motion, efforts: Array) -> Array:
     """Work of efforts that each hold from their row to the next: Σ τ Δq, exact where v is the rate of q."""
     model, way = motion.model, cumulative(motion.t, motion.v)
     for name in model.joint_names:
-        if model.joints[name].kind in _PLAIN:
+        if model.joints[name].type.has_rates_of_coordinates():
             way[:, model.v_index(name)] = motion.q[:, model.q_index(name)]
     work = np.zeros(len(motion.t))
     work[1:] = np.cumsum(_per_row(efforts[:-1], np.diff(way, axis=0)))

@@ -13,7 +13,6 @@ from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import GRAVITY, finite
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.joints import Continuous, Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -85,7 +84,7 @@ class JointStops:
             body = model.tree.bodies[_body(model.tree, name)]
             # the coordinate feels multiplier² times the stiffness of a joint that mimics another
             followed = float(inertia[body.v.start]) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
-            least = sliding if model.joints[name].kind == Prismatic.kind else turning
+            least = sliding if model.joints[name].type.slides() else turning
             joints[name] = (max(followed, least), damping)
         return cls(damping=damping, joints=joints, without=without)
 
@@ -177,8 +176,7 @@ def limited_joints(model: Model) -> list[str]:
     found = []
     for body in model.tree.bodies:
         joint = model.joints[body.name]
-        is_scalar = (body.joint.nq, body.joint.nv) == (1, 1) and joint.kind != Continuous.kind
-        if is_scalar and min(abs(joint.limits.lower), abs(joint.limits.upper)) < NO_LIMIT:
+        if joint.type.has_limits() and min(abs(joint.limits.lower), abs(joint.limits.upper)) < NO_LIMIT:
             found.append(body.name)
     return found
 

@@ -12,52 +12,21 @@ import numpy as np
 from ada_dynamics.analysis.motion import rows_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
-from ada_dynamics.model.joints import (
-    Continuous,
-    Cylindrical,
-    Floating,
-    FloatingEuler,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SphericalEuler,
-    Universal,
-)
 from ada_dynamics.model.model import Model
 
-# What each coordinate of a joint is: an (a)ngle, a (d)istance or a (q)uaternion's part; and its name.
-_POSITIONS: dict[str, str] = {
-    Revolute.kind: "a",
-    Continuous.kind: "a",
-    Prismatic.kind: "d",
-    Cylindrical.kind: "da",
-    Universal.kind: "aa",
-    Spherical.kind: "qqqq",
-    SphericalEuler.kind: "aaa",
-    Planar.kind: "dda",
-}
-_VELOCITIES: dict[str, str] = {**_POSITIONS, Spherical.kind: "aaa"}
-_PARTS: dict[str, tuple[str, ...]] = {
-    Cylindrical.kind: ("slide", "turn"),
-    Universal.kind: ("1", "2"),
-    Spherical.kind: ("x", "y", "z", "w"),
-    SphericalEuler.kind: ("z", "y'", "z''"),
-    Planar.kind: ("x", "y", "turn"),
-}
-_FREE = (Floating.kind, FloatingEuler.kind)
 _XYZ = ("x", "y", "z")
 
 
-def _columns(model: Model, letter: str, of_velocities: bool = False) -> Iterator[tuple[str, str, int]]:
-    """Joint, label and column of all coordinates of one sort; those of a floating base are none of them."""
+def _columns(model: Model, unit: str, of_velocities: bool = False) -> Iterator[tuple[str, str, int]]:
+    """Joint, label and column of all coordinates of one unit; those of a floating base are none of them."""
     for name in model.joint_names:
-        kind = model.joints[name].kind
-        letters = (_VELOCITIES if of_velocities else _POSITIONS).get(kind, "")
+        joint = model.joints[name].type
+        if joint.leaves_free():
+            continue
         first = (model.v_index(name) if of_velocities else model.q_index(name)).start
-        for i, found in enumerate(letters):
-            if found == letter:
-                yield name, name if len(letters) == 1 else f"{name} {_PARTS[kind][i]}", first + i
+        for i, own in enumerate(joint.rates if of_velocities else joint.coordinates):
+            if own.unit == unit:
+                yield name, f"{name} {own.label}".rstrip(), first + i
 
 
 def angle_columns(model: Model) -> list[int]:
@@ -65,12 +34,12 @@ def angle_columns(model: Model) -> list[int]:
     base = base_of(model)
     first = model.q_index(base).start + 3 if base and _has_angles(model) else None
     of_base = () if first is None else range(first, first + 3)
-    return [*of_base, *(column for *_, column in _columns(model, "a"))]
+    return [*of_base, *(column for *_, column in _columns(model, "rad"))]
 
 
-def _joints(motion: Any, rows: Array, letter: str, title: str, unit: str) -> list[Panel]:
+def _joints(motion: Any, rows: Array, sort: str, title: str, unit: str) -> list[Panel]:
     """The panel of one sort of coordinate of all joints; none where no joint has it."""
-    columns = _columns(motion.model, letter, of_velocities=True)
+    columns = _columns(motion.model, sort, of_velocities=True)
     return _panel(motion, rows, columns, title, unit)
 
 
@@ -84,11 +53,11 @@ def _panel(
 @panel("position")
 def positions(motion: Any) -> list[Panel]:
     """Joint angles [deg]; distances [m] and quaternions in panels of their own."""
-    sorts = (("a", "Joint angle", "deg"), ("d", "Joint position", "m"), ("q", "Joint quaternion", "-"))
+    sorts = (("rad", "Joint angle", "deg"), ("m", "Joint position", "m"), ("1", "Joint quaternion", "-"))
     found = []
-    for letter, title, unit in sorts:
-        scale = np.degrees(1.0) if letter == "a" else 1.0
-        found += _panel(motion, motion.q, _columns(motion.model, letter), title, unit, scale)
+    for sort, title, unit in sorts:
+        scale = np.degrees(1.0) if sort == "rad" else 1.0
+        found += _panel(motion, motion.q, _columns(motion.model, sort), title, unit, scale)
     return found
 
 
@@ -105,15 +74,15 @@ def accelerations(motion: Any) -> list[Panel]:
 
 
 def _rates(motion: Any, rows: Array, what: str, per: str) -> list[Panel]:
-    turns = _joints(motion, rows, "a", f"Joint {what}", f"rad/{per}")
-    return [*turns, *_joints(motion, rows, "d", f"Joint {what}{' (slides)' if turns else ''}", f"m/{per}")]
+    turns = _joints(motion, rows, "rad", f"Joint {what}", f"rad/{per}")
+    return [*turns, *_joints(motion, rows, "m", f"Joint {what}{' (slides)' if turns else ''}", f"m/{per}")]
 
 
 @panel("effort")
 def efforts(motion: Any) -> list[Panel]:
     """Joint torques and forces."""
     rows = rows_of(motion, "tau", "joint efforts")
-    return [*_joints(motion, rows, "a", "Joint torque", "N m"), *_joints(motion, rows, "d", "Joint force", "N")]
+    return [*_joints(motion, rows, "rad", "Joint torque", "N m"), *_joints(motion, rows, "m", "Joint force", "N")]
 
 
 # --- floating base --------------------------------------------------------------------------------------------------
@@ -130,12 +99,12 @@ _BASE = {  # name -> rows, in words, first of six, title, unit; in the axes of t
 
 def base_of(model: Model) -> str:
     """Name of the first joint that leaves a link free; "" where there is none."""
-    return next((name for name in model.joint_names if model.joints[name].kind in _FREE), "")
+    return next((name for name in model.joint_names if model.joints[name].type.leaves_free()), "")
 
 
 def _has_angles(model: Model) -> bool:
     """True if the turns of the floating base are Euler angles."""
-    return model.joints[base_of(model)].kind == FloatingEuler.kind
+    return model.joints[base_of(model)].type.quaternion_at() is None
 
 
 def _of_base(motion: Any, rows: Array, first: int, labels: Sequence[str], title: str, unit: str) -> list[Panel]:

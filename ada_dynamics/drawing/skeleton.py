@@ -9,12 +9,9 @@ from typing import NamedTuple
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import WORLD_LINK
-from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 
 Line = tuple[Array, Array]  # its end points
-
-_FREE = (Floating.kind, FloatingEuler.kind)
 
 
 class Stick(NamedTuple):
@@ -40,7 +37,7 @@ def sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
     found = [
         Stick(joint.parent, poses[joint.parent][:3, 3], poses[joint.child][:3, 3])
         for joint in model.joints.values()
-        if joint.kind not in _FREE and joint.parent in poses
+        if not joint.type.leaves_free() and joint.parent in poses
     ]
     for loop in model.loops.values():  # from the origins of both links to where the loop joins them
         for link, xyz in ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz)):

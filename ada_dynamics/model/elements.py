@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
-from ada_dynamics.model.joints import JOINT_TYPES
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
 
 SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
     "box": ("x", "y", "z"),
@@ -164,6 +164,11 @@ class LoopJoint(_Frozen):
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
 
+    @property
+    def type(self) -> type[JointType]:
+        """What its kind says about itself."""
+        return JOINT_TYPES[self.kind]
+
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Frozen):
@@ -186,11 +191,16 @@ class Joint(_Frozen):
     rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
 
     @property
+    def type(self) -> type[JointType]:
+        """What its kind says about itself."""
+        return JOINT_TYPES[self.kind]
+
+    @property
     def nq(self) -> int:
         """Number of own position variables; none for a joint that mimics another."""
-        return 0 if self.mimic else JOINT_TYPES[self.kind].nq
+        return 0 if self.mimic else self.type.nq
 
     @property
     def nv(self) -> int:
         """Number of own velocities; none for a joint that mimics another."""
-        return 0 if self.mimic else JOINT_TYPES[self.kind].nv
+        return 0 if self.mimic else self.type.nv

@@ -16,12 +16,10 @@ from ada_dynamics.contact.touching import Touching, Vertices, lowest, touching
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.joints import Continuous, Floating, FloatingEuler, Revolute
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import AUTO, stiffest, suitable_method
 
 Wish: TypeAlias = Literal["auto", "on", "off"]
-_FREE = (Floating.kind, FloatingEuler.kind)
 _SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
 _ROUNDING = 1e-6  # [rad, m] beyond a limit
 _SHOWN = 3  # names in a note
@@ -113,7 +111,7 @@ def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
     """
     if guess is None and not model.loops:
         guess = model.neutral()
-        turning = [name for name in model.joint_names if model.joints[name].kind in (Revolute.kind, Continuous.kind)]
+        turning = [name for name in model.joint_names if model.joints[name].type.turns()]
         if not floats(model) and len(turning) > 1:
             guess[model.q_index(turning[1])] = np.pi / 4
         guess = _within_limits(model, guess)
@@ -121,8 +119,8 @@ def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
 
 
 def floats(model: Model) -> bool:
-    """Whether the root link moves freely."""
-    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].kind in _FREE
+    """True if the root link moves freely."""
+    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
 
 
 class GroundFound(NamedTuple):

@@ -167,7 +167,7 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
     if ROOT_JOINT in model.joints:  # the rest of the robot as a point at its centre of mass
         com = dynamics.com(q)
         for i, name in enumerate(motors):
-            if model.joints[name].kind in ("revolute", "continuous"):
+            if model.joints[name].type.turns():
                 arm = com - dynamics.pose(model.joints[name].child, q)[:3, 3]
                 carried[i] += model.total_mass * float(arm @ arm)
             else:

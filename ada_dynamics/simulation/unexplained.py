@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import UnexplainedMotionWarning
-from ada_dynamics.model.joints import Continuous, Cylindrical, Planar, Prismatic, Revolute, Universal
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation.log import Log
@@ -34,7 +33,6 @@ NOTICED = 1e-5
 # Likewise of the gap of loops that rounded numbers keep from closing: each step settles it a little elsewhere.
 BY_GAP = 1e4
 STANDS = 1e-4  # [rad/s, m/s]; slower motions are taken for as fast
-_PLAIN = tuple(t.kind for t in (Revolute, Continuous, Prismatic, Cylindrical, Universal, Planar))
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def unexplained(log: Log) -> Unexplained | None:
     h = float(t[1] - t[0])
     off = _beyond(v, log.a[:rows], h)
     for name in model.joint_names:
-        if model.joints[name].kind in _PLAIN:
+        if model.joints[name].type.has_rates_of_coordinates():
             own, q = model.v_index(name), log.q[:rows, model.q_index(name)]
             off[:, own] = np.maximum(off[:, own], _beyond(q, v[:, own], h) / h)
     if log.info.get("efforts") != "continuous":

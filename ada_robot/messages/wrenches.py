@@ -23,7 +23,6 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
-from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
 from ada_robot.messages.outgoing import State
@@ -31,7 +30,6 @@ from ada_robot.messages.outgoing import State
 Efforts = Callable[[Array, Array], Array]  # of q and v
 
 ALL = "all"
-_FREE = (Floating.kind, FloatingEuler.kind)  # joints that carry nothing
 _NO_CONTACTS: Mapping[str, ContactFrame] = {}
 
 
@@ -79,7 +77,7 @@ class JointLoads:
         self._dynamics = dynamics
         self._frames = dict(contact_frames)
         self._efforts = efforts
-        children = {name: joint.child for name, joint in model.joints.items() if joint.kind not in _FREE}
+        children = {name: joint.child for name, joint in model.joints.items() if not joint.type.leaves_free()}
         children |= {name: loop.child for name, loop in model.loops.items()}
         chosen = list(joints)
         for name in chosen:

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import beyond_limits
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.model.reach import reach_of
@@ -63,7 +62,7 @@ class StateBounds:
 
     def _bounded(self, limit: JointLimit) -> JointLimit:
         """A limit with numbers where the description has none."""
-        slides = self._model.joints[limit.name].kind == Prismatic.kind
+        slides = self._model.joints[limit.name].type.slides()
         derived = []
         if not max(-limit.lower, limit.upper) < NO_LIMIT:
             derived.append("position")

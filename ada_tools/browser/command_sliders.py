@@ -9,7 +9,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model
 from ada_robot.node_state import Motor
 from ada_tools.browser.follower import Follower
@@ -149,7 +148,7 @@ def motors_of(model: Model) -> list[Motor]:
     for name in model.actuated:
         joint = model.joints[name]
         if joint.nq == joint.nv == 1:
-            place, is_angle = model.q_index(name).start, joint.kind != Prismatic.kind
+            place, is_angle = model.q_index(name).start, joint.type.turns()
             own, usual = abs(joint.limits.velocity), TURN if is_angle else SLIDE
             speed = min(own, usual) if own > 0.0 else usual
             found.append(Motor(name, float(model.lower[place]), float(model.upper[place]), speed, is_angle))

@@ -13,8 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.mesh_files import Mesh
 from ada_dynamics.drawing.meshes import RobotMeshes
 from ada_dynamics.model.builder import WORLD_LINK
-from ada_dynamics.model.elements import Link, Shape
-from ada_dynamics.model.joints import Fixed, Floating, FloatingEuler, Planar, Prismatic
+from ada_dynamics.model.elements import Joint, Link, Shape
+from ada_dynamics.model.joints import Fixed, Planar
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.reach import reach_of
 from ada_tools.browser.solids import unit_solid
@@ -25,7 +25,6 @@ _STICK = (0.35, 0.45, 0.62, 1.0)
 _JOINT = (0.93, 0.55, 0.14, 1.0)
 _MASS = (0.55, 0.58, 0.62, 1.0)
 _THIN = 0.012  # radius of a stick, as a share of the robot's size
-_FREE = (Floating.kind, FloatingEuler.kind, Planar.kind)  # nothing stands between the two links of such a joint
 _TINY = 1e-9  # [m] a stick this short is none
 
 
@@ -98,7 +97,7 @@ def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> l
 
 def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
     """From a link's frame to all that is joined to it; a body that ends there reaches past its centre of mass."""
-    ends = [j.xyz for j in model.joints.values() if j.parent == link.name and j.kind not in _FREE]
+    ends = [j.xyz for j in model.joints.values() if j.parent == link.name and not _is_apart(j)]
     for loop in model.loops.values():
         ends += [loop.parent_xyz] if loop.parent == link.name else []
         ends += [loop.child_xyz] if loop.child == link.name else []
@@ -109,12 +108,17 @@ def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
     return [part for part in [*found, *(_stick(link.name, end, radius) for end in ends)] if part is not None]
 
 
+def _is_apart(joint: Joint) -> bool:
+    """True if nothing stands between the two links of a joint."""
+    return joint.type.leaves_free() or joint.kind == Planar.kind
+
+
 def _marker(model: Model, link: str, radius: float) -> Part | None:
     """The mark of the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
     joint = next((j for j in model.joints.values() if j.child == link), None)
-    if joint is None or not joint.nv or joint.kind in _FREE or (joint.parent == WORLD_LINK and joint.nv > 3):
+    if joint is None or not joint.nv or _is_apart(joint) or (joint.parent == WORLD_LINK and joint.nv > 3):
         return None
-    if joint.kind == Prismatic.kind:
+    if joint.type.slides():
         return Part(link, "box", _along(joint.axis), radius * np.array([3.0, 3.0, 5.0]), _JOINT)
     if joint.nv == 1:
         return Part(link, "cylinder", _along(joint.axis), radius * np.array([2.0, 2.0, 4.5]), _JOINT)

@@ -17,39 +17,12 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import CLOSED, close
-from ada_dynamics.model.joints import (
-    Continuous,
-    Cylindrical,
-    Floating,
-    FloatingEuler,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SphericalEuler,
-    Universal,
-)
+from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.writers.numbers import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
-_TURNS = (("roll", True), ("pitch", True), ("yaw", True))
-_PLACES = (("x", False), ("y", False), ("z", False))
-# By kind of joint, its coordinates: name, and whether it is an angle.
-_COORDINATES: dict[str, tuple[tuple[str, bool], ...]] = {
-    Revolute.kind: (("", True),),
-    Continuous.kind: (("", True),),
-    Prismatic.kind: (("", False),),
-    Universal.kind: (("first", True), ("second", True)),
-    Cylindrical.kind: (("distance", False), ("angle", True)),
-    Planar.kind: (("x", False), ("y", False), ("angle", True)),
-    SphericalEuler.kind: (("z", True), ("y'", True), ("z''", True)),
-    FloatingEuler.kind: (*_PLACES, ("z", True), ("y'", True), ("z''", True)),
-    Spherical.kind: _TURNS,
-    Floating.kind: (*_PLACES, *_TURNS),
-}
-_FIRST_TURN = {Spherical.kind: 0, Floating.kind: 3}  # where the quaternion begins in q
-_RATES = (Revolute.kind, Continuous.kind, Prismatic.kind, Universal.kind, Cylindrical.kind)  # v is the rate of q
+_TURNS = ("roll", "pitch", "yaw")  # in place of a quaternion
 _STEP = 0.1  # [rad], or in lengths of the mechanism
 _HALVINGS = 8  # of the last step, to find where the mechanism stops
 _TRIES = 10  # Newton's method needs 3 or 4 after a small step, and some more beside a dead centre
@@ -98,7 +71,7 @@ class Posing:
 
     def value(self, knob: Knob) -> float:
         """Where a coordinate is [rad, m]."""
-        return _values(self.model.joints[knob.joint].kind, self.q[self.model.q_index(knob.joint)])[knob.place]
+        return _values(self.model.joints[knob.joint].type, self.q[self.model.q_index(knob.joint)])[knob.place]
 
     def move(self, knob: Knob, value: float) -> bool:
         """Bring a coordinate to a value, or as near to it as the loops let it go.
@@ -147,7 +120,7 @@ class Posing:
 
     def _with(self, q: Array, knob: Knob, value: float) -> Array:
         """A pose with one coordinate changed."""
-        own, kind = self.model.q_index(knob.joint), self.model.joints[knob.joint].kind
+        own, kind = self.model.q_index(knob.joint), self.model.joints[knob.joint].type
         values = _values(kind, q[own])
         values[knob.place] = value
         changed = q.copy()
@@ -156,15 +129,17 @@ class Posing:
 
     def _knobs_of(self, joint: str) -> list[Knob]:
         own, first = self.model.q_index(joint), self.model.v_index(joint).start
-        kind = self.model.joints[joint].kind
-        names = _COORDINATES[kind]
-        has_limits = kind not in _FIRST_TURN
+        kind = self.model.joints[joint].type
+        quaternion = kind.quaternion_at()
+        has_limits = quaternion is None
+        names = [(c.label, c.unit == "rad") for c in kind.coordinates[:quaternion]]
+        names += [] if quaternion is None else [(turn, True) for turn in _TURNS]
         knobs = []
         for i, (name, is_angle) in enumerate(names):
             bound = np.pi if is_angle else _NO_LIMIT
             lower = float(self.model.lower[own][i]) if has_limits else -np.inf
             upper = float(self.model.upper[own][i]) if has_limits else np.inf
-            if kind in _FIRST_TURN and name == "pitch":
+            if quaternion is not None and name == "pitch":
                 bound = 0.5 * np.pi
             leads = self._numbers is None or first + i in self._leading
             low, high = (lower if np.isfinite(lower) else -bound), (upper if np.isfinite(upper) else bound)
@@ -190,13 +165,13 @@ class Posing:
 
         The platform of a parallel robot hangs on a floating joint, too: it follows its motors.
         """
-        roots = [n for n in self.model.joint_names if self.model.joints[n].kind in (Floating.kind, FloatingEuler.kind)]
+        roots = [n for n in self.model.joint_names if self.model.joints[n].type.leaves_free()]
         motors = [n for n in self.model.actuated if n not in roots]
         rest = [n for n in self.model.joint_names if n not in roots and n not in motors]
         found: list[Sequence[int]] = []
         for name in (*motors, *roots, *rest):
             own = range(self.model.nv)[self.model.v_index(name)]
-            is_simple = self.model.joints[name].kind in _RATES
+            is_simple = self.model.joints[name].type.has_rates_of_coordinates()
             found += [[k] for k in own] if is_simple else [list(own)]
         return found
 
@@ -205,19 +180,19 @@ def _has_full_rank(rows: Array) -> bool:
     return bool(np.linalg.svd(rows, compute_uv=False)[-1] > _RANK)
 
 
-def _values(kind: str, q: Array) -> list[float]:
-    """A joint's positions as the coordinates of `_COORDINATES`: quaternions as roll, pitch and yaw."""
-    if kind not in _FIRST_TURN:
+def _values(kind: type[JointType], q: Array) -> list[float]:
+    """A joint's positions as the coordinates of knobs: quaternions as roll, pitch and yaw."""
+    first = kind.quaternion_at()
+    if first is None:
         return [float(x) for x in q]
-    first = _FIRST_TURN[kind]
     R = np.array(from_quaternion(*q[first:].tolist()), dtype=np.float64)
     return [*(float(x) for x in q[:first]), *to_rpy(R)]
 
 
-def _positions(kind: str, values: Sequence[float]) -> Array:
+def _positions(kind: type[JointType], values: Sequence[float]) -> Array:
     """The way back."""
-    if kind not in _FIRST_TURN:
+    first = kind.quaternion_at()
+    if first is None:
         return np.array(values, dtype=np.float64)
-    first = _FIRST_TURN[kind]
     w, x, y, z = to_quaternion(np.array(from_rpy(*values[first:]), dtype=np.float64))
     return np.array([*values[:first], x, y, z, w])

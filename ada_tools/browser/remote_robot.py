@@ -16,7 +16,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.builder import ROOT_JOINT
-from ada_dynamics.model.joints import Floating, FloatingEuler
 from ada_dynamics.model.model import Model
 from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
@@ -285,7 +284,7 @@ class RemoteRobotPage(MotionPage):
 
 
 def _floats(model: Model) -> bool:
-    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].kind in (Floating.kind, FloatingEuler.kind)
+    return ROOT_JOINT in model.joints and model.joints[ROOT_JOINT].type.leaves_free()
 
 
 def _what_is_not_seen(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:

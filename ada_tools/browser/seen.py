@@ -12,14 +12,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.model.joints import Floating, Spherical
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.writers.numbers import to_quaternion
 
 _SPAN = 1.0  # [s] over which the pace is taken
 _APART = 0.1  # [s] between looks at the time of the motion, at least
 _LOOKS = 3  # at different times: more than one step
-_FIRST_TURN = {Spherical.kind: 0, Floating.kind: 3}  # where the quaternion begins in q
 
 
 class SeenState(NamedTuple):
@@ -79,7 +77,7 @@ def pose_of(model: Model, seen: SeenJoints, before: Array) -> Pose:
             v[model.v_index(name)] = seen.velocities.get(name, 0.0)
             continue
         has_velocities = False
-        if joint.kind in _FIRST_TURN and joint.child in seen.frames:
+        if joint.type.quaternion_at() is not None and joint.child in seen.frames:
             q[own] = _coordinates(joint, seen.frames[joint.child])
         else:
             missing.append(name)
@@ -91,7 +89,7 @@ def _coordinates(joint: Joint, pose: Array) -> Array:
     """Positions of a joint that ends in a quaternion, from the pose of its child in its parent."""
     R = joint.rotation.T @ pose[:3, :3]
     w, x, y, z = to_quaternion(R)
-    place = joint.rotation.T @ (pose[:3, 3] - joint.xyz) if _FIRST_TURN[joint.kind] else np.zeros(0)
+    place = joint.rotation.T @ (pose[:3, 3] - joint.xyz) if joint.type.quaternion_at() else np.zeros(0)
     return np.array([*place, x, y, z, w])
 
 

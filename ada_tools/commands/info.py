@@ -191,11 +191,7 @@ def _branches(joints: list[Joint], indent: str) -> list[tuple[Joint, str, str]]:
 def _joint_text(joint: Joint) -> str:
     if joint.kind == "fixed":
         return f"{joint.name} (fixed)"
-    about = (
-        ""
-        if joint.kind in {"spherical", "floating", "floating_euler", "spherical_euler"}
-        else f" {axis_text(joint.axis)}"
-    )
+    about = f" {axis_text(joint.axis)}" if joint.type.axes else ""
     mimic = "" if joint.mimic is None else f", mimics {joint.mimic.joint}"
     return f"{joint.name} ({joint.kind}{about}{mimic})"
 

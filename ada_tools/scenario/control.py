@@ -72,7 +72,7 @@ def _reference(part: Part, controller: Controller[object], start: Array) -> Refe
             if joint not in controller.joints:
                 known = ", ".join(controller.joints)
                 raise given.problem(joint, f"the controller commands no joint of that name. Known: {known}.")
-            turns = controller.model.joints[joint].kind != "prismatic"
+            turns = controller.model.joints[joint].type.turns()
             metres = units.LENGTH if key == "joints" else units.SPEED
             into[controller.joints.index(joint)] = given.quantity(joint, unit if turns else metres)
     return JointReference(position, velocity)

@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.small import with_gravity
-from ada_dynamics.model.joints import JOINT_TYPES, Continuous, Floating, FloatingEuler, Prismatic, Revolute
+from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.robots.load import load as load_robot
@@ -23,27 +23,11 @@ from ada_tools.scenario.scenario import ModelPart, Scenario
 
 CLOSED = 1e-9  # gap, and speed across it, up to which a start counts as on its loops [m, rad]
 
-# What the numbers of a joint are; of kinds that are not named, plain numbers.
-_POSITIONS = {
-    Revolute.kind: (units.ANGLE,),
-    Continuous.kind: (units.ANGLE,),
-    Prismatic.kind: (units.LENGTH,),
-    Floating.kind: (units.LENGTH,) * 3 + (units.NUMBER,) * 4,
-    FloatingEuler.kind: (units.LENGTH,) * 3 + (units.ANGLE,) * 3,
-}
-_VELOCITIES = {
-    Revolute.kind: (units.ANGULAR_SPEED,),
-    Continuous.kind: (units.ANGULAR_SPEED,),
-    Prismatic.kind: (units.SPEED,),
-    Floating.kind: (units.SPEED,) * 3 + (units.ANGULAR_SPEED,) * 3,
-    FloatingEuler.kind: (units.SPEED,) * 3 + (units.ANGULAR_SPEED,) * 3,
-}
-_EFFORTS = {
-    Revolute.kind: (units.MOMENT,),
-    Continuous.kind: (units.MOMENT,),
-    Prismatic.kind: (units.FORCE,),
-    Floating.kind: (units.FORCE,) * 3 + (units.MOMENT,) * 3,
-    FloatingEuler.kind: (units.FORCE,) * 3 + (units.MOMENT,) * 3,
+# Dimensions of a coordinate, of its rate and of the effort along it, by the coordinate's unit.
+_DIMENSIONS = {
+    "rad": (units.ANGLE, units.ANGULAR_SPEED, units.MOMENT),
+    "m": (units.LENGTH, units.SPEED, units.FORCE),
+    "1": (units.NUMBER, units.NUMBER, units.NUMBER),
 }
 
 
@@ -140,7 +124,7 @@ def _fill(
     part: Part,
     model: Model,
     index: Callable[[str], slice],
-    units_of: Callable[[str], Sequence[units.Dimension]],
+    units_of: Callable[[type[JointType]], Sequence[units.Dimension]],
 ) -> None:
     """Write the entries of a mapping by joint into a vector."""
     for joint in part.keys():  # noqa: SIM118
@@ -148,19 +132,19 @@ def _fill(
             place = index(joint)
         except AdaError as problem:
             raise part.problem(joint, str(problem)) from None
-        into[place] = part.numbers(joint, units_of(model.joints[joint].kind))
+        into[place] = part.numbers(joint, units_of(model.joints[joint].type))
 
 
-def _position_units(kind: str) -> Sequence[units.Dimension]:
-    return _POSITIONS.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nq
+def _position_units(joint: type[JointType]) -> Sequence[units.Dimension]:
+    return [_DIMENSIONS[c.unit][0] for c in joint.coordinates]
 
 
-def _velocity_units(kind: str) -> Sequence[units.Dimension]:
-    return _VELOCITIES.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nv
+def _velocity_units(joint: type[JointType]) -> Sequence[units.Dimension]:
+    return [_DIMENSIONS[c.unit][1] for c in joint.rates]
 
 
-def _effort_units(kind: str) -> Sequence[units.Dimension]:
-    return _EFFORTS.get(kind) or (units.NUMBER,) * JOINT_TYPES[kind].nv
+def _effort_units(joint: type[JointType]) -> Sequence[units.Dimension]:
+    return [_DIMENSIONS[c.unit][2] for c in joint.rates]
 
 
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
@@ -204,7 +188,7 @@ def _at_rest(start: Part, model: Model, q: Array, v: Array) -> Array:
     from ada_dynamics.dynamics import Dynamics
 
     first = model.joint_names[0]
-    if model.joints[first].kind not in (Floating.kind, FloatingEuler.kind):
+    if not model.joints[first].type.leaves_free():
         raise start.problem("centre_of_mass", "only the centre of mass of a robot with a floating base can be at rest.")
     dynamics = Dynamics(model)
     base = slice(model.v_index(first).start, model.v_index(first).start + 3)

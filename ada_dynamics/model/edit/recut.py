@@ -104,7 +104,7 @@ def _between(model: Model, loop: LoopJoint, cut: Joint) -> list[str]:
 
 
 def _check_cut(model: Model, cut: Joint) -> None:
-    if JOINT_TYPES[cut.kind].closes_as is None:
+    if cut.type.closes_as is None:
         raise InputError(f"joint {cut.name!r} is {cut.kind}; a loop can be closed by {', '.join(LOOP_KINDS)} only.")
     followers = [j.name for j in model.joints.values() if j.mimic and cut.name in (j.name, j.mimic.joint)]
     if followers:
@@ -115,7 +115,7 @@ def _check_cut(model: Model, cut: Joint) -> None:
 
 
 def _as_loop(cut: Joint) -> LoopJoint:
-    kind = JOINT_TYPES[cut.kind].closes_as or cut.kind
+    kind = cut.type.closes_as or cut.kind
     return LoopJoint(
         cut.name, kind, cut.parent, cut.child, cut.xyz, cut.rotation, np.zeros(3), np.eye(3), cut.axis, cut.axis2
     )
@@ -128,15 +128,14 @@ def _reversed_axes(axis: Array, axis2: Array | None) -> tuple[Array, Array | Non
 
 def _turn_round(parts: Parts, joint: Joint) -> None:
     """Let the child carry the parent, which keeps its frame: a link without mass stands in the joint's own frame."""
-    joint_type = JOINT_TYPES[joint.kind]
-    if joint_type.closes_as is None:
+    if joint.type.closes_as is None:
         can = ", ".join(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as is not None)
         raise InputError(
             f"joint {joint.name!r} lies between the loop and the cut, but a {joint.kind} joint cannot be turned "
             f"round; these can: {can}."
         )
     losses = [what for what in _LOSSES if getattr(joint, what)]
-    if losses and not joint_type.has_rates_of_coordinates():  # turned round, its velocities are in other axes
+    if losses and not joint.type.has_rates_of_coordinates():  # turned round, its velocities are in other axes
         raise InputError(
             f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {losses[0]}, "
             f"which for a {joint.kind} joint would not mean the same."

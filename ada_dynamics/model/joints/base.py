@@ -60,6 +60,7 @@ class JointType(ABC):
     moves_as: ClassVar[str]  # kind that moves alike where limits do not matter
     closes_as: ClassVar[str | None]  # kind of loop joint with the same motion, or None: then it cannot be turned round
     can_have_spring: ClassVar[bool] = False
+    is_endless: ClassVar[bool] = False  # its position has no limits
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
@@ -82,6 +83,11 @@ class JointType(ABC):
     def leaves_free(cls) -> bool:
         """True if the two links are not joined at all."""
         return cls.nv == 6
+
+    @classmethod
+    def has_limits(cls) -> bool:
+        """True if its one coordinate can have limits."""
+        return cls.nq == cls.nv == 1 and not cls.is_endless
 
     @classmethod
     def turns(cls) -> bool:

@@ -73,3 +73,4 @@ class Continuous(Revolute):
     """A revolute joint that turns without end; its position is one angle all the same."""
 
     kind = "continuous"
+    is_endless = True

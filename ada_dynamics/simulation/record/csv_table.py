@@ -12,42 +12,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import RecordingError
-from ada_dynamics.model.joints import (
-    Continuous,
-    Cylindrical,
-    Floating,
-    FloatingEuler,
-    Planar,
-    Prismatic,
-    Revolute,
-    Spherical,
-    SphericalEuler,
-    Universal,
-)
+from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 
 ROWS_AT_ONCE = 8192
 
-_ANGLES = tuple((name, "rad") for name in ("angle_1", "angle_2", "angle_3"))
-_PLACE = tuple((name, "m") for name in "xyz")
-_QUATERNION = tuple((name, "1") for name in ("qx", "qy", "qz", "qw"))
-_TURNING = tuple((name, "rad") for name in ("wx", "wy", "wz"))
-# Names and units of a joint's positions, in their order in q; those of one alone need no name.
-_POSITIONS: dict[str, tuple[tuple[str, str], ...]] = {
-    Revolute.kind: (("", "rad"),),
-    Continuous.kind: (("", "rad"),),
-    Prismatic.kind: (("", "m"),),
-    Cylindrical.kind: (("slide", "m"), ("turn", "rad")),
-    Universal.kind: _ANGLES[:2],
-    Planar.kind: (("x", "m"), ("y", "m"), ("turn", "rad")),
-    Spherical.kind: _QUATERNION,
-    SphericalEuler.kind: _ANGLES,
-    Floating.kind: (*_PLACE, *_QUATERNION),
-    FloatingEuler.kind: (*_PLACE, *_ANGLES),
-}
-# The same of v, without the per second.
-_VELOCITIES = {**_POSITIONS, Spherical.kind: _TURNING, Floating.kind: (*_PLACE, *_TURNING)}
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
 
@@ -76,10 +46,10 @@ def header(log: Log) -> list[str]:
     """Names and units of the columns."""
     model = log.model
     names = ["t [s]"]
-    names += _joint_columns(model, "q", _POSITIONS, lambda unit: unit)
-    names += _joint_columns(model, "v", _VELOCITIES, lambda unit: f"{unit}/s")
-    names += _joint_columns(model, "a", _VELOCITIES, lambda unit: f"{unit}/s^2")
-    names += _joint_columns(model, "tau", _VELOCITIES, lambda unit: _EFFORTS[unit])
+    names += _joint_columns(model, "q", lambda joint: joint.coordinates, lambda unit: unit)
+    names += _joint_columns(model, "v", lambda joint: joint.rates, lambda unit: f"{unit}/s")
+    names += _joint_columns(model, "a", lambda joint: joint.rates, lambda unit: f"{unit}/s^2")
+    names += _joint_columns(model, "tau", lambda joint: joint.rates, lambda unit: _EFFORTS[unit])
     for what, given in (("external", log.external), ("contact", log.contact_wrenches)):
         names += [f"{what} {name} {part} [{unit}]" for name in given for part, unit in _WRENCH]
     names += ["kinetic energy [J]", "potential energy [J]"]
@@ -87,11 +57,14 @@ def header(log: Log) -> list[str]:
 
 
 def _joint_columns(
-    model: Model, what: str, table: dict[str, tuple[tuple[str, str], ...]], unit_of: Callable[[str], str]
+    model: Model,
+    what: str,
+    numbers_of: Callable[[type[JointType]], tuple[Coordinate, ...]],
+    unit_of: Callable[[str], str],
 ) -> Iterator[str]:
     for joint in model.joint_names:
-        for part, unit in table[model.joints[joint].kind]:
-            yield f"{what} {joint} {part}".rstrip() + f" [{unit_of(unit)}]"
+        for part in numbers_of(model.joints[joint].type):
+            yield f"{what} {joint} {part.name}".rstrip() + f" [{unit_of(part.unit)}]"
 
 
 def _tables(log: Log) -> Iterator[Array]:
