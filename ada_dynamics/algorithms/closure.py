@@ -125,7 +125,7 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     kinds = row_kinds(loop)
     result = []
     for i in range(len(kinds)) if rows is None else rows:
-        is_force, k = kinds[i]
+        is_force, k, _ = kinds[i]
         if k == NORMAL:
             result.append(-v3.dot(a_axes[2], b_axes[1]))
         else:

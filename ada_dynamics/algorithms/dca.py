@@ -195,7 +195,7 @@ def free_rows(ways: Branches) -> list[Row]:
     loop = ways.loop
     ends = [(loop.parent, -1.0), (loop.child, 1.0)]
     result = []
-    for is_force, axis in loop.joint.free_rows():
+    for is_force, axis, _ in loop.joint.free_rows():
         e = child_direction(ways, UNIT3[1]) if axis == SECOND else ways.direction(UNIT3[axis])
         wrenches = {}
         for (end, sign), points in zip(ends, ways.points(), strict=True):

@@ -24,8 +24,9 @@ from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
+from ada_dynamics.robots.readers.mjcf.joints import KINDS
 
-_TYPES = {"revolute": 3, "continuous": 3, "prismatic": 2, "spherical": 1, "floating": 0}  # MuJoCo's numbers
+_NUMBERS = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
 _WXYZ = (3, 0, 1, 2)
 
 
@@ -122,7 +123,7 @@ class _Twin:
         """Our joints and MuJoCo's, which both count along the bodies."""
         moving = [joint for joint in self.ours.joints.values() if joint.kind != "fixed"]
         types = self.model.jnt_type.tolist()
-        if [_TYPES.get(joint.kind) for joint in moving] != types:
+        if [_NUMBERS.get(KINDS.words.get(joint.kind, ())) for joint in moving] != types:
             raise InputError(
                 f"model {self.ours.name!r} has {len(moving)} joints here, MuJoCo {len(types)}, or of other types."
             )
@@ -146,7 +147,7 @@ class _Twin:
                 T[rate, columns] = joint.mimic.multiplier
             else:
                 T[rate : rate + joint.nv, columns] = np.eye(joint.nv)
-            if joint.kind in ("spherical", "floating"):
+            if joint.type.quaternion_at() is not None:
                 x = np.concatenate([x[:-4], x[-4:][list(_WXYZ)]])
             data.qpos[at : at + len(x)] = x
             if joint.kind == "floating":

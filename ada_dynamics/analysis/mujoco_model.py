@@ -20,13 +20,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.writers import render
 
 LEAST_INERTIA = 1e-14  # [kg m²]; MuJoCo takes no moving body without inertia about some axis
-# Kinds that MuJoCo has, or that our writer writes as two of its joints with the same coordinates.
-COVERED = ("revolute", "continuous", "prismatic", "universal", "cylindrical", "spherical", "floating")
+COVERED = tuple(kind for kind, words in KINDS.words.items() if words)
 _XYZW_TO_WXYZ = (3, 0, 1, 2)
-_QUATERNION_AT = {"spherical": 0, "floating": 3}  # in the joint's coordinates
 
 
 def mujoco_package() -> Any:
@@ -125,7 +124,7 @@ class MujocoModel:
         first = self.model.body_jntadr[body]
         at, rate = int(self.model.jnt_qposadr[first]), int(self.model.jnt_dofadr[first])
         order = np.arange(own_q.start, own_q.stop)
-        turn = _QUATERNION_AT.get(joint.kind)
+        turn = joint.type.quaternion_at()
         if turn is not None:
             order[turn:] = order[turn:][list(_XYZW_TO_WXYZ)]
             self._turns.append((at + turn, rate + turn))

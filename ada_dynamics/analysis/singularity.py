@@ -16,7 +16,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.builder import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
-from ada_dynamics.model.joints import Cylindrical, Planar, Prismatic, Revolute, Spherical, Universal
+from ada_dynamics.model.joints.rows import SECOND
 
 ROWS: dict[str, tuple[int, ...]] = {"linear": (0, 1, 2), "angular": (3, 4, 5), "all": (0, 1, 2, 3, 4, 5)}
 AXES = "xyz"
@@ -123,30 +123,14 @@ def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
             return np.broadcast_to(rotation, (*q.shape[:-1], 3, 3))
         return np.asarray(dynamics.pose(link, q)[..., :3, :3] @ rotation)
 
-    parent, child = up(joint.parent, joint.parent_rotation), up(joint.child, joint.child_rotation)
-    axis = parent @ joint.axis
-    turn, slide = _column(axis, angular=True), _column(axis, angular=False)
-    if joint.kind == Revolute.kind:
-        columns = [turn]
-    elif joint.kind == Prismatic.kind:
-        columns = [slide]
-    elif joint.kind == Cylindrical.kind:
-        columns = [slide, turn]
-    elif joint.kind == Universal.kind and joint.axis2 is not None:
-        columns = [turn, _column(child @ joint.axis2, angular=True)]
-    elif joint.kind == Spherical.kind:
-        columns = [_column(parent[..., k], angular=True) for k in range(3)]
-    elif joint.kind == Planar.kind:
-        across = np.linalg.svd(joint.axis[None, :])[2][1:]
-        columns = [*(_column(parent @ direction, angular=False) for direction in across), turn]
-    else:
-        return np.zeros((*q.shape[:-1], 6, 0))
-    return np.stack(columns, axis=-1)
-
-
-def _column(direction: Array, angular: bool) -> Array:
-    zero = np.zeros_like(direction)
-    return np.concatenate([zero, direction] if angular else [direction, zero], axis=-1)
+    own, to_parent, to_child = joint.type.aligned_sides(joint.axis, joint.axis2, None, **joint.constants)
+    A, B = up(joint.parent, joint.parent_rotation @ to_parent), up(joint.child, joint.child_rotation @ to_child)
+    columns = []
+    for row in own.free_rows():
+        direction = B[..., 1] if row.axis == SECOND else A[..., row.axis]
+        along = direction if row.is_force else row.pitch * direction
+        columns.append(np.concatenate([along, (not row.is_force) * direction], axis=-1))
+    return np.stack(columns, axis=-1) if columns else np.zeros((*q.shape[:-1], 6, 0))
 
 
 def closing_condition(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:

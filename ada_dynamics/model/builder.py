@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -101,13 +101,14 @@ class Builder:
         stiffness: float = 0.0,
         rest: float = 0.0,
         mimic: Mimic | None = None,
+        constants: Mapping[str, float] | None = None,
+        **more: float,
     ) -> Builder:
         """Add a joint from link `parent` to link `child`.
 
         Args:
             name: unique name.
-            kind: one of revolute, continuous, prismatic, cylindrical, universal, spherical, spherical_euler, planar,
-                floating, floating_euler, fixed.
+            kind: one of `JOINT_TYPES`: revolute, prismatic, spherical, ...
             parent: link on the base's side.
             child: the link it carries; its frame is the joint's.
             xyz: position of the joint in the parent's frame [m].
@@ -122,6 +123,8 @@ class Builder:
             stiffness: of a spring on the joint's position; of joints with one position, and of spherical ones.
             rest: position at which the spring does not pull; zero for a spherical joint.
             mimic: take the position from another joint.
+            constants: numbers that the kind has beside.
+            more: the same as arguments of their own.
         """
         where = f"joint {name!r}"
         if name in self._joints:
@@ -150,6 +153,7 @@ class Builder:
             mimic,
             float(stiffness),
             float(rest),
+            self._values.constants(kind, {**(constants or {}), **more}, where),
         )
         return self
 
@@ -168,6 +172,8 @@ class Builder:
         *,
         parent_rotation: ArrayLike | None = None,
         child_rotation: ArrayLike | None = None,
+        constants: Mapping[str, float] | None = None,
+        **more: float,
     ) -> Builder:
         """Close a loop by a joint between two links of the tree, or between a link and the world.
 
@@ -175,7 +181,7 @@ class Builder:
 
         Args:
             name: unique name.
-            kind: one of revolute, prismatic, cylindrical, universal, spherical, planar, fixed.
+            kind: one of `LOOP_KINDS`: revolute, prismatic, spherical, ...
             parent: one link, or "world".
             child: the other one.
             parent_xyz: position of the joint in the parent's frame [m].
@@ -186,6 +192,8 @@ class Builder:
             axis2: second axis of a universal joint, in the child-side frame, perpendicular to the first at zero.
             parent_rotation: orientation in the parent's frame as a 3x3 matrix, instead of parent_rpy.
             child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
+            constants: numbers that the kind has beside.
+            more: the same as arguments of their own.
         """
         where = f"loop {name!r}"
         if name in self._loops:
@@ -206,6 +214,7 @@ class Builder:
             self._values.orientation(child_rpy, child_rotation, f"{where} in its child"),
             first,
             second,
+            self._values.constants(kind, {**(constants or {}), **more}, where),
         )
         return self
 

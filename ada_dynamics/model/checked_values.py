@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,6 +100,18 @@ class CheckedValues:
                 f"{self.where}: rest of {kind} {where} is {rest}; its spring rests at the zero position: turn the "
                 "joint's frame instead."
             )
+
+    def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
+        """The numbers that a joint type has beside its axes: all of them, and no others."""
+        names = JOINT_TYPES[kind].constants
+        if set(given) != set(names):
+            needs = f"needs {', '.join(names)}" if names else "has no numbers of its own"
+            raise ModelError(f"{self.where}: {where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
+        values = {name: self.finite(float(given[name]), f"{name} of {where}") for name in names}
+        problem = JOINT_TYPES[kind].constants_problem(**values)
+        if problem:
+            raise ModelError(f"{self.where}: {where}: {problem}")
+        return values
 
     def direction(self, value: ArrayLike, what: str) -> Array:
         """A vector made unit length."""

@@ -12,8 +12,21 @@ if TYPE_CHECKING:  # the readers themselves copy with this
     from ada_dynamics.robots.readers.description import JointRecord, LinkRecord, LoopRecord
 
 _LINK = ("mass", "com", "inertia", "has_inertial", "visuals", "collisions")
-_JOINT = ("xyz", "rotation", "axis", "axis2", "limits", "damping", "friction", "armature", "mimic", "stiffness", "rest")
-_LOOP = ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2")
+_JOINT = (
+    "xyz",
+    "rotation",
+    "axis",
+    "axis2",
+    "limits",
+    "damping",
+    "friction",
+    "armature",
+    "mimic",
+    "stiffness",
+    "rest",
+    "constants",
+)
+_LOOP = ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation", "axis", "axis2", "constants")
 
 
 def add_link(builder: Builder, link: Link | LinkRecord) -> None:

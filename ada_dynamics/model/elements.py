@@ -163,6 +163,7 @@ class LoopJoint(_Frozen):
     child_rotation: Array = field(default_factory=_identity)
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
+    constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
 
     @property
     def type(self) -> type[JointType]:
@@ -189,6 +190,7 @@ class Joint(_Frozen):
     mimic: Mimic | None = None
     stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
     rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
+    constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
 
     @property
     def type(self) -> type[JointType]:

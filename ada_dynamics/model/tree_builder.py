@@ -10,11 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_relative, clean_rotation, to_mat3, to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
-from ada_dynamics.model.joints import (
-    JOINT_TYPES,
-    Fixed,
-    JointType,
-)
+from ada_dynamics.model.joints import Fixed, JointType
 from ada_dynamics.model.rigid import Pose
 from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -61,7 +57,7 @@ def build_tree(
             if carrier != WORLD:
                 lumps[carrier].append((links[joint.child], (R_joint, p_joint)))
             continue
-        kind, Q = JOINT_TYPES[joint.kind].aligned(joint.axis, joint.axis2, onto)
+        kind, Q = joint.type.aligned(joint.axis, joint.axis2, onto, **joint.constants)
         frames[joint.child] = (len(bodies), (Q.T, np.zeros(3)))
         lumps.append([(links[joint.child], (Q.T, np.zeros(3)))])
         bodies.append(_body(joint, kind, len(bodies), carrier, (R_joint @ Q, p_joint), q_slices, v_slices))
@@ -78,7 +74,7 @@ def build_tree(
 
 def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
     """A loop joint with its axis on coordinate axes of both its frames."""
-    joint, *turns = JOINT_TYPES[loop.kind].aligned_sides(loop.axis, loop.axis2, onto)
+    joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, onto, **loop.constants)
     sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
     placed = []
     for (link, xyz, rotation), turn in zip(sides, turns, strict=True):

@@ -17,7 +17,6 @@ from ada_tools.commands.common import axis_text, table
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 
-_WITHOUT_AXIS = ("spherical", "fixed")
 _SHOWN = 12  # names in a line
 
 
@@ -46,7 +45,7 @@ def _loop_data(model: Model, loop: LoopJoint) -> dict[str, Any]:
         "type": loop.kind,
         "parent": loop.parent,
         "child": loop.child,
-        "axis": None if loop.kind in _WITHOUT_AXIS else loop.axis.tolist(),
+        "axis": loop.axis.tolist() if loop.type.axes else None,
         "parent_xyz": loop.parent_xyz.tolist(),
         "child_xyz": loop.child_xyz.tolist(),
         "conditions": _conditions(model, loop),
@@ -91,7 +90,7 @@ def _data(seen: Overview) -> dict[str, Any]:
 
 # --- text -------------------------------------------------------------------------------------------------------
 def _loop_text(model: Model, loop: LoopJoint) -> str:
-    about = "" if loop.kind in _WITHOUT_AXIS else f" {axis_text(loop.axis)}"
+    about = f" {axis_text(loop.axis)}" if loop.type.axes else ""
     count = len(_conditions(model, loop))
     return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} conditions"
 

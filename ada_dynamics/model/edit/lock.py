@@ -111,5 +111,6 @@ def _fixed(joint: Joint, pose: Pose) -> Joint:
         armature=0.0,
         stiffness=0.0,
         rest=0.0,
+        constants={},
         mimic=None,
     )

@@ -116,9 +116,8 @@ def _check_cut(model: Model, cut: Joint) -> None:
 
 def _as_loop(cut: Joint) -> LoopJoint:
     kind = cut.type.closes_as or cut.kind
-    return LoopJoint(
-        cut.name, kind, cut.parent, cut.child, cut.xyz, cut.rotation, np.zeros(3), np.eye(3), cut.axis, cut.axis2
-    )
+    frames = (cut.xyz, cut.rotation, np.zeros(3), np.eye(3))
+    return LoopJoint(cut.name, kind, cut.parent, cut.child, *frames, cut.axis, cut.axis2, cut.constants)
 
 
 def _reversed_axes(axis: Array, axis2: Array | None) -> tuple[Array, Array | None]:
@@ -171,7 +170,7 @@ def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
         near, far = far, near
         axis, axis2 = _reversed_axes(axis, axis2)
     (carrier, (R, p)), (carried, placed) = near, far
-    joint = Joint(loop.name, loop.kind, carrier, carried, p, R, axis, axis2)
+    joint = Joint(loop.name, loop.kind, carrier, carried, p, R, axis, axis2, constants=loop.constants)
     _carry(parts, joint, carried, invert(placed))
 
 

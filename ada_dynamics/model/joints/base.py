@@ -59,25 +59,34 @@ class JointType(ABC):
     axes: ClassVar[int]  # number of axes that it is given with
     moves_as: ClassVar[str]  # kind that moves alike where limits do not matter
     closes_as: ClassVar[str | None]  # kind of loop joint with the same motion, or None: then it cannot be turned round
+    constants: ClassVar[tuple[str, ...]] = ()  # names of numbers that it has beside its axes
     can_have_spring: ClassVar[bool] = False
     is_endless: ClassVar[bool] = False  # its position has no limits
 
     @classmethod
-    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
         """The joint on coordinate axes, and the rotation from there to its frame in the description.
 
         Args:
             axis: direction in the joint's frame.
             axis2: second axis of a joint that has two.
             onto: coordinate axis for the joint's axis; by default the nearest one.
+            own: its constants.
         """
-        return cls(), np.eye(3)
+        return cls(**own), np.eye(3)
 
     @classmethod
-    def aligned_sides(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array, Array]:
+    def aligned_sides(
+        cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar
+    ) -> tuple[JointType, Array, Array]:
         """The same of a loop joint, with a rotation for either side's frame."""
-        joint, turn = cls.aligned(axis, axis2, onto)
+        joint, turn = cls.aligned(axis, axis2, onto, **own)
         return joint, turn, turn
+
+    @classmethod
+    def constants_problem(cls, **own: float) -> str | None:
+        """Why its constants are unusable, or None."""
+        return None
 
     @classmethod
     def leaves_free(cls) -> bool:
@@ -237,10 +246,10 @@ class AxisJoint(JointType):
         return (self.k + 1) % 3, (self.k + 2) % 3
 
     @classmethod
-    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
         """The axis is on the coordinate axis nearest to it."""
         Q, k = align(axis, onto)
-        return cls(k), Q
+        return cls(k, **own), Q
 
     def angle(self, R: Array) -> float:
         """Angle of a turn about the axis, from all four entries that show it."""

@@ -42,9 +42,9 @@ class Planar(JointType):
     coordinates = rates = (*PLACE[:2], Coordinate("turn", "rad", "turn"))
 
     @classmethod
-    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
         """The normal is on z."""
-        return cls(), align(axis, 2)[0]
+        return cls(**own), align(axis, 2)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(z, angle), moved in the plane."""

@@ -17,6 +17,7 @@ class RowKind(NamedTuple):
 
     is_force: bool
     axis: int  # of frame A, or NORMAL, or SECOND
+    pitch: float = 0.0  # of a screw: a force has a moment of -pitch beside it, a turn a slide of pitch [m/rad]
 
     def __str__(self) -> str:
         if self.axis == NORMAL:

@@ -37,16 +37,18 @@ class Universal(JointType):
     coordinates = rates = angles("1", "2")
 
     @classmethod
-    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array]:
+    def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
         """The first axis is on z, the second one on y."""
         assert axis2 is not None  # the builder sees to it
-        return cls(), clean_rotation(np.column_stack([np.cross(axis2, axis), axis2, axis]))
+        return cls(**own), clean_rotation(np.column_stack([np.cross(axis2, axis), axis2, axis]))
 
     @classmethod
-    def aligned_sides(cls, axis: Array, axis2: Array | None, onto: int | None) -> tuple[JointType, Array, Array]:
+    def aligned_sides(
+        cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar
+    ) -> tuple[JointType, Array, Array]:
         """The first axis is on z of the parent's side, the second one on y of the child's."""
         assert axis2 is not None  # the builder sees to it
-        return cls(), align(axis, 2)[0], align(axis2, 1)[0]
+        return cls(**own), align(axis, 2)[0], align(axis2, 1)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rz(q1) Ry(q2)."""

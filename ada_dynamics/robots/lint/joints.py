@@ -53,22 +53,22 @@ def _axis(joint: JointRecord, out: Collector) -> None:
 
 def _range(joint: JointRecord, out: Collector) -> None:
     """Rules on lower and upper limits."""
-    if joint.kind not in {"revolute", "prismatic"}:
+    if not joint.type.has_limits():
         return
     element = joint.element.first("limit")
     if element is None:
         message = "it has no <limit>, which URDF requires; it is taken as unlimited."
-        fix = "Add <limit>, or make it continuous." if joint.kind == "revolute" else "Add <limit>."
+        fix = "Add <limit>, or make it continuous." if joint.type.turns() else "Add <limit>."
         out.add("limit-missing", "warning", joint.where, message, fix, joint.line)
         return
     lower, upper = joint.limits.lower, joint.limits.upper
     if lower == upper:
         given = "lower" in element.attributes or "upper" in element.attributes
         message = f"its limits leave no motion: lower = upper = {lower:g}" + ("." if given else ", by default.")
-        fix = "Widen the limits, or make the joint fixed" + (" or continuous." if joint.kind == "revolute" else ".")
+        fix = "Widen the limits, or make the joint fixed" + (" or continuous." if joint.type.turns() else ".")
         severity = "note" if joint.mimic is not None else "warning"
         out.add("limit-empty", severity, joint.where, message, fix, element.line)
-    elif joint.kind == "revolute":
+    elif joint.type.turns():
         _degrees((lower, upper), joint, element, out)
     elif _FAR < max(abs(lower), abs(upper)) < 1e4:
         message = f"it slides from {lower:g} to {upper:g} m."
@@ -88,7 +88,7 @@ def _degrees(bounds: Iterable[float], joint: JointRecord, element: Element, out:
 
 def _effort_and_velocity(joint: JointRecord, out: Collector) -> None:
     element = joint.element.first("limit")
-    if element is None or joint.mimic is not None or joint.kind == "floating":
+    if element is None or joint.mimic is not None or joint.type.leaves_free():
         return
     for name, value in (("effort", joint.limits.effort), ("velocity", joint.limits.velocity)):
         if name not in element.attributes:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints import Floating
 from ada_dynamics.robots.lint.bodies import Lump
 from ada_dynamics.robots.lint.report import Collector
-from ada_dynamics.robots.readers.description import JointRecord
-from ada_dynamics.spatial.rotation import from_axis_angle, from_quaternion
 
 # Pivots below this part of what the body's inertia would give about other axes are rounding.
 _RELATIVE = 1e-11
+_Z = np.array([0.0, 0.0, 1.0])  # for an axis that is not given
 
 
 def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) -> None:
@@ -90,52 +90,18 @@ def _report(body: Lump, loaded: bool, beyond: bool, out: Collector) -> None:
 
 def _motion(body: Lump, rng: np.random.Generator) -> tuple[Array, Array]:
     """S in the child's frame, and the 6x6 transform of motions from the parent's frame, at a random position."""
-    joint = body.joint
-    kind = "floating" if joint is None else joint.kind
-    turn, slide = np.eye(3), np.zeros(3)
-    axis = np.array([0.0, 0.0, 1.0]) if joint is None or joint.axis is None else joint.axis
-    axis = axis / np.linalg.norm(axis)
-    if kind in {"revolute", "continuous", "prismatic", "cylindrical", "planar"}:
-        S = _axis_motion(kind, axis)
-        if kind != "prismatic":
-            turn = _turned(axis, rng)
-        if kind in {"prismatic", "cylindrical"}:
-            slide = axis * rng.uniform(0.1, 0.2)
-    elif kind == "universal" and joint is not None and joint.axis2 is not None:
-        S, turn = _universal_motion(joint, axis, rng)
+    record = body.joint
+    if record is None:
+        joint, Q = Floating.aligned(_Z, None, None)
     else:
-        S = np.eye(6)[:, :3] if kind == "spherical" else np.eye(6)
-        p = rng.normal(size=4)
-        turn = np.array(from_quaternion(*(p / np.linalg.norm(p)).tolist()))
-    R, p = body.rotation @ turn, body.position + body.rotation @ slide
+        axes = [_Z if axis is None else axis / np.linalg.norm(axis) for axis in (record.axis, record.axis2)]
+        joint, Q = record.type.aligned(*axes, None, **record.constants)
+    q = joint.nearest(rng.uniform(0.1, 1.2, joint.nq).tolist())
+    pose = joint.pose(q)
+    at = body.rotation @ Q
+    R, p = at @ np.array(pose.rotation.matrix()) @ Q.T, body.position + at @ pose.position
+    S = np.array([[*Q @ column.angular, *Q @ column.linear] for column in joint.subspace(q)]).T
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
     X[3:, :3] = -R.T @ np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
     return S, X
-
-
-def _axis_motion(kind: str, axis: Array) -> Array:
-    turning, sliding = np.concatenate([axis, np.zeros(3)]), np.concatenate([np.zeros(3), axis])
-    if kind in {"revolute", "continuous"}:
-        return turning[:, None]
-    if kind == "prismatic":
-        return sliding[:, None]
-    if kind == "cylindrical":
-        return np.column_stack([sliding, turning])
-    first = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    first /= np.linalg.norm(first)
-    plane = [np.concatenate([np.zeros(3), a]) for a in (first, np.cross(axis, first))]
-    return np.column_stack([*plane, turning])
-
-
-def _universal_motion(joint: JointRecord, axis: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    second = np.asarray(joint.axis2) / np.linalg.norm(np.asarray(joint.axis2))
-    inner = _turned(second, rng)
-    S = np.zeros((6, 2))
-    S[:3, 0], S[:3, 1] = inner.T @ axis, second
-    return S, _turned(axis, rng) @ inner
-
-
-def _turned(axis: Array, rng: np.random.Generator) -> Array:
-    """Rotation about a unit axis by a random angle."""
-    return np.array(from_axis_angle((float(axis[0]), float(axis[1]), float(axis[2])), float(rng.uniform(0.3, 1.2))))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Limits, Mimic, Shape
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.robots.readers.problems import Problem
 from ada_dynamics.robots.readers.xml import Element
 
@@ -62,6 +63,12 @@ class JointRecord:
     mimic: Mimic | None = None
     stiffness: float = 0.0
     rest: float = 0.0
+    constants: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def type(self) -> type[JointType]:
+        """What its kind says about itself."""
+        return JOINT_TYPES[self.kind]
 
     @property
     def line(self) -> int:
@@ -90,6 +97,12 @@ class LoopRecord:
     child_rotation: Array = field(default_factory=lambda: np.eye(3))
     axis: Array | None = None
     axis2: Array | None = None  # in the child-side frame
+    constants: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def type(self) -> type[JointType]:
+        """What its kind says about itself."""
+        return JOINT_TYPES[self.kind]
 
     @property
     def where(self) -> str:

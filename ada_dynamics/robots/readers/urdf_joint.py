@@ -10,17 +10,31 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.elements import Limits, Mimic
-from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots.readers.description import JointRecord
+from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
 
-# What a file may name; the Euler-angle kinds are a choice of coordinates and not of a robot.
-KINDS = tuple(k for k in JOINT_TYPES if not k.endswith("_euler"))
-_WITH_AXIS = {"revolute", "continuous", "prismatic", "planar", "cylindrical", "universal"}
-_WITH_RANGE = {"revolute", "prismatic"}
+_EULER = Refused("make it spherical or floating, whose coordinates are a quaternion.")
+# What a file may name: spherical, cylindrical and universal are ours, and Euler angles a choice of coordinates.
+KINDS = Kinds[str](
+    "URDF",
+    {
+        "revolute": "revolute",
+        "continuous": "continuous",
+        "prismatic": "prismatic",
+        "planar": "planar",
+        "floating": "floating",
+        "fixed": "fixed",
+        "spherical": "spherical",
+        "cylindrical": "cylindrical",
+        "universal": "universal",
+        "spherical_euler": _EULER,
+        "floating_euler": _EULER,
+    },
+)
 _TOO_SHORT = 1e-9
 
 
@@ -37,7 +51,7 @@ def read_joint(element: Element, sink: Sink) -> JointRecord | None:
         return None
     joint = JointRecord(name, element, kind, parent, child)
     joint.rotation, joint.xyz = read_pose(element, joint.where, sink)
-    if kind in _WITH_AXIS:
+    if joint.type.axes:
         _read_axes(joint, sink)
     joint.limits = _limits(joint, sink)
     _read_dynamics(joint, sink)
@@ -50,9 +64,9 @@ def _kind(values: Attributes) -> str | None:
     kind = values.text("type")
     if kind is None:
         return None
-    if kind in KINDS:
+    if kind in KINDS.words:
         return kind
-    values.problem("joint-type", str(unknown_name("joint type", kind[:40], KINDS)))
+    values.problem("joint-type", str(unknown_name("joint type", kind[:40], KINDS.words)))
     return None
 
 
@@ -67,7 +81,7 @@ def _end(joint: Element, tag: str, where: str, sink: Sink) -> str | None:
 
 def _read_axes(joint: JointRecord, sink: Sink) -> None:
     """The axis, (1, 0, 0) by default as in URDF; for a universal joint both, z and y by default."""
-    is_universal = joint.kind == "universal"
+    is_universal = joint.type.axes == 2
     joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_universal else (1.0, 0.0, 0.0), sink)
     if not is_universal:
         return
@@ -105,7 +119,7 @@ def _limits(joint: JointRecord, sink: Sink) -> Limits:
         if value < 0.0:
             values.problem("negative-limit", f"{name} is {value:g}.", "It must not be negative.")
     velocity, effort = max(velocity, 0.0), max(effort, 0.0)
-    if joint.kind not in _WITH_RANGE:
+    if not joint.type.has_limits():
         return Limits(velocity=velocity, effort=effort)
     lower = values.number("lower", 0.0, unbounded=True)
     upper = values.number("upper", 0.0, unbounded=True)

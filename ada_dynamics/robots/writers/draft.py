@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.builder import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.readers.kinds import Kinds
 
 
 class Inexpressible(ModelError):
@@ -62,12 +64,11 @@ class Draft:
         """Whether a joint that could have a motor has none."""
         return joint.nv > 0 and joint.name not in self.model.actuated
 
-    def check_kinds(self, allowed: tuple[str, ...], instead: dict[str, str]) -> None:
+    def check_kinds(self, kinds: Kinds[Any]) -> None:
         """Refuse joints of the tree that a spelling lacks."""
         for joint in self.joints:
-            if joint.kind not in allowed:
-                fallback = f"use one of {', '.join(allowed)}."
-                self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", instead.get(joint.kind, fallback))
+            if joint.kind in kinds.instead:
+                self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", kinds.instead[joint.kind])
 
     def check_loop_kinds(self, allowed: tuple[str, ...], others: str) -> None:
         """Refuse loops of types that a spelling lacks."""
@@ -89,24 +90,10 @@ def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
 
 
 def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float:
-    """How far a loop is from being closed where all joints are at zero [m, rad]."""
+    """How far a loop is from being closed where all joints are at zero [m, rad]: from the joint's nearest pose."""
+    joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, None, **loop.constants)
     (R, p), (S, s) = poses[loop.parent], poses[loop.child]
-    A, a = R @ loop.parent_rotation, p + R @ loop.parent_xyz
-    B, b = S @ loop.child_rotation, s + S @ loop.child_xyz
-    turn, move = A.T @ B, A.T @ (b - a)
-    axis = loop.axis
-    along = axis * float(axis @ move)
-    off_axis = float(np.linalg.norm(turn @ axis - axis))
-    turned = float(np.max(np.abs(turn - np.eye(3))))
-    if loop.kind == "planar":
-        return max(float(np.linalg.norm(along)), off_axis)
-    if loop.kind == "cylindrical":
-        return max(float(np.linalg.norm(move - along)), off_axis)
-    if loop.kind == "prismatic":
-        return max(float(np.linalg.norm(move - along)), turned)
-    apart = float(np.linalg.norm(move))
-    if loop.kind == "spherical":
-        return apart
-    if loop.kind == "universal" and loop.axis2 is not None:
-        return max(apart, abs(float(axis @ turn @ loop.axis2)))
-    return max(apart, turned if loop.kind == "fixed" else off_axis)
+    A, B = R @ loop.parent_rotation @ turns[0], S @ loop.child_rotation @ turns[1]
+    turn, move = A.T @ B, A.T @ (s + S @ loop.child_xyz - p - R @ loop.parent_xyz)
+    near = joint.pose(joint.positions_at(turn, move).tolist())
+    return float(max(np.linalg.norm(move - near.position), np.max(np.abs(turn - np.array(near.rotation.matrix())))))

@@ -13,7 +13,6 @@ from ada_dynamics.robots.writers.sdf_joint import LOOP_TYPES, loop_element
 from ada_dynamics.robots.writers.urdf import origin, pose_attributes, tree_of
 from ada_dynamics.robots.writers.xml_out import make, to_text
 
-WITHOUT_AXIS = ("spherical", "fixed")
 CLOSED = 1e-9  # [m, rad] a gap at zero that counts as closed
 
 _GENERAL = "loop_joint, constraint or sidecar, which have all types"
@@ -26,7 +25,7 @@ def constraint(draft: Draft) -> dict[str, str]:
 
 def _constraint(loop: LoopJoint) -> Element:
     kind = "link" if loop.kind == "fixed" else loop.kind
-    has_axis = loop.kind not in WITHOUT_AXIS
+    has_axis = loop.type.axes > 0
     second = loop.axis if loop.axis2 is None else loop.axis2
     return make(
         "constraint",
@@ -91,7 +90,7 @@ def check_closed_at_zero(draft: Draft) -> None:
 
 
 def _axes(loop: LoopJoint) -> list[Element | None]:
-    if loop.kind in WITHOUT_AXIS:
+    if not loop.type.axes:
         return []
     return [_direction("axis", loop.axis), None if loop.axis2 is None else _direction("axis2", loop.axis2)]
 

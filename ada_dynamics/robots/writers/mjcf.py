@@ -14,6 +14,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
 from ada_dynamics.model.names import free_name
+from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_quaternion
@@ -22,25 +23,13 @@ from ada_dynamics.robots.writers.xml_out import make, to_text
 
 LEVER = 0.1  # [m] between the two points of a revolute loop
 
-_TYPES = {
-    "revolute": "hinge",
-    "continuous": "hinge",
-    "prismatic": "slide",
-    "spherical": "ball",
-    "floating": "free",
-    "fixed": "",
-}
-_TWO = {"universal": ("hinge", "hinge"), "cylindrical": ("slide", "hinge")}  # one after the other, as the coordinates
-_INSTEAD = {
-    "planar": "write two prismatic joints and a revolute one with massless links between them.",
-}
 _LOOPS = ("revolute", "spherical", "fixed")
 WORLD = "world"
 
 
 def mjcf(draft: Draft) -> dict[str, str]:
     """The document."""
-    draft.check_kinds((*_TYPES, *_TWO), _INSTEAD)
+    draft.check_kinds(KINDS)
     draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar, which have all types")
     _check_names(draft)
     sites = _Sites(draft)
@@ -148,22 +137,21 @@ def _inertial(link: Link) -> Element | None:
 
 def _joints(joint: Joint, draft: Draft) -> list[Element]:
     """One <joint>, or the two that a joint with two axes consists of."""
-    if joint.kind not in _TWO:
-        return [_joint(joint.name, _TYPES.get(joint.kind, "hinge"), joint, joint.axis, draft)]
+    types = KINDS.words.get(joint.kind, ("hinge",))
+    if len(types) == 1:
+        return [_joint(joint.name, types[0], joint, joint.axis, draft)]
     names = motor_names(joint)
     taken = [name for name in names if name in draft.model.joints]
     if taken:
         draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is taken", "rename one.")
     draft.note(f"joint {joint.name!r} is {joint.kind}: it is written as {names[0]!r} and {names[1]!r}.")
     axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
-    return [
-        _joint(name, kind, joint, axis, draft) for name, kind, axis in zip(names, _TWO[joint.kind], axes, strict=True)
-    ]
+    return [_joint(name, kind, joint, axis, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 
 
 def motor_names(joint: Joint) -> list[str]:
     """Names in MuJoCo of what a joint's coordinates belong to."""
-    return [f"{joint.name}_1", f"{joint.name}_2"] if joint.kind in _TWO else [joint.name]
+    return [f"{joint.name}_1", f"{joint.name}_2"] if len(KINDS.words.get(joint.kind, ())) == 2 else [joint.name]
 
 
 def _joint(name: str, kind: str, joint: Joint, axis: Array, draft: Draft) -> Element:

@@ -10,8 +10,9 @@ import math
 
 import numpy as np
 
-from ada_dynamics.model.elements import Joint, Limits, Link, Mimic
+from ada_dynamics.model.elements import Joint, Link, Mimic
 from ada_dynamics.robots.readers.sdf import ACTUATED
+from ada_dynamics.robots.readers.sdf.joint import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.loop_elements import check_closed_at_zero
@@ -24,26 +25,13 @@ VERSION = "1.11"  # the first one with <mimic>
 NAMESPACE = "ada_dynamics"  # SDFormat lets attributes in that have one
 WORLD = "world"
 
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "spherical": "ball",
-    "universal": "universal",
-    "fixed": "fixed",
-}
-_INSTEAD = {
-    "cylindrical": "write a prismatic and a revolute joint with a massless link between them.",
-    "planar": "write two prismatic joints and a revolute one with massless links between them.",
-    "floating": "leave the joint out: a link without a joint to the world floats.",
-}
 _UNTURNED, _AT_ZERO = np.eye(3), np.zeros(3)
 _MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
 
 
 def sdf(draft: Draft) -> dict[str, str]:
     """The document."""
-    draft.check_kinds(tuple(_TYPES), _INSTEAD)
+    draft.check_kinds(KINDS)
     check_closed_at_zero(draft)
     _check_names(draft)
     carriers = {joint.child: joint.name for joint in draft.joints}
@@ -54,7 +42,7 @@ def sdf(draft: Draft) -> dict[str, str]:
         children.append(make("joint", {"name": _hold(draft), "type": "fixed"}, ends))
     elif draft.floats:
         draft.note("the floating base is no part of a model in SDFormat: load it with the same base again.")
-    children += [_joint(joint, draft) for joint in draft.joints if joint.kind in _TYPES]
+    children += [_joint(joint, draft) for joint in draft.joints if joint.kind in KINDS.words]
     children += [loop_element(loop, draft) for loop in model.loops.values() if loop.kind in LOOP_TYPES]
     attributes = {"version": VERSION}
     if draft.says_actuated:
@@ -100,22 +88,23 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         draft.refuse(
             where, "has armature, which SDFormat lacks", "write the model as URDF or MJCF, or give links inertia."
         )
-    if joint.kind == "spherical" and (joint.damping or joint.friction or joint.stiffness):
-        draft.refuse(where, "is spherical with damping, friction or a spring", "write the model as URDF or MJCF.")
-    if joint.kind not in ("fixed", "spherical"):
-        inner = [_limit(joint.kind, joint.limits), _dynamics(joint), _mimic(joint.mimic)]
+    if joint.nv and not joint.type.axes and (joint.damping or joint.friction or joint.stiffness):
+        draft.refuse(where, f"is {joint.kind} with damping, friction or a spring", "write the model as URDF or MJCF.")
+    if joint.type.axes:
+        inner = [_limit(joint), _dynamics(joint), _mimic(joint.mimic)]
         children.append(axis_element("axis", joint.axis, inner))
         if joint.axis2 is not None:
             children.append(axis_element("axis2", joint.axis2, inner))
-    attributes = {"name": joint.name, "type": _TYPES[joint.kind]}
+    attributes = {"name": joint.name, "type": KINDS.words[joint.kind]}
     if draft.is_passive(joint):
         attributes[ACTUATED] = "false"
     return make("joint", attributes, children)
 
 
-def _limit(kind: str, limits: Limits) -> Element | None:
+def _limit(joint: Joint) -> Element | None:
+    limits = joint.limits
     values = {"effort": limits.effort, "velocity": limits.velocity}
-    if kind in ("revolute", "prismatic"):
+    if joint.type.has_limits():
         values = {"lower": limits.lower, "upper": limits.upper, **values}
     finite = [make(tag, text=number(value)) for tag, value in values.items() if math.isfinite(value)]
     return make("limit", {}, finite) if finite else None

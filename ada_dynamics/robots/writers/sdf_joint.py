@@ -7,18 +7,14 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.robots.readers.sdf.joint import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, zero_poses
 from ada_dynamics.robots.writers.numbers import is_unit, numbers, to_rpy
 from ada_dynamics.robots.writers.xml_out import make
 
-LOOP_TYPES = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "spherical": "ball",
-    "universal": "universal",
-    "fixed": "fixed",
-}
+LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
 
 
 def pose(xyz: Array, R: Array, relative_to: str | None = None) -> Element | None:
@@ -41,10 +37,10 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
         make("child", text=loop.child),
         pose(loop.child_xyz, loop.child_rotation),
     ]
-    if loop.kind == "universal" and loop.axis2 is not None:
+    if loop.axis2 is not None:
         children.append(axis_element("axis", _seen_in_child(loop, draft), []))
         children.append(axis_element("axis2", loop.axis2, []))
-    elif loop.kind in ("revolute", "prismatic"):
+    elif loop.type.axes:
         children.append(axis_element("axis", loop.axis, []))
     cut = make("simbody", {}, [make("must_be_loop_joint", text="true")])
     children.append(make("physics", {}, [cut]))

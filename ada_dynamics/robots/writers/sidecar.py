@@ -43,10 +43,11 @@ def to_data(model: Model) -> dict[str, Any]:
 
 def _loop(loop: LoopJoint) -> dict[str, Any]:
     data: dict[str, Any] = {"name": loop.name, "type": loop.kind}
-    if loop.kind not in ("spherical", "fixed"):
+    if loop.type.axes:
         data["axis"] = _plain(loop.axis)
     if loop.axis2 is not None:
         data["axis2"] = _plain(loop.axis2)
+    data.update(loop.constants)
     data["parent"] = _end(loop.parent, loop.parent_xyz, loop.parent_rotation)
     data["child"] = _end(loop.child, loop.child_xyz, loop.child_rotation)
     return data

@@ -13,32 +13,19 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.robots.readers.loops import ELEMENTS
+from ada_dynamics.robots.readers.urdf_joint import KINDS
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.numbers import bounded, is_unit, number, numbers, to_rpy
 from ada_dynamics.robots.writers.xml_out import make
 
-KINDS = (
-    "fixed",
-    "revolute",
-    "continuous",
-    "prismatic",
-    "planar",
-    "floating",
-    "spherical",
-    "cylindrical",
-    "universal",
-)
-_INSTEAD = {"spherical_euler": "make it spherical, whose coordinates are a quaternion."}
-_WITH_AXIS = {"revolute", "continuous", "prismatic", "planar", "cylindrical", "universal"}
-_NEED_LIMIT = {"revolute", "prismatic"}  # a URDF joint without <limit> is refused by ROS
 _MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
 _KEPT_IN_LINKS = ("visual", "collision")
 
 
 def tree_of(draft: Draft) -> Element:
     """The robot without its loops."""
-    draft.check_kinds(KINDS, _INSTEAD)
+    draft.check_kinds(KINDS)
     if draft.floats:
         draft.note("the floating base is no part of a URDF: load it with the same base again.")
     source = _source(draft)
@@ -109,7 +96,7 @@ def joint_element(joint: Joint, draft: Draft) -> Element:
         make("child", {"link": joint.child}),
         origin(joint.xyz, joint.rotation),
     ]
-    if joint.kind in _WITH_AXIS:
+    if joint.type.axes:
         children.append(make("axis", {"xyz": numbers(joint.axis)}))
     if joint.axis2 is not None:
         children.append(make("axis2", {"xyz": numbers(joint.axis2)}))
@@ -124,9 +111,10 @@ def joint_element(joint: Joint, draft: Draft) -> Element:
 def _limit(joint: Joint) -> Element | None:
     limits = joint.limits
     has_any = math.isfinite(limits.effort) or math.isfinite(limits.velocity)
-    if joint.kind == "fixed" or (joint.kind not in _NEED_LIMIT and not has_any):
+    has_ends = joint.type.has_limits()  # a URDF joint without them is refused by ROS
+    if joint.kind == "fixed" or not (has_ends or has_any):
         return None
-    ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if joint.kind in _NEED_LIMIT else {}
+    ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if has_ends else {}
     return make("limit", {**ends, "effort": bounded(limits.effort), "velocity": bounded(limits.velocity)})
 
 

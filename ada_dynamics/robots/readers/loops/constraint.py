@@ -47,7 +47,7 @@ def read_constraint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
         return None
     loop = LoopRecord(name, kind, ends[0][0], ends[1][0], file, element.line)
     (loop.parent_rotation, loop.parent_xyz), (loop.child_rotation, loop.child_xyz) = poses
-    if kind in ("spherical", "fixed") or _read_axes(loop, element, sink):
+    if not loop.type.axes or _read_axes(loop, element, sink):
         return loop
     return None
 
@@ -65,7 +65,7 @@ def _pose(element: Element, tag: str, where: str, sink: Sink) -> Pose:
 
 def _read_axes(loop: LoopRecord, element: Element, sink: Sink) -> bool:
     where = loop.where
-    is_universal = loop.kind == "universal"
+    is_universal = loop.type.axes == 2
     first = read_direction(element, "parent_axis", None if is_universal else (1.0, 0.0, 0.0), where, sink)
     second = read_direction(element, "child_axis", None if is_universal else first, where, sink)
     if first is None or second is None:

@@ -92,12 +92,16 @@ class Fields:
     def _number(self, item: Node, key: str, allowed: str) -> float:
         try:
             if not isinstance(item, Scalar):
-                raise BadNumber(f"one of them is {kind_of(item)}")
+                raise BadNumber(f"there is {kind_of(item)}")
             if item.is_text:
                 raise BadNumber(f"{shortened(item.text)!r} is a text and not a number")
             return to_float(item.text)
         except BadNumber as reason:
             raise self.problem(key, f"{reason}.", allowed) from None
+
+    def number(self, key: str) -> float:
+        """A number that must be there."""
+        return self._number(self.needed(key, f"{key}: 1.0"), key, "Allowed: a finite number.")
 
     def texts(self, key: str, node: Node | None = None) -> list[tuple[str, int | None]]:
         """A list of names with their lines."""

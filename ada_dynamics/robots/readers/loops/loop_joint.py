@@ -53,10 +53,10 @@ def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
 def read_axes(loop: LoopRecord, element: Element, sink: Sink) -> bool:
     """<axis>, (1, 0, 0) by default, and <axis2> of a universal joint; whether they are usable."""
     where = loop.where
-    if loop.kind in ("spherical", "fixed"):
+    if not loop.type.axes:
         return True
     loop.axis = read_direction(element, "axis", (1.0, 0.0, 0.0), where, sink)
-    if loop.kind != "universal":
+    if loop.type.axes == 1:
         second = element.first("axis2")
         if second is not None:
             message = f"a {loop.kind} joint has one axis."

@@ -19,7 +19,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
 from ada_dynamics.robots.readers.loops.fields import Fields, refuse
 from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, kind_of
@@ -27,10 +27,10 @@ from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.spatial.rotation import from_rpy
 
 KEYS = ("loops", "actuated")
-NEED_NO_AXIS = ("spherical", "fixed")
 SAME_AS = {"continuous": "revolute", "ball": "spherical"}  # words that other formats have for the same joint
 
 _LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
+_CONSTANTS = tuple(dict.fromkeys(name for kind in LOOP_KINDS for name in JOINT_TYPES[kind].constants))
 _END_KEYS = ("link", "xyz", "rpy")
 _LOOP = "{name: closing, type: revolute, axis: [0, 1, 0], parent: {link: a}, child: {link: b}}"
 _END = "{link: name, xyz: [0, 0, 0], rpy: [0, 0, 0]}"
@@ -67,17 +67,17 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
 
 
 def _loop(node: Node, where: str, file: str) -> LoopRecord:
-    fields = Fields(node, where, file, _LOOP_KEYS, _LOOP)
+    fields = Fields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP)
     name = fields.text("name", "closing")
     fields.where = f"loop {name!r}"
     kind = _kind(fields)
     parent, parent_xyz, parent_rotation = _end(fields, "parent")
     child, child_xyz, child_rotation = _end(fields, "child")
     axis, axis2 = _axes(fields, kind)
+    constants = {name: fields.number(name) for name in JOINT_TYPES[kind].constants}
     line = fields.line if fields.line is not None else fields.line_of("name")
-    return LoopRecord(
-        name, kind, parent, child, file, line, parent_xyz, parent_rotation, child_xyz, child_rotation, axis, axis2
-    )
+    frames = (parent_xyz, parent_rotation, child_xyz, child_rotation)
+    return LoopRecord(name, kind, parent, child, file, line, *frames, axis, axis2, constants)
 
 
 def _kind(fields: Fields) -> str:
@@ -99,10 +99,10 @@ def _end(fields: Fields, key: str) -> tuple[str, Array, Array]:
 
 
 def _axes(fields: Fields, kind: str) -> tuple[Array | None, Array | None]:
-    if kind in NEED_NO_AXIS:
+    if JOINT_TYPES[kind].axes == 0:
         return None, None
     axis = _direction(fields, "axis", kind)
-    if kind != "universal":
+    if JOINT_TYPES[kind].axes == 1:
         if fields.has("axis2"):
             raise fields.problem("axis2", f"a {kind} joint has one axis.", "Remove it, or is the type universal?")
         return axis, None

@@ -16,10 +16,29 @@ from ada_dynamics.model.elements import Limits
 from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose, about, compose
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.description import JointRecord, LinkRecord
+from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 
+# Universal and cylindrical joints are two of MuJoCo's, one after the other, with the same coordinates.
+KINDS = Kinds[tuple[str, ...]](
+    "MJCF",
+    {
+        "revolute": ("hinge",),
+        "continuous": ("hinge",),
+        "prismatic": ("slide",),
+        "spherical": ("ball",),
+        "floating": ("free",),
+        "universal": ("hinge", "hinge"),
+        "cylindrical": ("slide", "hinge"),
+        "fixed": (),
+        "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
+        "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
+        "floating_euler": Refused("make it floating, whose coordinates are a quaternion."),
+    },
+)
+_KIND_OF = {words: kind for kind, words in KINDS.words.items() if kind != "continuous"}
 TYPES = ("free", "ball", "slide", "hinge")
 
 
@@ -44,9 +63,8 @@ class MjcfJoint:
     @property
     def kind(self) -> str:
         """Our name of the type."""
-        if self.type == "hinge":
-            return "continuous" if self.limits.lower == -math.inf and self.limits.upper == math.inf else "revolute"
-        return {"slide": "prismatic", "ball": "spherical", "free": "floating"}[self.type]
+        is_endless = self.limits.lower == -math.inf and self.limits.upper == math.inf
+        return "continuous" if self.type == "hinge" and is_endless else _KIND_OF[self.type,]
 
 
 def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> MjcfJoint:

@@ -147,6 +147,7 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
         record.stiffness, record.rest = joint.stiffness, joint.rest
         record.mimic = joint.mimic if joint.kind != "fixed" else None
         record.axis, record.axis2 = _axes(joint)
+        record.constants = joint.constants
         assembly.join(record, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
     robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
     passive = {joint.name for joint in tree if joint.element.attributes.get(ACTUATED, "true").strip() == "false"}
@@ -166,9 +167,10 @@ def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopRecord:
         message = "it closes a loop, so it has no coordinate for its damping, friction, spring or <mimic> to act on."
         fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
         sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
-    kind = "revolute" if joint.kind == "continuous" else joint.kind
+    kind = joint.type.closes_as or joint.kind
     loop = LoopRecord(joint.name, kind, joint.parent, joint.child, robot.file, joint.element.line)
     loop.parent_rotation, loop.parent_xyz = joint.in_parent or NO_MOVE
     loop.child_rotation, loop.child_xyz = joint.in_child or NO_MOVE
     loop.axis, loop.axis2 = _axes(joint)
+    loop.constants = joint.constants
     return loop

@@ -10,7 +10,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Limits, Mimic
+from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.rigid import Pose
+from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.values import Values
@@ -18,21 +20,29 @@ from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.xml import Element
 
-KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "ball": "spherical",
-    "universal": "universal",
-    "fixed": "fixed",
-}
-
+KINDS = Kinds[str](
+    "SDFormat",
+    {
+        "revolute": "revolute",
+        "continuous": "continuous",
+        "prismatic": "prismatic",
+        "spherical": "ball",
+        "universal": "universal",
+        "fixed": "fixed",
+        "cylindrical": Refused("write a prismatic and a revolute joint with a massless link between them."),
+        "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
+        "floating": Refused("leave the joint out: a link without a joint to the world floats."),
+        "floating_euler": Refused("leave the joint out: a link without a joint to the world floats."),
+        "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
+    },
+)
+_KIND_OF = {word: kind for kind, word in KINDS.words.items()}
 _REFUSED = {
     "revolute2": "Write two revolute joints with a link between them.",
     "gearbox": "Write a revolute joint with <mimic>.",
     "screw": "There is no alternative here: a screw ties a turn to a slide.",
 }
-_AXES = {"universal": ("axis", "axis2"), "fixed": (), "ball": ()}
+_AXES = ("axis", "axis2")
 _SHORTEST = 1e-9
 
 
@@ -57,6 +67,12 @@ class SdfJoint:
     mimic: Mimic | None = None
     in_parent: Pose | None = None
     in_child: Pose | None = None
+    constants: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def type(self) -> type[JointType]:
+        """What its kind says about itself."""
+        return JOINT_TYPES[self.kind]
 
     @property
     def where(self) -> str:
@@ -72,16 +88,16 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
         return None
     values = Values(element, f"joint {name!r}", sink)
     written = element.attributes.get("type", "").strip()
-    if written not in KINDS:
-        fix = _REFUSED.get(written) or f"{near(written, list(KINDS))}Known: {', '.join(KINDS)}."
+    if written not in _KIND_OF:
+        fix = _REFUSED.get(written) or f"{near(written, list(_KIND_OF))}Known: {', '.join(_KIND_OF)}."
         values.problem("joint-type", element, f"has type={written[:40]!r}, which is not read.", fix)
         return None
     parent, child = values.text("parent"), values.text("child")
     if parent is None or child is None:
         return None
-    joint = SdfJoint(name, element, KINDS[written], parent, child)
+    joint = SdfJoint(name, element, _KIND_OF[written], parent, child)
     joint.must_close = _asks_to_be_cut(values)
-    _read_motion(joint, written, values)
+    _read_motion(joint, values)
     return joint
 
 
@@ -91,10 +107,10 @@ def _asks_to_be_cut(values: Values) -> bool:
     return simbody is not None and simbody.flag("must_be_loop_joint")
 
 
-def _read_motion(joint: SdfJoint, written: str, values: Values) -> None:
+def _read_motion(joint: SdfJoint, values: Values) -> None:
     """Limits, dissipation and mimicking, which stand in <axis>; a universal joint's two axes must agree on them."""
     found: list[tuple[Limits, float, float, float, float]] = []
-    for tag in _AXES.get(written, ("axis",)):
+    for tag in _AXES[: joint.type.axes]:
         axis = values.inside(tag)
         if axis is not None:
             found.append(_axis_motion(joint, axis))
@@ -104,7 +120,7 @@ def _read_motion(joint: SdfJoint, written: str, values: Values) -> None:
         message = "its two axes have different damping, friction or springs."
         values.problem("axes", joint.element, message, "Give both the same, or write two revolute joints.")
     joint.limits, joint.damping, joint.friction, joint.stiffness, joint.rest = found[0]
-    if joint.kind != "revolute" and joint.kind != "prismatic":
+    if not joint.type.has_limits():
         joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
 
 
@@ -170,16 +186,12 @@ def place(joint: SdfJoint, frames: Frames, sink: Sink, axes_in_model: bool = Fal
     joint.in_parent = frames.relative(joint.parent, joint.name)
     joint.in_child = frames.relative(joint.child, joint.name)
     values = Values(joint.element, joint.where, sink)
-    tags: tuple[str, ...] = ("axis",)
-    if joint.kind in ("fixed", "spherical"):
-        tags = ()
-    elif joint.kind == "universal":
-        tags = ("axis", "axis2")
+    tags = _AXES[: joint.type.axes]
     axes = [_direction(joint, values, tag, frames, axes_in_model) for tag in tags]
     joint.axes = tuple(axis for axis in axes if axis is not None)
     if len(joint.axes) != len(tags):
         return False
-    return joint.kind != "universal" or _perpendicular(joint, values)
+    return joint.type.axes != 2 or _perpendicular(joint, values)
 
 
 def _direction(joint: SdfJoint, values: Values, tag: str, frames: Frames, axes_in_model: bool) -> Array | None:
