@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.rows import NORMAL, RowKind
 from ada_dynamics.model.tree import WORLD, Loop, Tree
@@ -125,12 +126,23 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     kinds = row_kinds(loop)
     result = []
     for i in range(len(kinds)) if rows is None else rows:
-        is_force, k, _ = kinds[i]
-        if k == NORMAL:
+        is_force, k, pitch = kinds[i]
+        if pitch:
+            result.append(_screw_gap(a_axes, b_axes, apart, k, pitch))
+        elif k == NORMAL:
             result.append(-v3.dot(a_axes[2], b_axes[1]))
         else:
             result.append(v3.dot(a_axes[k], apart if is_force else turned))
     return result
+
+
+def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch: float) -> Scalar:
+    """How far a screw is off its thread, along axis k; nothing is said about the number of its turns."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    cosine, sine = v3.dot(a[i], b[i]) + v3.dot(a[j], b[j]), v3.dot(a[j], b[i]) - v3.dot(a[i], b[j])  # times two
+    wanted = v3.dot(a[k], apart) / pitch  # angle
+    c, s = expr.cos(wanted), expr.sin(wanted)
+    return pitch * expr.atan2(cosine * s - sine * c, cosine * c + sine * s)
 
 
 def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
@@ -182,8 +194,11 @@ def loop_rows(
     inner, outer = ways.points()
     rates = _Rates(ways, q, v, moving, inner, outer, chosen)
     directions: dict[int, dict[int, Vec3]] = {}
-    result = []
-    for kind in chosen:
+
+    def row_of(kind: RowKind) -> Row:
+        if kind.pitch:
+            parts = [row_of(RowKind(is_force, kind.axis)) for is_force in (True, False)]
+            return combined((1.0, -kind.pitch), parts)
         if kind.axis not in directions:
             directions[kind.axis] = _normal(ways) if kind.axis == NORMAL else ways.direction(UNIT3[kind.axis])
         e = directions[kind.axis]
@@ -196,8 +211,9 @@ def loop_rows(
             if end != WORLD:
                 wrenches[end] = _wrench(kind, e[end], points[end]).scaled(sign)
         own = _own_wrench(kind, loop, e, inner)
-        result.append(Row(columns, rates.of(kind, e[ways.top]), wrenches, own))
-    return result
+        return Row(columns, rates.of(kind, e[ways.top]), wrenches, own)
+
+    return [row_of(kind) for kind in chosen]
 
 
 def _wrench(kind: RowKind, e: Vec3, r: Vec3) -> Force:

@@ -18,10 +18,12 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     Row,
     Step,
     Stores,
+    constants_of,
     flat,
     joint_on_z,
     kernel_of,
     mat,
+    own_constants,
     placement_constants,
     symmetric,
     upper,
@@ -48,7 +50,8 @@ class Kind(NamedTuple):
     has_spring: bool = False
 
 
-# A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction; where some joint has a spring, k and rest
+# A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction; where some joint has a spring, k and rest;
+# where some joint has numbers of its own, these
 UNSPRUNG, SPRUNG = 25, 27
 # A body's workspace: R 9, p 3, w 3, ẇ 3, a 3, wrench 6, inertia H 6 B 9 A 6, acceleration 6, then 7 per velocity
 POSE, MOVING, WRENCH, INERTIA, ACCELERATION, PIVOTS = 0, 12, 21, 27, 48, 54
@@ -61,7 +64,8 @@ def row_size(kinds: Sequence[Kind]) -> int:
 
 def constants_size(kinds: Sequence[Kind]) -> int:
     """Doubles of constants per body."""
-    return SPRUNG if any(kind.has_spring for kind in kinds) else UNSPRUNG
+    fixed = SPRUNG if any(kind.has_spring for kind in kinds) else UNSPRUNG
+    return fixed + constants_of(kind.name for kind in kinds)
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
@@ -73,13 +77,15 @@ def kind_of(body: Body) -> Kind:
 
 def constants_table(tree: Tree) -> Array:
     """One row of constants per body."""
-    rows = np.zeros((len(tree.bodies), constants_size([kind_of(body) for body in tree.bodies])))
+    kinds = [kind_of(body) for body in tree.bodies]
+    own = constants_of(kind.name for kind in kinds)
+    rows = np.zeros((len(tree.bodies), constants_size(kinds)))
     for row, body in zip(rows, tree.bodies, strict=True):
         m, h, about = body.inertia
         row[:12] = placement_constants(body)
         row[12], row[13:16], row[16:22] = m, h, upper(about)
         row[22:25] = body.armature, body.damping, body.friction
-        row[25:] = (body.stiffness, body.rest)[: len(row) - UNSPRUNG]
+        row[25:] = (*(body.stiffness, body.rest)[: len(row) - own - UNSPRUNG], *own_constants(body, own))
     return rows
 
 
@@ -90,7 +96,7 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
     placement = Transform(MatrixRotation(mat(k[0:9])), vec(k[9:12]))
     armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
     stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
-    joint = joint_on_z(kind.name)
+    joint = joint_on_z(kind.name, k)
     own_q, own_v = slice(0, joint.nq), slice(0, joint.nv)
     body = Body(kind.name, 0, 0, joint, placement, inertia, own_q, own_v, armature, damping, friction)
     return replace(body, stiffness=stiffness, rest=rest)
@@ -209,7 +215,7 @@ _INVERSE: tuple[tuple[bool, Step, Stores], ...] = (
 
 
 def _traced(kind: Kind, step: Step, third: str, external: bool, size: int, constants: int) -> Function:
-    joint = joint_on_z(kind.name)
+    joint = JOINT_TYPES[kind.name]
     inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
     if external:
         inputs["wrenches"] = 6

@@ -23,10 +23,12 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     Row,
     Step,
     Stores,
+    constants_of,
     flat,
     joint_on_z,
     kernel_of,
     mat,
+    own_constants,
     placement_constants,
     symmetric,
     upper,
@@ -35,7 +37,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
-from ada_dynamics.model.joints import JointType, Revolute
+from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
 from ada_dynamics.model.spread import spread
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial import vec3 as v3
@@ -58,7 +60,7 @@ class Kind(NamedTuple):
 
 # A joint's constants: R 9, p 3, its body's CoM 3, inertia about it 6, the inverse 6, armature, damping, friction,
 # Φ of its body 21, Φ from its parent's handle to the joint 36 and of the parent at the joint 21;
-# where some joint has a spring, also k and rest
+# where some joint has a spring, also k and rest; where some joint has numbers of its own, these
 PLACE, COM, ABOUT, INVERSE, LOADS, OWN, CROSS, AT_JOINT = 0, 12, 15, 21, 27, 30, 51, 87
 SPRING = 108
 # A body's workspace: w 3, bias 6, Φ 21, force on its handle 6, cosine and sine 2, then what the way back needs
@@ -155,7 +157,7 @@ class At(NamedTuple):
 
     def body(self, known_turn: bool) -> Body:
         """The body; with `known_turn`, its joint's sine and cosine come from the workspace."""
-        joint = joint_on_z(self.kind.name)
+        joint = joint_on_z(self.kind.name, self.k)
         if known_turn and isinstance(joint, Revolute):
             joint = _Turned(*self.own[TURN : TURN + 2])
         return _body(self.kind, joint, self.k)
@@ -265,7 +267,7 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
 
 def back_size(kind: Kind) -> int:
     """Length of `_flat_back`."""
-    joint = joint_on_z(kind.name)
+    joint = JOINT_TYPES[kind.name]
     unknown = 6 if kind.has_rotor else 6 - joint.nv
     handles = 0 if kind.parent == "world" else 1
     return unknown * (unknown - 1) // 2 + unknown * (1 + 6 * handles) + joint.nv * (1 + unknown + 6 * handles)
@@ -286,11 +288,11 @@ _PASSES: tuple[tuple[bool, Step, Stores], ...] = (
 
 def constants_size(kinds: Sequence[Kind]) -> int:
     """Doubles of constants per body."""
-    return SPRING + 2 * any(kind.has_spring for kind in kinds)
+    return SPRING + 2 * any(kind.has_spring for kind in kinds) + constants_of(kind.name for kind in kinds)
 
 
 def _traced(kind: Kind, step: Step, external: bool, size: int, constants: int) -> Function:
-    joint = joint_on_z(kind.name)
+    joint = JOINT_TYPES[kind.name]
     inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, "tau": joint.nv}
     if external:
         inputs["wrenches"] = 6
@@ -331,7 +333,9 @@ def kinds_of(tree: Tree) -> list[Kind]:
 
 def constants_table(tree: Tree) -> Array:
     """One row of constants per body."""
-    rows = np.zeros((len(tree.bodies), constants_size(kinds_of(tree))))
+    kinds = kinds_of(tree)
+    count = constants_of(kind.name for kind in kinds)
+    rows = np.zeros((len(tree.bodies), constants_size(kinds)))
     free = [FreeBody.of(body.inertia) for body in tree.bodies]
     for row, body, own in zip(rows, tree.bodies, free, strict=True):
         row[:COM] = placement_constants(body)
@@ -341,7 +345,7 @@ def constants_table(tree: Tree) -> Array:
             upper(own.inverse_about_com),
         )
         row[LOADS:OWN] = body.armature, body.damping, body.friction
-        row[SPRING:] = (body.stiffness, body.rest)[: len(row) - SPRING]
+        row[SPRING:] = (*(body.stiffness, body.rest)[: len(row) - count - SPRING], *own_constants(body, count))
         row[OWN:CROSS] = flat_symmetric(own.operator)
         if body.parent != WORLD:
             parent = free[body.parent].operator

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,9 +49,22 @@ def mat(x: Sequence[Scalar]) -> Mat3:
     return (vec(x[0:3]), vec(x[3:6]), vec(x[6:9]))
 
 
-def joint_on_z(name: str) -> JointType:
-    """A joint type with its axis, if it has one, on z."""
-    return JOINT_TYPES[name].aligned(*np.eye(3)[[Z, 1]], Z)[0]
+def constants_of(names: Iterable[str]) -> int:
+    """Numbers of their own that joints of these types have at most: the last ones of a row of constants."""
+    return max(len(JOINT_TYPES[name].constants) for name in names)
+
+
+def joint_on_z(name: str, k: Row) -> JointType:
+    """A joint type with its axis, if it has one, on z, and the numbers of its own from its row of constants."""
+    kind = JOINT_TYPES[name]
+    own = dict(zip(kind.constants, k[len(k) - len(kind.constants) :], strict=True))
+    return kind.aligned(*np.eye(3)[[Z, 1]], Z, **own)[0]
+
+
+def own_constants(body: Body, count: int) -> list[float]:
+    """The numbers of a joint's own, as the last ones of a row that has places for `count`."""
+    own = [getattr(body.joint, name) for name in body.joint.constants]
+    return [0.0] * (count - len(own)) + own
 
 
 Kind = TypeVar("Kind")
