@@ -103,6 +103,7 @@ class Oracle(LoopConditions):
             n = A.R @ row.n
             if row.m is None:
                 maps[loop.name][:3, i] = B.R.T @ n
+                maps[loop.name][3:, i] = -row.pitch * B.R.T @ n
             else:
                 maps[loop.name][3:, i] = B.R.T @ np.cross(B.R @ row.m, n)
         return {name: (T @ multipliers).astype(float) for name, T in maps.items()}, maps

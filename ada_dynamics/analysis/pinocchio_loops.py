@@ -8,7 +8,7 @@ B in the child link, and shares nothing with the library's algorithms.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,24 @@ PARALLEL = 1e-12  # of unit vectors that are parallel or perpendicular but for r
 
 @dataclass(frozen=True)
 class Row:
-    """One condition: n . (origin of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B."""
+    """One condition: n . (origin of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B.
+
+    With a pitch, n . (origin of B seen from A) is pitch times the angle by which B is turned about n, with any number
+    of whole turns.
+    """
 
     n: Array
     m: Array | None = None
+    pitch: float = 0.0
+
+
+class Rates(NamedTuple):
+    """A number that depends on poses, its rate, that per velocity, and the second rate at accelerations of zero."""
+
+    value: float
+    rate: float
+    J: Array
+    gamma: float
 
 
 def rows_of(loop: LoopJoint) -> list[Row]:
@@ -44,6 +58,45 @@ def rows_of(loop: LoopJoint) -> list[Row]:
         "fixed": all_points + turns,
         "universal": [*all_points, Row(u, loop.axis2)],
     }[loop.kind]
+
+
+def rates_of(row: Row, A: Frame, B: Frame) -> Rates:
+    """A condition in two frames that move."""
+    n = A.R @ row.n
+    if row.m is not None:
+        return _product(n, B.R @ row.m, A, B)
+    dn = np.cross(A.w, n)
+    ddn = np.cross(A.dw, n) + np.cross(A.w, dn)
+    apart = n @ (B.p - A.p)
+    rate = dn @ (B.p - A.p) + n @ (B.v - A.v)
+    J = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
+    gamma = ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv)
+    if not row.pitch:
+        return Rates(apart, rate, J, gamma)
+    turned = _turned(row.n, A, B)
+    off = (apart / row.pitch - turned.value + np.pi) % (2.0 * np.pi) - np.pi
+    J = J - row.pitch * turned.J
+    return Rates(row.pitch * off, rate - row.pitch * turned.rate, J, gamma - row.pitch * turned.gamma)
+
+
+def _product(n: Array, m: Array, A: Frame, B: Frame) -> Rates:
+    """n . m of a direction that is fixed in A, and one that is fixed in B."""
+    dn, dm = np.cross(A.w, n), np.cross(B.w, m)
+    ddn, ddm = np.cross(A.dw, n) + np.cross(A.w, dn), np.cross(B.dw, m) + np.cross(B.w, dm)
+    return Rates(n @ m, dn @ m + n @ dm, np.cross(m, n) @ (B.Jw - A.Jw), ddn @ m + 2.0 * dn @ dm + n @ ddm)
+
+
+def _turned(axis: Array, A: Frame, B: Frame) -> Rates:
+    """Angle by which B is turned about an axis of A."""
+    a = np.linalg.svd(axis[None])[2][1]
+    b = np.cross(axis, a)
+    parts = [_product(A.R @ x, B.R @ y, A, B) for x, y in ((a, a), (b, b), (b, a), (a, b))]
+    c = Rates(*(x + y for x, y in zip(parts[0], parts[1], strict=True)))
+    s = Rates(*(x - y for x, y in zip(parts[2], parts[3], strict=True)))
+    size = c.value**2 + s.value**2
+    rate, J, gamma = ((c.value * y - s.value * x) / size for x, y in zip(c[1:], s[1:], strict=True))
+    gamma = gamma - 2.0 * rate * (c.value * c.rate + s.value * s.rate) / size
+    return Rates(float(np.arctan2(s.value, c.value)), rate, J, gamma)
 
 
 class LoopConditions:
@@ -70,12 +123,7 @@ class LoopConditions:
     def closing(self, q: Array) -> Array:
         """g(q) [m] or [rad]."""
         sides = self.sides(q)
-        out = []
-        for loop, row in self.rows:
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            out.append(n @ (B.p - A.p) if row.m is None else n @ (B.R @ row.m))
-        return np.array(out)
+        return np.array([rates_of(row, *sides[loop.name]).value for loop, row in self.rows])
 
     def gap(self, q: Array) -> float:
         """How far the loops are open [m] or [rad], with directions: an axis the wrong way round is open by 2."""
@@ -92,32 +140,13 @@ class LoopConditions:
     def jacobian(self, q: Array) -> Array:
         """J = ∂ġ/∂v."""
         sides = self.sides(q)
-        out = np.zeros((len(self.rows), self.tree.ours.nv))
-        for i, (loop, row) in enumerate(self.rows):
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            if row.m is None:
-                out[i] = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
-            else:
-                out[i] = np.cross(B.R @ row.m, n) @ (B.Jw - A.Jw)
-        return out
+        rows = [rates_of(row, *sides[loop.name]).J for loop, row in self.rows]
+        return np.array(rows).reshape(-1, self.tree.ours.nv)
 
     def gamma(self, q: Array, v: Array) -> Array:
         """γ: g̈ at v̇ = 0."""
         sides = self.sides(q, v)
-        out = []
-        for loop, row in self.rows:
-            A, B = sides[loop.name]
-            n = A.R @ row.n
-            dn = np.cross(A.w, n)
-            ddn = np.cross(A.dw, n) + np.cross(A.w, dn)
-            if row.m is None:
-                out.append(ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv))
-            else:
-                m = B.R @ row.m
-                dm = np.cross(B.w, m)
-                out.append(ddn @ m + 2.0 * dn @ dm + n @ (np.cross(B.dw, m) + np.cross(B.w, dm)))
-        return np.array(out)
+        return np.array([rates_of(row, *sides[loop.name]).gamma for loop, row in self.rows])
 
     def frame_jacobians(self, q: Array) -> Array:
         """Of both frames of each loop: what J is made of, and so what its zeros are rounding of."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.checked_values import CheckedValues
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Fixed, Floating, FloatingEuler
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, Fixed, Floating, FloatingEuler, joint_kind, loop_kind
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 
 BASES = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
@@ -129,6 +129,7 @@ class Builder:
         where = f"joint {name!r}"
         if name in self._joints:
             raise ModelError(f"{self._where}: two joints are named {name!r}; joint names must be unique.")
+        kind = joint_kind(kind)
         if kind not in JOINT_TYPES:
             raise ModelError(f"{self._where}, {where}: {unknown_name('joint type', kind, JOINT_TYPES)}")
         given = {"damping": damping, "friction": friction, "armature": armature, "stiffness": stiffness}
@@ -198,8 +199,7 @@ class Builder:
         where = f"loop {name!r}"
         if name in self._loops:
             raise ModelError(f"{self._where}: two loops are named {name!r}; names of joints must be unique.")
-        if kind in JOINT_TYPES and JOINT_TYPES[kind].moves_as in LOOP_KINDS:
-            kind = JOINT_TYPES[kind].moves_as
+        kind = loop_kind(kind)
         if kind not in LOOP_KINDS:
             raise ModelError(f"{self._where}, {where}: {unknown_name('type of loop joint', kind, LOOP_KINDS)}")
         first, second = self._values.axes(kind, axis, axis2, where)

@@ -31,6 +31,21 @@ JOINT_TYPES: dict[str, type[JointType]] = {
 # Joints that may close a loop.
 LOOP_KINDS: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as == kind)
 
+# Words that other formats have for the same joint.
+_OTHER_NAMES = {name: kind for kind, cls in JOINT_TYPES.items() for name in cls.other_names}
+
+
+def joint_kind(name: str) -> str:
+    """The kind of that name, or the name as it is."""
+    return _OTHER_NAMES.get(name, name)
+
+
+def loop_kind(name: str) -> str:
+    """The kind of loop joint that moves like the kind of that name, or the name as it is."""
+    kind = joint_kind(name)
+    return JOINT_TYPES[kind].moves_as if kind in JOINT_TYPES and JOINT_TYPES[kind].moves_as in LOOP_KINDS else kind
+
+
 # Joints that can have a spring.
 SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
 
@@ -68,4 +83,6 @@ __all__ = [
     "Spherical",
     "SphericalEuler",
     "Universal",
+    "joint_kind",
+    "loop_kind",
 ]

@@ -56,6 +56,7 @@ class JointType(ABC):
     rates: ClassVar[tuple[Coordinate, ...]]  # of v
 
     # --- in a description ---------------------------------------------------------------------------------------
+    other_names: ClassVar[tuple[str, ...]] = ()  # that other formats have for it
     axes: ClassVar[int]  # number of axes that it is given with
     moves_as: ClassVar[str]  # kind that moves alike where limits do not matter
     closes_as: ClassVar[str | None]  # kind of loop joint with the same motion, or None: then it cannot be turned round

@@ -79,6 +79,7 @@ class Spherical(JointType):
     """A ball joint: q = unit quaternion (x, y, z, w), v = angular velocity in the child's frame."""
 
     kind, nq, nv = "spherical", 4, 3
+    other_names = ("ball",)
     axes = 0
     moves_as = closes_as = kind
     coordinates, rates = QUATERNION, TURNING

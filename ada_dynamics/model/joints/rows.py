@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import UNIT3, Vec3
+from ada_dynamics.spatial.scalar import UNIT3
 
 NORMAL = 3  # in place of an axis: u x w of the two axes of a universal joint
 SECOND = 4  # y of frame B, its second axis
@@ -22,14 +22,13 @@ class RowKind(NamedTuple):
     def __str__(self) -> str:
         if self.axis == NORMAL:
             return "moment about the normal of both axes"
-        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}"
+        thread = f" on a thread of {self.pitch:g} m/rad" if self.pitch else ""
+        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}{thread}"
 
     @classmethod
     def of(cls, column: Force) -> RowKind:
-        """The kind of a column of T or T_a that is a unit wrench on a coordinate axis."""
-        is_force = any(column.force)
-        return cls(is_force, _axis(column.force if is_force else column.moment))
-
-
-def _axis(direction: Vec3) -> int:
-    return UNIT3.index(direction)
+        """The kind of a column of T or T_a that is a unit force or moment on a coordinate axis, or a screw's."""
+        if not any(column.force):
+            return cls(False, UNIT3.index(column.moment))
+        axis = UNIT3.index(column.force)
+        return cls(True, axis, -float(column.moment[axis]) or 0.0)

@@ -20,6 +20,7 @@ from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z
 
 SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
 PLANAR_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed")
+SPATIAL_LOOP_KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)
 PLANAR_LOOP_KINDS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "fixed")
 TRIES = 60  # pairs of links that are looked at for each loop
 CROWDED = 0.15  # part of the loops that may be redundant beside others
@@ -46,7 +47,8 @@ def random_mechanism(
         floating: whether the base floats.
         spatial: in space, or all in the x-z plane, where many constraints are redundant.
         kinds: types of the tree's joints; all without Euler angles by default (in the plane: those that stay in it).
-        loop_kinds: types of the loop joints; all by default (in the plane: those that leave less than its motions).
+        loop_kinds: types of the loop joints; all but screws by default (in the plane: those that leave less than its
+            motions).
         losses: whether some joints have damping, friction and a rotor.
 
     Raises:
@@ -56,7 +58,7 @@ def random_mechanism(
     if count < 1:
         raise InputError(f"n_loops is {n_loops}; it must be at least 1.")
     tree_kinds = tuple(kinds or (SPATIAL_KINDS if spatial else PLANAR_KINDS))
-    closing = tuple(loop_kinds or (LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
+    closing = tuple(loop_kinds or (SPATIAL_LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
     for what, given, allowed in (("kinds", tree_kinds, tuple(JOINT_TYPES)), ("loop_kinds", closing, LOOP_KINDS)):
         if not set(given) <= set(allowed) or (what == "kinds" and not any(JOINT_TYPES[k].nv for k in given)):
             raise InputError(f"{what} is {given}; allowed are {allowed}, with one that moves.")
@@ -141,9 +143,10 @@ class _Draft:
         if not self.spatial:
             in_plane = (np.sin(0.7), 0.0, np.cos(0.7)) if self.rng.random() < 0.5 else X
             return {"axis": in_plane if kind == "prismatic" else Y, **({"axis2": Z} if kind == "universal" else {})}
+        own = {name: float(self.rng.uniform(0.02, 0.2)) for name in JOINT_TYPES[kind].constants}
         oblique = self.rng.random() < 0.5
         axes = np.linalg.qr(self.rng.normal(size=(3, 3)))[0] if oblique else np.eye(3)[self.rng.permutation(3)]
-        return {"axis": axes[0], **({"axis2": axes[1]} if kind == "universal" else {})}
+        return {"axis": axes[0], **({"axis2": axes[1]} if kind == "universal" else {}), **own}
 
     def ends(self, rows: int, floating: bool) -> tuple[str, str]:
         """Two links, or a link and the world, with joints enough between them that all loops can move."""

@@ -75,7 +75,8 @@ class Draft:
         for loop in self.model.loops.values():
             if loop.kind not in allowed:
                 only = ", ".join(allowed)
-                self.refuse(f"Loop {loop.name!r}", f"is {loop.kind}, and it has {only} only", f"write it as {others}.")
+                instead = "sidecar" if loop.type.constants else others
+                self.refuse(f"Loop {loop.name!r}", f"is {loop.kind}, and it has {only} only", f"write it as {instead}.")
 
 
 # --- the robot at zero ------------------------------------------------------------------------------------------

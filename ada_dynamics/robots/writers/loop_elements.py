@@ -6,6 +6,7 @@ from __future__ import annotations
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.robots.readers.loops import urdf_plus
+from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, zero_poses
 from ada_dynamics.robots.writers.numbers import numbers
@@ -15,11 +16,12 @@ from ada_dynamics.robots.writers.xml_out import make, to_text
 
 CLOSED = 1e-9  # [m, rad] a gap at zero that counts as closed
 
-_GENERAL = "loop_joint, constraint or sidecar, which have all types"
+_GENERAL = "loop_joint, constraint or sidecar"
 
 
 def constraint(draft: Draft) -> dict[str, str]:
     """`<constraint>` (ros/urdfdom#264)."""
+    draft.check_loop_kinds(KINDS, "sidecar")
     return _urdf(draft, [_constraint(loop) for loop in draft.model.loops.values()])
 
 
@@ -43,6 +45,7 @@ def _constraint(loop: LoopJoint) -> Element:
 
 def loop_joint(draft: Draft) -> dict[str, str]:
     """`<loop_joint>` (Drake, Isaac Sim)."""
+    draft.check_loop_kinds(KINDS, "sidecar")
     return _urdf(draft, [_loop_joint(loop) for loop in draft.model.loops.values()])
 
 

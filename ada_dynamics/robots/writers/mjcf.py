@@ -30,7 +30,7 @@ WORLD = "world"
 def mjcf(draft: Draft) -> dict[str, str]:
     """The document."""
     draft.check_kinds(KINDS)
-    draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar, which have all types")
+    draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar")
     _check_names(draft)
     sites = _Sites(draft)
     equality = [element for loop in draft.model.loops.values() for element in sites.equalities(loop)]

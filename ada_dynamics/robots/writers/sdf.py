@@ -17,7 +17,7 @@ from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.loop_elements import check_closed_at_zero
 from ada_dynamics.robots.writers.numbers import number, numbers
-from ada_dynamics.robots.writers.sdf_joint import LOOP_TYPES, axis_element, loop_element, pose
+from ada_dynamics.robots.writers.sdf_joint import LOOP_TYPES, axis_element, loop_element, own_elements, pose
 from ada_dynamics.robots.writers.shapes_out import sdf_shapes
 from ada_dynamics.robots.writers.xml_out import make, to_text
 
@@ -80,6 +80,7 @@ def _joint(joint: Joint, draft: Draft) -> Element:
     children: list[Element | None] = [
         make("parent", text=joint.parent),
         make("child", text=joint.child),
+        *own_elements(joint),
         # The model's own pose in the world is zero.
         pose(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]

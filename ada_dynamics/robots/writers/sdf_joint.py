@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.elements import LoopJoint
+from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.robots.readers.sdf.joint import KINDS
+from ada_dynamics.robots.readers.sdf.joint import KINDS, written_constants
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, zero_poses
-from ada_dynamics.robots.writers.numbers import is_unit, numbers, to_rpy
+from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_rpy
 from ada_dynamics.robots.writers.xml_out import make
 
 LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
@@ -25,6 +25,11 @@ def pose(xyz: Array, R: Array, relative_to: str | None = None) -> Element | None
     return make("pose", attributes, text=numbers([*xyz, *((0.0, 0.0, 0.0) if is_unit(R) else to_rpy(R))]))
 
 
+def own_elements(joint: Joint | LoopJoint) -> list[Element]:
+    """The numbers that a type of joint has of its own."""
+    return [make(tag, text=number(value)) for tag, value in written_constants(joint.kind, joint.constants).items()]
+
+
 def axis_element(tag: str, direction: Array, extra: list[Element | None]) -> Element:
     """An <axis>."""
     return make(tag, {}, [make("xyz", text=numbers(direction)), *extra])
@@ -35,6 +40,7 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
     children: list[Element | None] = [
         make("parent", text=loop.parent),
         make("child", text=loop.child),
+        *own_elements(loop),
         pose(loop.child_xyz, loop.child_rotation),
     ]
     if loop.axis2 is not None:

@@ -40,7 +40,7 @@ def read_constraint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
         return None
     where = f"loop {name!r}"
     check_known(element, where, sink, _CHILDREN, ("name", "type"))
-    kind = read_kind(element, where, sink, OTHER_WORDS, {})
+    kind = read_kind(element, where, sink, OTHER_WORDS)
     ends = [read_link(element, tag, where, sink) for tag in ("parent", "child")]
     poses = [_pose(element, tag, where, sink) for tag in ("parent_origin", "child_origin")]
     if kind is None or ends[0] is None or ends[1] is None:

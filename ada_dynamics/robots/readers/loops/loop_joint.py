@@ -36,7 +36,7 @@ def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopRecord | Non
         return None
     where = f"loop {name!r}"
     check_known(element, where, sink, ("link1", "link2", "axis", "axis2"), ("name", "type"))
-    kind = read_kind(element, where, sink, OTHER_WORDS, {})
+    kind = read_kind(element, where, sink, OTHER_WORDS)
     element = _mended(element)
     ends = [read_link(element, tag, where, sink) for tag in ("link1", "link2")]
     if kind is None or ends[0] is None or ends[1] is None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
 from ada_dynamics.robots.readers.loops.fields import Fields, refuse
 from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, kind_of
@@ -27,7 +27,6 @@ from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.spatial.rotation import from_rpy
 
 KEYS = ("loops", "actuated")
-SAME_AS = {"continuous": "revolute", "ball": "spherical"}  # words that other formats have for the same joint
 
 _LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
 _CONSTANTS = tuple(dict.fromkeys(name for kind in LOOP_KINDS for name in JOINT_TYPES[kind].constants))
@@ -82,7 +81,7 @@ def _loop(node: Node, where: str, file: str) -> LoopRecord:
 
 def _kind(fields: Fields) -> str:
     written = fields.text("type", "revolute")
-    kind = SAME_AS.get(written, written)
+    kind = loop_kind(written)
     if kind not in LOOP_KINDS:
         message = f"no type of loop joint is named {written[:40]!r}."
         raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")

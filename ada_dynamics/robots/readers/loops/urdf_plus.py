@@ -40,7 +40,7 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopRecord | None:
         return None
     where = f"loop {name!r}"
     check_known(element, where, sink, ("predecessor", "successor", "axis", "axis2"), ("name", "type"))
-    kind = read_kind(element, where, sink, _OTHER_WORDS, {})
+    kind = read_kind(element, where, sink, _OTHER_WORDS)
     ends = [read_link(element, tag, where, sink) for tag in ("predecessor", "successor")]
     if kind is None or ends[0] is None or ends[1] is None:
         return None

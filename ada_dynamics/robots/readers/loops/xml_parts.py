@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.robots.readers.values import Attributes, the_child
@@ -16,6 +16,8 @@ from ada_dynamics.robots.readers.xml import Element
 
 _SHORTEST = 1e-9
 _SAME_AXIS = 1e-9
+
+KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)  # elements have no place for these
 
 
 def check_known(
@@ -52,9 +54,7 @@ def read_name(element: Element, sink: Sink) -> str | None:
     return Attributes(element, f"<{element.tag}>", sink).text("name")
 
 
-def read_kind(
-    element: Element, where: str, sink: Sink, other_words: dict[str, str], refused: dict[str, str]
-) -> str | None:
+def read_kind(element: Element, where: str, sink: Sink, other_words: dict[str, str]) -> str | None:
     """The type of a loop joint, or None after reporting that it is none.
 
     Args:
@@ -62,20 +62,20 @@ def read_kind(
         where: the loop, for messages.
         sink: where problems go.
         other_words: what the spelling says for our types.
-        refused: types of the spelling that are no loop joints here, with what to do instead.
     """
     values = Attributes(element, where, sink)
     written = values.text("type")
     if written is None:
         return None
     written = written.strip()
-    if written in refused:
-        values.problem("loop-type", f"has type={written!r}, which is no type of loop joint here.", refused[written])
-        return None
-    kind = other_words.get(written, written)
-    if kind in LOOP_KINDS:
+    kind = joint_kind(other_words.get(written, written))
+    if kind in KINDS:
         return kind
-    known = [*LOOP_KINDS, *other_words]
+    if kind in LOOP_KINDS:
+        message = f"has type={written!r}, which needs {', '.join(JOINT_TYPES[kind].constants)} beside its axis."
+        values.problem("loop-type", message, "Write this loop into a file beside the description.")
+        return None
+    known = [*KINDS, *other_words]
     values.problem("loop-type", f"has type={written[:40]!r}.", f"{near(written, known)}Known: {', '.join(known)}.")
     return None
 

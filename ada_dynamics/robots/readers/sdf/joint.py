@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,7 +100,25 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     joint = SdfJoint(name, element, _KIND_OF[written], parent, child)
     joint.must_close = _asks_to_be_cut(values)
     _read_motion(joint, values)
-    return joint
+    constants = {name: _CONSTANTS[name].read(values) for name in joint.type.constants}
+    joint.constants = {name: value for name, value in constants.items() if value is not None}
+    return joint if len(joint.constants) == len(constants) else None
+
+
+def written_constants(kind: str, constants: Mapping[str, float]) -> dict[str, float]:
+    """Elements with the numbers that a type of joint has of its own."""
+    return {_CONSTANTS[name].tag: _CONSTANTS[name].written(constants[name]) for name in JOINT_TYPES[kind].constants}
+
+
+class _Constant(NamedTuple):
+    """How SDFormat says a number that a type of joint has of its own."""
+
+    tag: str
+    read: Callable[[Values], float | None]  # None after reporting what is wrong
+    written: Callable[[float], float]
+
+
+_CONSTANTS: Mapping[str, _Constant] = {}
 
 
 def _asks_to_be_cut(values: Values) -> bool:
