@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from joint_constants import constants
 
 from ada_dynamics.model import Builder, Limits, Mimic
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
@@ -71,7 +73,9 @@ def random_robot(
         if "mimic" not in options and kind in ("revolute", "continuous", "prismatic"):
             leaders.append(f"joint_{i}")
         second = across(first, rng) if kind == "universal" else None
-        robot.joint(f"joint_{i}", kind, parent, name, p, rotation=R, axis=first, axis2=second, **options)
+        robot.joint(
+            f"joint_{i}", kind, parent, name, p, rotation=R, axis=first, axis2=second, **constants(kind), **options
+        )
         carrier[name] = carrier.get(parent, parent) if kind == "fixed" else name
         poses[name] = (poses[parent][0] @ R, poses[parent][1] + poses[parent][0] @ p)
     for kind in loop_kinds:
@@ -117,6 +121,7 @@ def _add_loop(robot, kind, rng, poses, carrier, closed, world):
         axis2=b,
         parent_rotation=A[0],
         child_rotation=B[0],
+        **constants(kind),
     )
 
 
@@ -131,6 +136,7 @@ def assert_same_description(one, other, tolerance=ROUNDING):
     assert list(one.joints) == list(other.joints)
     for a, b in zip(one.joints.values(), other.joints.values(), strict=True):
         assert (a.kind, a.parent, a.child, a.limits, a.mimic) == (b.kind, b.parent, b.child, b.limits, b.mimic)
+        assert a.constants == pytest.approx(b.constants, rel=1e-15)
         assert (a.damping, a.friction, a.armature) == (b.damping, b.friction, b.armature)
         assert (a.stiffness, a.rest) == (b.stiffness, b.rest)
         close(a.xyz, b.xyz, tolerance)
@@ -149,6 +155,7 @@ def assert_same_description(one, other, tolerance=ROUNDING):
 def assert_same_loop(a, b, tolerance=ROUNDING):
     """Two loop joints have the same names and constants."""
     assert (a.name, a.kind, a.parent, a.child) == (b.name, b.kind, b.parent, b.child)
+    assert a.constants == pytest.approx(b.constants, rel=1e-15)
     for field in ("parent_xyz", "parent_rotation", "child_xyz", "child_rotation"):
         close(getattr(a, field), getattr(b, field), tolerance)
     if a.kind not in WITHOUT_AXIS:

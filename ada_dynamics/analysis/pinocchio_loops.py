@@ -54,6 +54,7 @@ def rows_of(loop: LoopJoint) -> list[Row]:
         "spherical": all_points,
         "prismatic": points_across + turns,
         "cylindrical": points_across + tilts,
+        "helical": [*points_across, *tilts, Row(u, pitch=loop.constants.get("pitch", 0.0))],
         "planar": [Row(u), *tilts],
         "fixed": all_points + turns,
         "universal": [*all_points, Row(u, loop.axis2)],

@@ -246,6 +246,7 @@ def _joints(pin: Any, joint: Joint) -> list[Any]:
         "fixed": [],
         "prismatic": [slide],
         "cylindrical": [slide, turn],
+        "helical": [pin.JointModelHelicalUnaligned(joint.axis, joint.constants.get("pitch", 0.0))],
         "spherical": [pin.JointModelSpherical()],
         "spherical_euler": [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRZ()],
         "planar": [pin.JointModelPlanar()],

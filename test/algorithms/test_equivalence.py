@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_constants import constants
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
@@ -68,6 +69,7 @@ class Recipe:
             place, turn, loads = rng.uniform(-0.5, 0.5, 3), rng.uniform(-3, 3, 3), rng.uniform(0.05, 0.5, 3)
             links.append((f"link_{i}", *body(rng)))
             options: dict[str, Any] = {"axis": axis, "axis2": second} if kind == "universal" else {"axis": axis}
+            options |= constants(kind)
             if loaded:
                 options.update(zip(("armature", "damping", "friction"), loads, strict=True))
             if kind == "fixed":

@@ -26,6 +26,7 @@ from ada_dynamics.model.joints import (
     Fixed,
     Floating,
     FloatingEuler,
+    Helical,
     JointType,
     Planar,
     Prismatic,
@@ -40,6 +41,7 @@ ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 Array = NDArray[Any]
 ALL: list[JointType] = [
     *(cls(k) for cls in (Revolute, Continuous, Prismatic, Cylindrical) for k in range(3)),
+    *(Helical(k, pitch) for k, pitch in enumerate((0.2, -0.05, 1.5))),
     *(cls() for cls in (Fixed, Universal, Spherical, SphericalEuler, Planar, Floating, FloatingEuler)),
 ]
 MOVING = [j for j in ALL if j.nv]

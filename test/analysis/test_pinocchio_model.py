@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from joint_constants import constants
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 from pin_tree import pin
@@ -47,7 +48,7 @@ def every_joint(with_mimic: bool = False, **rates: float) -> ada.Model:
     kinds = [kind for kind in JOINT_TYPES if kind != "floating"]
     for i, kind in enumerate(kinds, start=1):
         first, second, _ = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        options: dict[str, Any] = {"axis2": second} if kind == "universal" else {}
+        options: dict[str, Any] = constants(kind) | ({"axis2": second} if kind == "universal" else {})
         if kind != "fixed":
             options |= {"axis": first, **rates}
         pose = rng.uniform(-0.5, 0.5, 3), rng.uniform(-2, 2, 3)

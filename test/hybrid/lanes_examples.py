@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from joint_constants import constants
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
@@ -46,7 +47,7 @@ class Assembly:
         self.builder.link(name, *body(self.rng))
         options: dict[str, Any] = {"axis": axis, "axis2": (0.0, 1.0, 0.0)} if kind == "universal" else {"axis": axis}
         xyz = self.rng.uniform(-0.4, 0.4, 3)
-        self.builder.joint(f"to_{name}", kind, parent, name, xyz, **options, **loads)
+        self.builder.joint(f"to_{name}", kind, parent, name, xyz, **options, **constants(kind), **loads)
         return name
 
     def build(self, base: str = "floating") -> ada.Model:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_constants import constants
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 from pin_tree import PinTree, pin
@@ -56,7 +57,7 @@ def random_tree(seed: int, joints: int, base: str, kinds: list[str] = KINDS) -> 
     for i in range(1, joints + 1):
         kind = str(rng.choice(kinds))
         axis, second = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]
-        options: dict[str, Any] = {} if kind == "fixed" else {"axis": axis}
+        options: dict[str, Any] = {} if kind == "fixed" else {"axis": axis, **constants(kind)}
         if kind == "universal":
             options["axis2"] = second
         if i % 2 and kind != "fixed":

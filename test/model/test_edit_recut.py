@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_constants import constants
 from mechanism_oracle import Oracle, same_motion
 
 import ada_dynamics as ada
@@ -68,7 +69,7 @@ def test_a_joint_of_every_type_can_be_turned_round_cut_and_put_back(kind: str) -
         builder.link(f"l{i}", 1.0 + i, rng.uniform(-0.1, 0.1, 3), rng.uniform(0.2, 0.3, 3))
         builder.joint(
             f"j{i}", own, f"l{i - 1}" if i else "base", f"l{i}", rng.uniform(-0.5, 0.5, 3), rng.uniform(-1, 1, 3),
-            axis=axes[0], axis2=axes[1] if own == "universal" else None,
+            axis=axes[0], axis2=axes[1] if own == "universal" else None, **constants(own),
         )  # fmt: skip
     tree = builder.build()
     q, _ = tree.random_state(rng)

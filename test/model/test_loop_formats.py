@@ -7,12 +7,14 @@ import re
 
 import numpy as np
 import pytest
+from joint_constants import constants
 from loop_robots import ROUNDING, assert_same_loop
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots.readers.loops import nodes
+from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 
 LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
 JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="0 1 0"/></joint>'
@@ -47,7 +49,19 @@ def wanted(kind="revolute", parent="b", child="c"):
     ):
         builder.joint(name, "fixed" if name == "jt" else "continuous", parent_link, child_link)
     axis2 = (0, 0, 1) if kind == "universal" else None
-    builder.loop("closing", kind, parent, child, (0, 0, 1), (0.1, 0.2, 0.3), (1, 0, 0), (0, 0, -0.5), (0, 2, 0), axis2)
+    builder.loop(
+        "closing",
+        kind,
+        parent,
+        child,
+        (0, 0, 1),
+        (0.1, 0.2, 0.3),
+        (1, 0, 0),
+        (0, 0, -0.5),
+        (0, 2, 0),
+        axis2,
+        **constants(kind),
+    )
     return builder.build().loops["closing"]
 
 
@@ -62,7 +76,8 @@ loops:
 
 
 def sidecar(kind="revolute"):
-    return SIDECAR.format(kind, "\n    axis2: [0, 0, 1]" if kind == "universal" else "")
+    more = {"axis2": "[0, 0, 1]"} if kind == "universal" else constants(kind)
+    return SIDECAR.format(kind, "".join(f"\n    {key}: {value}" for key, value in more.items()))
 
 
 @pytest.fixture
@@ -148,11 +163,37 @@ def elements(kind):
     }
 
 
-@pytest.mark.parametrize("kind", LOOP_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("spelling", ["constraint", "loop_joint", "urdf_plus"])
 def test_elements_of_a_urdf_say_loops_of_every_type(spelling, kind):
     model = ada.load(robot(elements(kind)[spelling]))
     assert_same_loop(model.loops["closing"], wanted(kind))
+
+
+@pytest.mark.parametrize("spelling", ["constraint", "loop_joint", "urdf_plus"])
+@pytest.mark.parametrize("word", ["helical", "screw"])
+def test_elements_of_a_urdf_have_no_place_for_the_pitch_of_a_screw(spelling, word):
+    with pytest.raises(ModelError, match=r"loop 'closing'.*needs pitch.*file beside the description"):
+        ada.load(robot(elements(word)[spelling]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "pitch: it is missing"),
+        ("pitch: 0", "its pitch is 0 m/rad"),
+        ("pitch: .inf", "pitch: .*Allowed: a finite number"),
+        ("pitch: [1, 2, 3]", "pitch: there is a list"),
+    ],
+)
+def test_a_screw_needs_its_pitch(text, message, beside):
+    with pytest.raises(ModelError, match=message):
+        ada.load(robot(), loops=beside(sidecar("helical").replace("pitch: 0.07", text).replace("\n    \n", "\n")))
+
+
+def test_a_screw_of_a_sidecar_is_helical(beside):
+    model = ada.load(robot(), loops=beside(sidecar("helical").replace("type: helical", "type: screw")))
+    assert_same_loop(model.loops["closing"], wanted("helical"))
 
 
 def test_words_of_the_formats_own_mean_the_same_types():
@@ -272,7 +313,8 @@ def test_gazebo_elements_about_links_are_no_loops():
 @pytest.mark.parametrize(
     ("element", "message"),
     [
-        (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "type='screw'.*no alternative"),
+        (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "Add <screw_thread_pitch>, in metres per turn"),
+        (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "type='revolute2'.*two revolute joints"),
         (GAZEBO.format("revolut", "0 0 0 0 0 0", AXIS), "Did you mean 'revolute'"),
         (GAZEBO.format("revolute", "0 0 0", AXIS), "3 numbers instead of 6"),
         (GAZEBO.format("revolute", "0 0 0 0 0 0", ""), "no <axis>"),

@@ -11,6 +11,7 @@ from loop_robots import random_robot
 
 import ada_dynamics as ada
 from ada_dynamics import AdaError
+from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.writers import render
 from ada_dynamics.robots.writers.sidecar import to_json
 
@@ -23,8 +24,8 @@ SIMPLE = ("revolute", "continuous", "prismatic", "fixed")
 BESIDE = render(random_robot(0), "sidecar").texts
 DOCUMENTS = (
     render(random_robot(1, ("revolute", "spherical", "fixed"), SIMPLE), "mjcf").texts[".xml"],
-    render(random_robot(2), "constraint").texts[".urdf"],
-    render(random_robot(2), "loop_joint").texts[".urdf"],
+    render(random_robot(2, KINDS), "constraint").texts[".urdf"],
+    render(random_robot(2, KINDS), "loop_joint").texts[".urdf"],
     render(random_robot(3, ("revolute", "fixed"), extras=False), "urdf_plus").texts[".urdf"],
     render(random_robot(4, ("revolute",), SIMPLE, closed=True, extras=False), "sdf").texts[".sdf"],
     render(random_robot(4, ("revolute",), SIMPLE, closed=True, extras=False), "gazebo").texts[".urdf"],

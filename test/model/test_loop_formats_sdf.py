@@ -151,6 +151,33 @@ def test_limits_dissipation_and_mimics_are_read():
     assert (model.joints["k"].mimic.multiplier, model.joints["k"].mimic.offset) == (2.0, 2.0)
 
 
+AXIS = "<axis><xyz>0 0 1</xyz></axis>"
+
+
+@pytest.mark.parametrize(
+    ("inner", "pitch"),
+    [
+        # metres per turn, right-handed; radians per metre, left-handed; the newer one counts
+        ("<screw_thread_pitch>0.5</screw_thread_pitch>", 0.5 / (2 * np.pi)),
+        ("<thread_pitch>-12.5</thread_pitch>", 0.08),
+        ("<thread_pitch>3.0</thread_pitch><screw_thread_pitch>-0.25</screw_thread_pitch>", -0.25 / (2 * np.pi)),
+    ],
+)
+def test_a_screw_has_the_pitch_of_either_element(inner, pitch):
+    model = ada.load(sdf(link("a") + link("b") + joint("j", "screw", "a", "b", AXIS + inner), "1.10"))
+    assert model.joints["j"].kind == "helical"
+    assert model.joints["j"].constants["pitch"] == pytest.approx(pitch, rel=1e-15)
+    pose = ada.Dynamics(model).pose("b", [2.0])
+    np.testing.assert_allclose(pose[:3, 3], [0.0, 0.0, 2.0 * pitch], atol=1e-16)
+    np.testing.assert_allclose(pose[:2, :2], [[np.cos(2), -np.sin(2)], [np.sin(2), np.cos(2)]], atol=1e-15)
+
+
+@pytest.mark.parametrize("inner", ["", "<thread_pitch>0</thread_pitch>", "<screw_thread_pitch>x</screw_thread_pitch>"])
+def test_a_screw_without_a_pitch_is_refused(inner):
+    with pytest.raises(ModelError, match=r"joint 'j'.*(thread_pitch|not a number)"):
+        ada.load(sdf(link("a") + link("b") + joint("j", "screw", "a", "b", AXIS + inner)))
+
+
 # --- graphs -----------------------------------------------------------------------------------------------------
 FOUR_BAR = (
     link("left")
@@ -282,7 +309,7 @@ def test_a_loop_joint_with_dissipation_is_refused():
 
 # --- written ----------------------------------------------------------------------------------------------------
 TREE = ("revolute", "continuous", "prismatic", "fixed", "universal")
-LOOPS = ("revolute", "prismatic", "spherical", "universal", "fixed")
+LOOPS = ("revolute", "prismatic", "helical", "spherical", "universal", "fixed")
 
 
 def without_armature(model):
@@ -301,7 +328,8 @@ def without_armature(model):
 @pytest.mark.parametrize("spelling", ["sdf", "gazebo"])
 @pytest.mark.parametrize("seed", range(6))
 def test_written_models_read_back_as_they_were(seed, spelling):
-    model = without_armature(random_robot(seed, LOOPS, TREE, closed=True))
+    tree = (*TREE, "helical") if spelling == "sdf" else TREE  # a URDF has no screw
+    model = without_armature(random_robot(seed, LOOPS, tree, closed=True))
     (text,) = render(model, spelling).texts.values()
     back = ada.load(text)
     assert_same_tree(model, back, ROUNDING, loops=False)

@@ -15,6 +15,7 @@ from loop_robots import ROUNDING, assert_same_description, assert_same_tree, ran
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.model import Builder, Limits
+from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
 from ada_dynamics.robots.writers.numbers import number, to_quaternion, to_rpy
 from ada_dynamics.robots.writers.sidecar import to_data, to_json, to_yaml
@@ -28,7 +29,7 @@ quickly = settings(max_examples=15, deadline=None)
 @given(seed=seeds, base=st.sampled_from(["fixed", "floating", "floating_euler"]))
 @quickly
 def test_a_urdf_with_loops_of_all_types_reads_back_as_it_was(spelling, seed, base):
-    model = random_robot(seed, base=base)
+    model = random_robot(seed, KINDS, base=base)
     assert_same_description(model, ada.load(render(model, spelling).texts[".urdf"], base))
 
 
@@ -98,7 +99,7 @@ def test_all_spellings_of_a_four_bar_move_alike(tmp_path):
 @pytest.mark.parametrize("seed", range(4))
 def test_pinocchio_reads_the_same_robot_from_the_urdf(seed):
     pin = pytest.importorskip("pinocchio")
-    model = random_robot(seed, tree_kinds=("revolute", "continuous", "prismatic", "fixed"), extras=False)
+    model = random_robot(seed, KINDS, tree_kinds=("revolute", "continuous", "prismatic", "fixed"), extras=False)
     theirs = pin.buildModelFromXML(render(model, "loop_joint").texts[".urdf"])
     assert list(theirs.names)[1:] == model.joint_names
     q = np.random.default_rng(seed).normal(size=model.nq)
@@ -217,11 +218,13 @@ def test_looks_and_the_like_of_the_urdf_it_was_read_from_are_kept():
 
 # --- refusals ---------------------------------------------------------------------------------------------------
 LACKS = {
-    "urdf_plus": ("spherical", "universal", "cylindrical"),
-    "gepetto": ("revolute", "prismatic", "universal", "cylindrical", "planar"),
+    "constraint": ("helical",),
+    "loop_joint": ("helical",),
+    "urdf_plus": ("spherical", "universal", "cylindrical", "helical"),
+    "gepetto": ("revolute", "prismatic", "universal", "cylindrical", "planar", "helical"),
     "gazebo": ("cylindrical", "planar"),
     "sdf": ("cylindrical", "planar"),
-    "mjcf": ("prismatic", "universal", "cylindrical", "planar"),
+    "mjcf": ("prismatic", "universal", "cylindrical", "planar", "helical"),
 }
 
 
@@ -234,6 +237,13 @@ def test_loops_that_a_spelling_lacks_are_refused_by_name_and_nothing_is_written(
         assert any(f"Loop 'loop_{kind}' is {kind}" in reason and "sidecar" in reason for reason in caught.value.refused)
     assert len(caught.value.refused) == len(LACKS[spelling])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("spelling", ["constraint", "gepetto", "mjcf"])
+def test_screws_are_refused_by_name_where_a_format_has_none(spelling):
+    robot = Builder("r").link("a").link("b", 1.0).joint("s", "screw", "a", "b", pitch=0.01).build()
+    with pytest.raises(Inexpressible, match=r"Joint 's' is helical: .*write the model as SDFormat"):
+        render(robot, spelling)
 
 
 def test_euler_joints_are_refused_with_their_alternative():
@@ -266,7 +276,7 @@ def test_readme_and_page_count_the_spellings_that_there_are():
 
 
 def test_unknown_spellings_and_paths_that_cannot_be_written_are_refused(tmp_path):
-    model = random_robot(0)
+    model = random_robot(0, KINDS)
     with pytest.raises(InputError, match="Did you mean 'loop_joint'"):
         render(model, "loopjoint")
     with pytest.raises(InputError, match="cannot be written"):

@@ -5,6 +5,7 @@ from ada_dynamics.model.joints.base import Coordinate, JointType
 from ada_dynamics.model.joints.cylindrical import Cylindrical
 from ada_dynamics.model.joints.euler import FloatingEuler, SphericalEuler
 from ada_dynamics.model.joints.fixed import Fixed
+from ada_dynamics.model.joints.helical import Helical
 from ada_dynamics.model.joints.planar import Planar
 from ada_dynamics.model.joints.prismatic import Prismatic
 from ada_dynamics.model.joints.quaternion import Floating, Spherical
@@ -18,6 +19,7 @@ JOINT_TYPES: dict[str, type[JointType]] = {
         Continuous,
         Prismatic,
         Cylindrical,
+        Helical,
         Universal,
         Spherical,
         SphericalEuler,
@@ -76,6 +78,7 @@ __all__ = [
     "Fixed",
     "Floating",
     "FloatingEuler",
+    "Helical",
     "JointType",
     "Planar",
     "Prismatic",

@@ -31,6 +31,7 @@ KINDS = Kinds[str](
         "spherical": "spherical",
         "cylindrical": "cylindrical",
         "universal": "universal",
+        "helical": Refused("write the model as SDFormat, whose type is screw."),
         "spherical_euler": _EULER,
         "floating_euler": _EULER,
     },

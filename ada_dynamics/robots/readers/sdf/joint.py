@@ -30,6 +30,7 @@ KINDS = Kinds[str](
         "prismatic": "prismatic",
         "spherical": "ball",
         "universal": "universal",
+        "helical": "screw",
         "fixed": "fixed",
         "cylindrical": Refused("write a prismatic and a revolute joint with a massless link between them."),
         "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
@@ -42,7 +43,6 @@ _KIND_OF = {word: kind for kind, word in KINDS.words.items()}
 _REFUSED = {
     "revolute2": "Write two revolute joints with a link between them.",
     "gearbox": "Write a revolute joint with <mimic>.",
-    "screw": "There is no alternative here: a screw ties a turn to a slide.",
 }
 _AXES = ("axis", "axis2")
 _SHORTEST = 1e-9
@@ -118,7 +118,28 @@ class _Constant(NamedTuple):
     written: Callable[[float], float]
 
 
-_CONSTANTS: Mapping[str, _Constant] = {}
+def _pitch(values: Values) -> float | None:
+    """Pitch of a screw [m/rad], positive where it is right-handed.
+
+    <screw_thread_pitch> is in metres per turn, right-handed where positive; <thread_pitch>, which it replaced, in
+    radians per metre, left-handed where positive.
+    """
+    for tag in ("screw_thread_pitch", "thread_pitch"):
+        element = values.child(tag)
+        if element is None:
+            continue
+        written = values.number(tag, math.nan)
+        if written == 0.0:
+            values.problem("thread-pitch", element, "is 0.", "Give it a value, or make the joint revolute.")
+        if not written or math.isnan(written):
+            return None
+        return written / (2.0 * math.pi) if tag == "screw_thread_pitch" else -1.0 / written
+    fix = "Add <screw_thread_pitch>, in metres per turn."
+    values.problem("missing-element", values.element, "is a screw without <screw_thread_pitch>.", fix)
+    return None
+
+
+_CONSTANTS = {"pitch": _Constant("screw_thread_pitch", _pitch, lambda pitch: 2.0 * math.pi * pitch)}
 
 
 def _asks_to_be_cut(values: Values) -> bool:

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Screws: pinocchio's helical joints, closed forms of a nut on its spindle, and what a screw forbids."""
+
+import numpy as np
+import pytest
+from mechanism_oracle import Oracle
+from pin_tree import PinTree, pin
+
+import ada_dynamics as ada
+from ada_dynamics import Builder, Dynamics, ModelError
+from ada_dynamics.algorithms import ada as ada_algorithm
+from ada_dynamics.algorithms import dca
+from ada_dynamics.contact.stops import JointStops
+from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.model.elements import Limits
+from ada_dynamics.robots import mechanisms
+
+RELATIVE = 1e-12  # some hundred products in double precision on both sides
+g = 9.81
+
+
+def chain(seed, joints=7, base="fixed", **rates):
+    """Helical joints among revolute ones, all axes oblique, threads of both hands."""
+    rng = np.random.default_rng(seed)
+    builder = Builder("chain").link("link_0", 1.0, (0.1, 0.0, 0.2), (0.1, 0.2, 0.15))
+    for i in range(1, joints + 1):
+        A = 0.3 * rng.normal(size=(3, 3))
+        spread = A @ A.T + 0.02 * np.eye(3)
+        builder.link(
+            f"link_{i}", rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.2, np.trace(spread) * np.eye(3) - spread
+        )
+        kind, pitch = ("helical", {"pitch": rng.uniform(-0.4, 0.4)}) if i % 2 else ("revolute", {})
+        place = rng.normal(size=3) * 0.3, rng.normal(size=3)
+        builder.joint(
+            f"joint_{i}", kind, f"link_{i - 1}", f"link_{i}", *place, axis=rng.normal(size=3), **pitch, **rates
+        )
+    return builder.build(base, (0.3, -0.5, -g))
+
+
+def near(found, expected, tolerance=RELATIVE):
+    return np.max(np.abs(found - expected)) < tolerance * max(1.0, np.max(np.abs(expected)))
+
+
+# --- trees ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("seed", "base"), [(0, "fixed"), (1, "floating")])
+def test_chains_with_screws_move_as_in_pinocchio(seed, base):
+    model = chain(seed, base=base, armature=0.1, damping=0.2, friction=0.05, stiffness=3.0, rest=0.2)
+    dynamics, theirs, rng = Dynamics(model), PinTree(model), np.random.default_rng(seed)
+    q, v = model.random_state(rng)
+    q = model.integrate(q, 20.0 * rng.normal(size=model.nv))  # some turns
+    a, tau = rng.normal(size=(2, model.nv))
+    M, h = theirs.mass_matrix(q), theirs.bias(q, v)
+    assert near(dynamics.mass_matrix(q), M)
+    assert near(dynamics.inverse(q, v, a), M @ a + h)
+    theirs.move(q, v)
+    frame = theirs.frame("link_7")
+    assert near(dynamics.pose("link_7", q)[:3], np.column_stack([frame.R, frame.p]))
+    assert near(dynamics.jacobian("link_7", q), np.vstack([frame.Jv, frame.Jw]))
+    for algorithm in ("aba", "ada", "dca", "crba", "lagrange", "order_n"):
+        found = Dynamics(model, algorithm).forward(q, v, tau)
+        assert near(M @ found, tau - h, 1e-11), algorithm  # of the largest effort: some M have condition 1e4
+
+
+def test_long_chains_run_through_the_loop_kernels():
+    model = chain(5, 40, damping=0.1, stiffness=1.0)
+    theirs, rng = PinTree(model), np.random.default_rng(0)
+    q, v = model.random_state(rng)
+    a, tau = rng.normal(size=(2, model.nv))
+    M, h = theirs.mass_matrix(q), theirs.bias(q, v)
+    for algorithm in ("aba", "ada"):
+        dynamics = Dynamics(model, algorithm, kernel="generic")
+        assert near(dynamics.inverse(q, v, a), M @ a + h)
+        assert near(M @ dynamics.forward(q, v, tau), tau - h, 1e-9)  # of 40 joints in a row
+
+
+def test_limbs_with_screws_of_one_pitch_share_the_lanes_of_the_hybrid():
+    rng = np.random.default_rng(3)
+    builder = Builder("spider").link("body", 2.0, (0, 0, 0), (0.1, 0.1, 0.1))
+    for limb in range(4):
+        for i, kind in enumerate(("revolute", "helical", "revolute")):
+            name, above = f"l{limb}{i}", f"l{limb}{i - 1}" if i else "body"
+            more = {"pitch": 0.05} if kind == "helical" else {}
+            builder.link(name, 1.0, rng.normal(size=3) * 0.1, (0.02, 0.03, 0.025))
+            builder.joint(name, kind, above, name, rng.normal(size=3) * 0.2, axis=np.eye(3)[i], **more)
+    model = builder.build("floating")
+    theirs = PinTree(model)
+    q, v = model.random_state(rng)
+    tau = rng.normal(size=model.nv)
+    for algorithm in ("lanes", "hybrid"):
+        found = Dynamics(model, algorithm).forward(q, v, tau)
+        assert near(theirs.mass_matrix(q) @ found, tau - theirs.bias(q, v), 1e-11), algorithm
+
+
+def test_derivatives_are_those_of_pinocchio():
+    model = chain(2)
+    theirs, rng = PinTree(model), np.random.default_rng(4)
+    q, v = model.random_state(rng)
+    a = rng.normal(size=model.nv)
+    found = Dynamics(model).inverse_derivatives(q, v, a)
+    dq, dv, da = pin.computeRNEADerivatives(theirs.model, theirs.data, theirs.position(q), v, a)
+    da = np.triu(da) + np.triu(da, 1).T
+    for ours, other in zip(found, (dq, dv, da), strict=True):
+        assert near(ours, other, 1e-11)
+
+
+def test_the_wrench_of_a_screw_does_no_work_along_it_but_the_motors():
+    """Sᵀ w = τ: force along the axis times pitch, and moment about it."""
+    model = chain(1)
+    rng = np.random.default_rng(2)
+    q, v = model.random_state(rng)
+    tau = rng.normal(size=model.nv)
+    wrenches = Dynamics(model).joint_wrenches(q, v, tau)
+    for name in ("joint_1", "joint_3", "joint_7"):
+        joint, wrench = model.joints[name], wrenches[name]
+        axis = joint.axis / np.linalg.norm(joint.axis)
+        effort = axis @ wrench[3:] + joint.constants["pitch"] * axis @ wrench[:3]
+        assert effort == pytest.approx(tau[model.v_index(name).start], abs=1e-12 * np.max(np.abs(wrench)))
+
+
+# --- the nut on its spindle -------------------------------------------------------------------------------------
+PITCH = 0.01 / (2 * np.pi)  # [m/rad], 10 mm per turn
+
+
+def spindle(kind="loop", **rates):
+    """A spindle that turns, and a nut that slides on it upright: one motion, m h² + I felt by the spindle."""
+    builder = Builder("spindle").link("frame").link("screw", 1.0, inertia=(0.01, 0.01, 2e-3)).link("nut", 3.0)
+    if kind == "loop":
+        builder.joint("turn", "revolute", "frame", "screw", axis=(0, 0, 1), **rates)
+        builder.joint("slide", "prismatic", "frame", "nut", axis=(0, 0, 1))
+        # the nut is turned backwards on the screw, and goes up with it
+        builder.loop("thread", "screw", "screw", "nut", axis=(0, 0, 1), pitch=-PITCH)
+        return builder.build()
+    # the same motion with the screw held: the nut turns, and takes the spindle's inertia
+    alone = Builder("nut").link("frame").link("nut", 3.0, inertia=(0.01, 0.01, 2e-3))
+    return alone.joint("turn", "helical", "frame", "nut", axis=(0, 0, 1), pitch=PITCH, **rates).build()
+
+
+@pytest.mark.parametrize("algorithm", ["aba", "ada", "dca", "crba", "lagrange"])
+def test_a_nut_on_a_spindle_accelerates_as_its_closed_form_says(algorithm):
+    model = spindle()
+    for turns in (0.0, 0.3, 7.25, -3.0):
+        angle = 2 * np.pi * turns
+        q = np.array([angle, PITCH * angle])
+        assert np.max(np.abs(LoopNumbers(model).gap(q))) < 1e-12
+        v, tau = np.array([2.0, 2.0 * PITCH]), np.array([0.5, 0.0])
+        a = Dynamics(model, algorithm, pose=q).forward(q, v, tau)
+        alpha = (0.5 - 3.0 * g * PITCH) / (2e-3 + 3.0 * PITCH**2)
+        np.testing.assert_allclose(a, [alpha, alpha * PITCH], rtol=1e-12)
+
+
+def test_a_nut_that_turns_itself_has_the_same_closed_form():
+    model = spindle("tree")
+    a = Dynamics(model).forward([40.0], [2.0], [0.5])
+    assert a[0] == pytest.approx((0.5 - 3.0 * g * PITCH) / (2e-3 + 3.0 * PITCH**2), rel=1e-14)
+
+
+def test_assembling_stays_on_the_turn_that_the_start_is_on():
+    model = spindle()
+    start = np.array([2 * np.pi * 5.1, 0.05])  # 5 threads up, where the angle says 5.1
+    q = assemble(model, start)
+    assert q[1] == pytest.approx(PITCH * q[0], abs=1e-12)
+    assert abs(q[0] - start[0]) < 0.7
+
+
+@pytest.mark.parametrize("kind", ["loop", "tree"])
+def test_simulating_a_screw_keeps_its_energy(kind):
+    model = spindle(kind)
+    q = np.zeros(model.nq)
+    log = ada.Simulation(model, q, np.zeros(model.nv), step=1e-3).run(0.5)
+    fallen = log.q[-1, 0] * PITCH
+    alpha = -3.0 * g * PITCH / (2e-3 + 3.0 * PITCH**2)
+    assert log.q[-1, 0] == pytest.approx(0.5 * alpha * 0.25, rel=1e-9)
+    assert log.energy_drift < 1e-9
+    if kind == "loop":
+        assert log.q[-1, 1] == pytest.approx(fallen, abs=1e-12)
+
+
+def test_a_screw_stops_at_its_limits():
+    model = spindle("tree", limits=Limits(-1.0, 1.0), damping=1e-3)
+    stops = JointStops.for_model(model)
+    log = ada.Simulation(model, [0.9], [5.0], stops=stops).run(0.3)
+    assert 1.0 < np.max(log.q[:, 0]) < 1.1
+    assert np.min(log.q[:, 0]) < 1.0
+
+
+def test_random_mechanisms_with_screws_move_as_the_dense_equations_say():
+    compared = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        kinds = ("revolute", "helical", "spherical", "prismatic")
+        model, q = mechanisms.random_mechanism(
+            rng, 2, floating=seed % 2 == 1, kinds=kinds, loop_kinds=("helical", "revolute"), losses=True
+        )
+        oracle = Oracle(model)
+        v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        answer = oracle.forward(q, v, tau)
+        if answer.rank < len(answer.multipliers) or answer.singular_values[-1] < 1e-3:
+            continue
+        compared += 1
+        for solved in (ada_algorithm, dca):
+            found = solved.forward_dynamics(model.tree, q.tolist(), v.tolist(), tau.tolist())
+            assert near(np.array(found), answer.acceleration, 1e-12 / answer.singular_values[-1] ** 2)
+    assert compared > 5
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("kind", "more", "message"),
+    [
+        ("helical", {}, "is helical, which needs pitch; given: none"),
+        ("screw", {"pitch": 0.0}, "its pitch is 0 m/rad"),
+        ("helical", {"pitch": np.inf}, "pitch of joint 'j' is inf"),
+        ("revolute", {"pitch": 0.1}, "is revolute, which has no numbers of its own; given: pitch"),
+        ("helical", {"pitch": 0.1, "lead": 0.1}, "needs pitch; given: pitch, lead"),
+    ],
+)
+def test_a_screw_needs_one_pitch_and_other_joints_have_none(kind, more, message):
+    with pytest.raises(ModelError, match=message):
+        Builder("m").link("a").link("b", 1.0).joint("j", kind, "a", "b", **more)
+
+
+def test_a_table_that_forgets_a_kind_is_refused_where_it_stands():
+    from ada_dynamics.robots.readers.kinds import Kinds
+
+    with pytest.raises(TypeError, match=r"table of FORMAT: no entry for \[.*'helical'.*unknown \['hinge'\]"):
+        Kinds("FORMAT", {"hinge": "hinge"})
