@@ -26,7 +26,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 
-_NUMBERS = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
+_NUMBERS: dict[tuple[str, ...], int] = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
 _WXYZ = (3, 0, 1, 2)
 
 

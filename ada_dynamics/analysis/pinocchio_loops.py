@@ -35,10 +35,10 @@ class Row:
 class Rates(NamedTuple):
     """A number that depends on poses, its rate, that per velocity, and the second rate at accelerations of zero."""
 
-    value: float
-    rate: float
-    J: Array
-    gamma: float
+    value: Any
+    rate: Any
+    J: Any
+    gamma: Any
 
 
 def rows_of(loop: LoopJoint) -> list[Row]:

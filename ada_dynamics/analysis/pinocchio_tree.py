@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.align import align
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
+from ada_dynamics.robots.readers.kinds import Kinds
 
 WORLD = "world"
 
@@ -86,7 +87,7 @@ class PinocchioTree:
         if joint.kind == "planar":
             turn = pin.SE3(align(joint.axis, 2)[0], np.zeros(3))  # which directions x and y are is our convention
             placement, inside = placement * turn, turn.inverse()
-        for k, kind in enumerate(_joints(pin, joint)):
+        for k, kind in enumerate(_JOINTS.words[joint.kind](pin, joint)):
             parent = self.model.addJoint(parent, kind, placement, f"{joint.name}.{k}")
             placement = pin.SE3.Identity()
             self.last[joint.name] = parent
@@ -235,25 +236,27 @@ class Frame:
         self.Jw: Array = self.R @ J[3:]
 
 
-def _joints(pin: Any, joint: Joint) -> list[Any]:
-    """Pinocchio's joints that make up one of ours."""
-    if joint.kind in ("revolute", "continuous"):
-        return [pin.JointModelRevoluteUnaligned(joint.axis)]
-    if joint.kind == "universal":
-        return [pin.JointModelRevoluteUnaligned(axis) for axis in (joint.axis, joint.axis2)]
-    slide, turn = pin.JointModelPrismaticUnaligned(joint.axis), pin.JointModelRevoluteUnaligned(joint.axis)
-    kinds: dict[str, list[Any]] = {
-        "fixed": [],
-        "prismatic": [slide],
-        "cylindrical": [slide, turn],
-        "helical": [pin.JointModelHelicalUnaligned(joint.axis, joint.constants.get("pitch", 0.0))],
-        "spherical": [pin.JointModelSpherical()],
-        "spherical_euler": [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRZ()],
-        "planar": [pin.JointModelPlanar()],
-        "floating": [pin.JointModelFreeFlyer()],
-        "floating_euler": [
+# Pinocchio's joints that make up one of ours.
+_JOINTS = Kinds[Callable[[Any, Joint], list[Any]]](
+    "pinocchio's joints",
+    {
+        "revolute": lambda pin, joint: [pin.JointModelRevoluteUnaligned(joint.axis)],
+        "continuous": lambda pin, joint: [pin.JointModelRevoluteUnaligned(joint.axis)],
+        "prismatic": lambda pin, joint: [pin.JointModelPrismaticUnaligned(joint.axis)],
+        "cylindrical": lambda pin, joint: [
+            pin.JointModelPrismaticUnaligned(joint.axis),
+            pin.JointModelRevoluteUnaligned(joint.axis),
+        ],
+        "helical": lambda pin, joint: [pin.JointModelHelicalUnaligned(joint.axis, joint.constants["pitch"])],
+        "universal": lambda pin, joint: [pin.JointModelRevoluteUnaligned(axis) for axis in (joint.axis, joint.axis2)],
+        "spherical": lambda pin, _: [pin.JointModelSpherical()],
+        "spherical_euler": lambda pin, _: [pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRZ()],
+        "planar": lambda pin, _: [pin.JointModelPlanar()],
+        "floating": lambda pin, _: [pin.JointModelFreeFlyer()],
+        "floating_euler": lambda pin, _: [
             *(pin.JointModelPX(), pin.JointModelPY(), pin.JointModelPZ()),
             *(pin.JointModelRZ(), pin.JointModelRY(), pin.JointModelRX()),
         ],
-    }
-    return kinds[joint.kind]
+        "fixed": lambda pin, _: [],
+    },
+)

@@ -18,6 +18,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit.fallback import PythonBackend
 from ada_dynamics.jit.signature import Signature
+from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
@@ -36,7 +37,7 @@ class LoopNumbers:
         self.model = model
         self.is_turned = turned
         self.tree = model.tree.with_turned_loops() if turned else model.tree
-        self.conditions: list[tuple[str, int, closure.RowKind]] = [
+        self.conditions: list[tuple[str, int, RowKind]] = [
             (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
         ]
         self.length = _size(model)

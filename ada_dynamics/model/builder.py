@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -101,8 +101,7 @@ class Builder:
         stiffness: float = 0.0,
         rest: float = 0.0,
         mimic: Mimic | None = None,
-        constants: Mapping[str, float] | None = None,
-        **more: float,
+        **constants: float,
     ) -> Builder:
         """Add a joint from link `parent` to link `child`.
 
@@ -123,8 +122,7 @@ class Builder:
             stiffness: of a spring on the joint's position; of joints with one position, and of spherical ones.
             rest: position at which the spring does not pull; zero for a spherical joint.
             mimic: take the position from another joint.
-            constants: numbers that the kind has beside.
-            more: the same as arguments of their own.
+            constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
         """
         where = f"joint {name!r}"
         if name in self._joints:
@@ -154,7 +152,7 @@ class Builder:
             mimic,
             float(stiffness),
             float(rest),
-            self._values.constants(kind, {**(constants or {}), **more}, where),
+            self._values.constants(kind, constants, where),
         )
         return self
 
@@ -173,8 +171,7 @@ class Builder:
         *,
         parent_rotation: ArrayLike | None = None,
         child_rotation: ArrayLike | None = None,
-        constants: Mapping[str, float] | None = None,
-        **more: float,
+        **constants: float,
     ) -> Builder:
         """Close a loop by a joint between two links of the tree, or between a link and the world.
 
@@ -193,8 +190,7 @@ class Builder:
             axis2: second axis of a universal joint, in the child-side frame, perpendicular to the first at zero.
             parent_rotation: orientation in the parent's frame as a 3x3 matrix, instead of parent_rpy.
             child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
-            constants: numbers that the kind has beside.
-            more: the same as arguments of their own.
+            constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
         """
         where = f"loop {name!r}"
         if name in self._loops:
@@ -214,7 +210,7 @@ class Builder:
             self._values.orientation(child_rpy, child_rotation, f"{where} in its child"),
             first,
             second,
-            self._values.constants(kind, {**(constants or {}), **more}, where),
+            self._values.constants(kind, constants, where),
         )
         return self
 

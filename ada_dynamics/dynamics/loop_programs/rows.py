@@ -58,7 +58,8 @@ def joint_on_z(name: str, k: Row) -> JointType:
     """A joint type with its axis, if it has one, on z, and the numbers of its own from its row of constants."""
     kind = JOINT_TYPES[name]
     own = dict(zip(kind.constants, k[len(k) - len(kind.constants) :], strict=True))
-    return kind.aligned(*np.eye(3)[[Z, 1]], Z, **own)[0]
+    z, y = np.eye(3)[Z], np.eye(3)[1]
+    return kind.aligned(z, y, Z, **own)[0]
 
 
 def own_constants(body: Body, count: int) -> list[float]:

@@ -57,7 +57,9 @@ class Revolute(AxisJoint):
 
     def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         """What is about the axis stays; mass on it, and equal moments of inertia across it, go."""
-        h, about, across = np.array(inertia.first_moment), np.array(inertia.about_origin), self.across[1]
+        h: Array = np.array(inertia.first_moment)
+        about: Array = np.array(inertia.about_origin)
+        across = self.across[1]
         axis = np.eye(3)[self.k]
         on_axis = h[self.k] * axis
         symmetric = about[across, across] * (np.eye(3) - np.outer(axis, axis))

@@ -95,7 +95,7 @@ def _motion(body: Lump, rng: np.random.Generator) -> tuple[Array, Array]:
         joint, Q = Floating.aligned(_Z, None, None)
     else:
         axes = [_Z if axis is None else axis / np.linalg.norm(axis) for axis in (record.axis, record.axis2)]
-        joint, Q = record.type.aligned(*axes, None, **record.constants)
+        joint, Q = record.type.aligned(axes[0], axes[1], None, **record.constants)
     q = joint.nearest(rng.uniform(0.1, 1.2, joint.nq).tolist())
     pose = joint.pose(q)
     at = body.rotation @ Q

@@ -41,8 +41,9 @@ def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_G
         builder.link(pad, *box((0.01, 0.02, 0.05), 0.03, (sign * 0.005, 0.0, 0.02)))
         builder.joint(pad, "revolute", drive, pad, (0.0, 0.0, LENGTH), axis=Y)
         builder.link(link, *thin_rod(LENGTH, 0.015)).joint(link, "revolute", "palm", link, outer, axis=Y)
-        ends = {"parent_xyz": (0.0, 0.0, LENGTH), "child_xyz": (sign * SPACING, 0.0, 0.0)}
-        builder.loop(f"{side}_pin", "revolute", link, pad, **ends, axis=Y)
+        builder.loop(
+            f"{side}_pin", "revolute", link, pad, (0.0, 0.0, LENGTH), child_xyz=(sign * SPACING, 0.0, 0.0), axis=Y
+        )
         angle = sign * opening
         pose |= {link: angle, pad: -angle}
     model = builder.actuated(["left_drive"]).build(gravity=gravity)

@@ -49,8 +49,9 @@ def ladder(
         builder.joint(f"left_{i}", "revolute", below, f"left_{i}", axis=Y)
         builder.joint(f"rung_{i}", "revolute", f"left_{i}", f"rung_{i}", (0.0, 0.0, height), axis=Y)
         builder.joint(f"right_{i}", "revolute", below, f"right_{i}", (width, 0.0, 0.0), axis=Y)
-        ends = {"parent_xyz": (0.0, 0.0, tall), "child_xyz": (width, 0.0, 0.0)}
-        builder.loop(f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", **ends, axis=Y)
+        builder.loop(
+            f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", (0.0, 0.0, tall), child_xyz=(width, 0.0, 0.0), axis=Y
+        )
         below = f"rung_{i}"
         # In the frame of the rung below.
         left = lean * (-1.0) ** i

@@ -106,8 +106,9 @@ def _four_bar(name: str, rocker_is_plate: bool) -> Builder:
     builder.joint("coupler", "revolute", "crank", "coupler", (0.0, 0.0, CRANK), axis=Y)
     builder.link("rocker", *(_plate(ROCKER, ROCKER_PIN) if rocker_is_plate else thin_rod(ROCKER, DENSITY * ROCKER)))
     builder.joint("rocker", "revolute", "base", "rocker", (GROUND, 0.0, 0.0), axis=Y)
-    ends = {"parent_xyz": (0.0, 0.0, COUPLER), "child_xyz": (0.0, 0.0, ROCKER)}
-    return builder.loop("rocker_pin", "revolute", "coupler", "rocker", **ends, axis=Y)
+    return builder.loop(
+        "rocker_pin", "revolute", "coupler", "rocker", (0.0, 0.0, COUPLER), child_xyz=(0.0, 0.0, ROCKER), axis=Y
+    )
 
 
 def _plate(length: float, corner: Sequence[float]) -> Solid:
