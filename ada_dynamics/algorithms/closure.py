@@ -24,7 +24,7 @@ from ada_dynamics.spatial.transform import Transform
 
 def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
     """The columns of a loop joint's T, forces first."""
-    return loop.joint.rows()
+    return loop.rows
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Branches:
         closed. Only towards the world, which takes any couple, may each side take its own, which is shorter.
         """
         outer = self._points_up(self.loop.child_pose.position, self.loop.child, self.child_side)
-        if self.top == WORLD and not self.loop.joint.moves_origin():
+        if self.top == WORLD and not self.loop.moves_origin:
             return self._points_up(self.loop.parent_pose.position, self.loop.parent, self.parent_side), outer
         inner = {self.top: outer[self.top]}
         for i in self.parent_side:
@@ -147,7 +147,7 @@ def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch:
 
 def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
     """Sine of the turn from A's axes, or its joint's axis, to B's: Σ a x b, halved where all three must agree."""
-    kept = loop.joint.kept_axes()
+    kept = loop.kept_axes
     crossed: Vec3 = ZERO3
     for k in kept:
         crossed = v3.add(crossed, v3.cross(a_axes[k], b_axes[k]))
@@ -156,7 +156,7 @@ def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
 
 def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     """Negative where the gap can vanish with an axis, or a frame, the wrong way round."""
-    kept = loop.joint.kept_axes()
+    kept = loop.kept_axes
     if not kept:
         return 1.0
     ways = Branches(tree, X, loop)
@@ -277,11 +277,11 @@ class _Rates:
         point_b = ways.up(v3.add(b.a, v3.mat_vec(b.spin, outer[loop.child])), up_b)
         self.apart = v3.sub(point_b, point_a)
         self.w: Vec3 = ZERO3
-        if loop.joint.moves_origin() or not all(kind.is_force for kind in chosen):
+        if loop.moves_origin or not all(kind.is_force for kind in chosen):
             self.w = ways.up(a.w, up_a)
             self.w_between = v3.sub(ways.up(b.w, up_b), self.w)
             self.wd_between = v3.sub(ways.up(b.wd, up_b), ways.up(a.wd, up_a))
-        if loop.joint.moves_origin():
+        if loop.moves_origin:
             sliding = v3.sub(_point_velocity(ways, q, v, up_b, outer), _point_velocity(ways, q, v, up_a, inner))
             self.apart = v3.sub(self.apart, v3.scale(2.0, v3.cross(self.w, sliding)))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ada_dynamics.model.joints import JointType
+from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 from ada_dynamics.spatial.transform import Transform
@@ -86,6 +88,22 @@ class Loop:
     child_pose: Transform  # of frame B
     turn: Transform = NO_MOVE  # frame B in the child-side frame of the description, whose axis can point anywhere
     is_turned: bool = False  # parent and child are exchanged against the description
+
+    # Asked for in every pose, so found once.
+    @cached_property
+    def rows(self) -> tuple[RowKind, ...]:
+        """The columns of T, forces first."""
+        return self.joint.rows()
+
+    @cached_property
+    def kept_axes(self) -> tuple[int, ...]:
+        """Coordinate axes that have the same direction in both frames."""
+        return self.joint.kept_axes()
+
+    @cached_property
+    def moves_origin(self) -> bool:
+        """True if the two origins can move apart."""
+        return self.joint.moves_origin()
 
     def turned(self) -> Loop:
         """The same joint from its other side; one with two axes, one on each side, stays as it is."""

@@ -34,6 +34,7 @@ from ada_dynamics.model.joints import (
     Spherical,
     SphericalEuler,
     Universal,
+    check_types,
 )
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
@@ -391,3 +392,24 @@ def test_an_axis_that_is_slightly_tilted_stays_so(tilt: float) -> None:
 
 def test_every_joint_type_is_tested_here() -> None:
     assert {type(j) for j in ALL} == set(JOINT_TYPES.values())
+
+
+@pytest.mark.parametrize(
+    ("left_out", "message"),
+    [
+        ("axes", "joint type 'half' .* does not say its axes"),
+        ("positions_at", "does not say its positions_at"),
+        ("rates", "joint type 'half' names other numbers of coordinates and rates"),
+    ],
+)
+def test_a_joint_type_that_leaves_something_out_is_refused_by_name(
+    left_out: str, message: str, monkeypatch: Any
+) -> None:
+    said: dict[str, Any] = {name: getattr(Revolute, name) for name in ("aligned", "pose", "subspace", "constraint")}
+    said |= {"nq": 1, "nv": 1, "axes": 1, "moves_as": "revolute", "closes_as": "revolute"}
+    said |= {"coordinates": Revolute.coordinates, "rates": Revolute.rates, "positions_at": Revolute.positions_at}
+    said["rates"] = () if left_out == "rates" else said["rates"]
+    half = type("Half", (JointType,), {name: value for name, value in said.items() if name != left_out or value == ()})
+    monkeypatch.setitem(JOINT_TYPES, "half", half)
+    with pytest.raises(TypeError, match=message):
+        check_types()

@@ -52,8 +52,8 @@ def loop_kind(name: str) -> str:
 SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
 
 
-def _check_types() -> None:
-    """A joint type that leaves something out is found here, not where it is used first."""
+def check_types() -> None:
+    """Refuse a joint type that leaves something out here, not where it is used first."""
     for kind, cls in JOINT_TYPES.items():
         missing = [*sorted(cls.__abstractmethods__), *(name for name in _SAYS if not hasattr(cls, name))]
         if missing:
@@ -66,7 +66,7 @@ def _check_types() -> None:
 
 
 _SAYS = ("nq", "nv", "axes", "moves_as", "closes_as", "coordinates", "rates")
-_check_types()
+check_types()
 
 __all__ = [
     "JOINT_TYPES",
@@ -86,6 +86,7 @@ __all__ = [
     "Spherical",
     "SphericalEuler",
     "Universal",
+    "check_types",
     "joint_kind",
     "loop_kind",
 ]
