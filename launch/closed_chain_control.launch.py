@@ -11,6 +11,7 @@ from launch_ros.actions import Node
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -98,32 +99,7 @@ def nodes(context):
             remappings=[("state", "dynamics_node/state")],
             **values.required,
         ),
-        Node(
-            package="ada_dynamics",
-            executable="oracle_node",
-            name="oracle_node",
-            condition=IfCondition(values["oracle"]),
-            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
-            **values.optional,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers({**values.view, **({"target_link": "tip"} if is_controlled else {})}),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(PICTURES["closed_chain_control"]),
-            **values.optional,
-        ),
+        *watchers(values, PICTURES["closed_chain_control"], view={"target_link": "tip"} if is_controlled else {}),
         Node(
             package="ada_dynamics",
             executable="target_node",
@@ -132,7 +108,6 @@ def nodes(context):
             parameters=values.layers({**values.use_sim_time, **first_target(values)}),
             **values.once,
         ),
-        *values.notes,
     ]
 
 

@@ -3,11 +3,11 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -59,31 +59,5 @@ def nodes(context):
             remappings=values.tf,
             **values.required,
         ),
-        Node(
-            package="ada_dynamics",
-            executable="oracle_node",
-            name="oracle_node",
-            condition=IfCondition(values["oracle"]),
-            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
-            **values.optional,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers({**values.view, "pose_sliders": True}),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(PICTURES["display"]),
-            **values.optional,
-        ),
-        *values.notes,
+        *watchers(values, PICTURES["display"], view={"pose_sliders": True}),
     ]

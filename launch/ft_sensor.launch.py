@@ -3,12 +3,12 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_tools.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters, sensor_place
 from ada_tools.bringup.launching import LaunchValues, declare, node_arguments
 from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -65,31 +65,5 @@ def nodes(context):
             remappings=values.tf,
             **values.required,
         ),
-        Node(
-            package="ada_dynamics",
-            executable="record_node",
-            name="record_node",
-            condition=IfCondition("true" if values["record"] else "false"),
-            parameters=values.layers({**values.use_sim_time, "path": values("record")}),
-            **values.once,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers({**values.view, "plant": "hardware_node"}),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(PICTURES["ft_sensor"], frame),
-            **values.optional,
-        ),
-        *values.notes,
+        *watchers(values, PICTURES["ft_sensor"], frame),
     ]

@@ -9,6 +9,7 @@ from launch_ros.actions import Node
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -66,32 +67,7 @@ def nodes(context):
             remappings=[("state", "dynamics_node/state")],
             **values.required,
         ),
-        Node(
-            package="ada_dynamics",
-            executable="oracle_node",
-            name="oracle_node",
-            condition=IfCondition(values["oracle"]),
-            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
-            **values.optional,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers({**values.view, **push(values["strategy"])}),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(PICTURES["hoap2_balance"], "world" if is_clamped else "odom"),
-            **values.optional,
-        ),
+        *watchers(values, PICTURES["hoap2_balance"], "world" if is_clamped else "odom", view=push(values["strategy"])),
         Node(
             package="ada_dynamics",
             executable="target_node",
@@ -101,7 +77,6 @@ def nodes(context):
             parameters=values.layers(values.use_sim_time),
             **values.optional,
         ),
-        *values.notes,
     ]
 
 

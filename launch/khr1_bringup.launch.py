@@ -3,12 +3,12 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
 from launch_ros.actions import Node
 
 from ada_tools.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
 from ada_tools.bringup.pictures import PICTURES
+from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     backend("real"),
@@ -72,39 +72,5 @@ def nodes(context):
         )
     return [
         robot,
-        Node(
-            package="ada_dynamics",
-            executable="record_node",  # dynamics_node records by itself
-            name="record_node",
-            condition=IfCondition("true" if is_driven(values) and values["record"] else "false"),
-            parameters=values.layers({**values.use_sim_time, "path": values("record")}),
-            **values.once,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="oracle_node",
-            name="oracle_node",
-            condition=IfCondition(values["oracle"]),
-            parameters=values.layers({**values.use_sim_time, "description_timeout": 0.0}),  # a first start compiles
-            **values.optional,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="view_node",
-            name="view_node",
-            condition=IfCondition(values.shows_view),
-            parameters=values.layers({**values.view, **({"plant": "hardware_node"} if is_driven(values) else {})}),
-            remappings=values.tf,
-            **values.optional,
-        ),
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            name="rviz2",
-            condition=IfCondition(values.shows_rviz),
-            parameters=values.layers(values.use_sim_time, takes_file=False),
-            **values.rviz(picture),
-            **values.optional,
-        ),
-        *values.notes,
+        *watchers(values, picture),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm PA-10, simulated, emulated or real, with a controller or without: parameters of its nodes."""
+"""The arm PA-10, simulated, emulated or real, with a controller or without: its arguments and nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from ada_tools.bringup.devices import (
     robot_parameters,
     sensor_parameters,
 )
+from ada_tools.bringup.launching import LaunchValues
+from ada_tools.bringup.pictures import PICTURES
 from ada_tools.bringup.processes import Parameter, Parameters
+from ada_tools.bringup.watchers import watchers
 
 # A controller sees each step of the simulation: states that are 4 ms old would cost it damping.
 EACH_STEP = {"publish_rate": Parameter(1000.0)}
@@ -36,7 +39,7 @@ _MEASURED = {"state_source": Parameter("joint_states")}
 _EACH_CYCLE = {"publish_rate": Parameter(500.0), "rate": Parameter(1000.0)}
 
 _BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far from the arm's singular poses
-HAND = "flange"
+_HAND = "flange"
 _WORLD = "world"
 _COMPLIANCE = "compliance"
 CONTROLLERS = (
@@ -49,16 +52,16 @@ CONTROLLERS = (
 )
 # What differs from the controllers' own values.
 _SETTINGS: Mapping[str, Parameters] = {
-    "pose_servo": {"link": Parameter(HAND)},
-    "impedance": {"space": Parameter("link"), "link": Parameter(HAND)},
-    _COMPLIANCE: {"link": Parameter(HAND)},
+    "pose_servo": {"link": Parameter(_HAND)},
+    "impedance": {"space": Parameter("link"), "link": Parameter(_HAND)},
+    _COMPLIANCE: {"link": Parameter(_HAND)},
 }
-SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
+_SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
 _DEVICE = "pa10"  # kind of device, and its name
 _OLD_ARM, _OLD_VARIANT = "pa10_7c", "7c"
 
 
-def simulated(values: Values) -> Parameters:
+def _simulated(values: Values) -> Parameters:
     """Parameters of dynamics_node."""
     return {
         "robot": _model(values),
@@ -69,7 +72,7 @@ def simulated(values: Values) -> Parameters:
     }
 
 
-def driven(values: Values) -> Parameters:
+def _driven(values: Values) -> Parameters:
     """Parameters of hardware_node."""
     sensor = _sensor(values)
     return {
@@ -78,12 +81,12 @@ def driven(values: Values) -> Parameters:
         f"{_DEVICE}.model": _model(values),
         f"{_DEVICE}.driver.variant": Parameter(_OLD_VARIANT if _is_old(values) else "ce", _chosen_by(values)),
         "world_frame": Parameter(_WORLD),
-        **(sensor_parameters(values, sensor, "sensor_url", HAND) if sensor else {}),
+        **(sensor_parameters(values, sensor, "sensor_url", _HAND) if sensor else {}),
         **(_EACH_CYCLE if values["controller"] != NONE else {}),
     }
 
 
-def controlled(values: Values) -> Parameters:
+def _controlled(values: Values) -> Parameters:
     """Parameters of controller_node; none where there is no controller."""
     name = values["controller"]
     if name == NONE:
@@ -100,9 +103,9 @@ def controlled(values: Values) -> Parameters:
     }
 
 
-def target_link(values: Values) -> Parameters:
+def _target_link(values: Values) -> Parameters:
     """Parameter of view_node: the link of whose pose the controller has a target."""
-    return {"target_link": Parameter(HAND)} if values["controller"] in _SETTINGS else {}
+    return {"target_link": Parameter(_HAND)} if values["controller"] in _SETTINGS else {}
 
 
 def _chosen_by(values: Values) -> str:
@@ -150,4 +153,56 @@ def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> li
             (AUTO, NONE, *SENSORS),
         ),
         address("sensor_url", "udp://192.168.1.1:49152"),
+    ]
+
+
+def arm_nodes(values: LaunchValues) -> list[Any]:
+    """The arm, its controller and target where there is one, and what watches."""
+    from launch.conditions import IfCondition
+    from launch_ros.actions import Node
+
+    is_controlled = values["controller"] != NONE
+    picture = PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]
+    if is_driven(values):  # backend:=emulator or real
+        robot = Node(
+            package="ada_dynamics",
+            executable="hardware_node",
+            name="hardware_node",
+            parameters=values.layers({**values.use_sim_time, **values.frames, **_driven(values)}),
+            remappings=values.tf,
+            **values.required,
+        )
+    else:
+        robot = Node(
+            package="ada_dynamics",
+            executable="dynamics_node",
+            name="dynamics_node",
+            parameters=values.layers(
+                {**values.simulation, **_simulated(values), "wrenches": ["s1", "s2", "e1", "w1", _SIMULATED_SENSOR]}
+            ),
+            remappings=values.tf,
+            **values.required,
+        )
+    # The simulation tells its exact state, and what the joint in front of the hand carries.
+    heard = [("state", "dynamics_node/state"), ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")]
+    return [
+        robot,
+        Node(
+            package="ada_dynamics",
+            executable="controller_node",
+            name="controller_node",
+            condition=IfCondition("true" if is_controlled else "false"),
+            parameters=values.layers({**values.follower, **_controlled(values)}),
+            remappings=[] if is_driven(values) else heard,
+            **values.required,
+        ),
+        *watchers(values, picture, view=_target_link(values)),
+        Node(
+            package="ada_dynamics",
+            executable="target_node",  # for RViz, to drag the target in
+            name="target_node",
+            condition=IfCondition(values.shows_rviz if is_controlled else "false"),
+            parameters=values.layers(values.use_sim_time),
+            **values.optional,
+        ),
     ]
