@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.splines import QuinticSpline
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_experiments.awa_kinematics import Samples
 from ada_experiments.awa_motors import angle_columns
+from ada_robot.trajectory.splines import QuinticSpline
 
 
 class Walk:

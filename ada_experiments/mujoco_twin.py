@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.mujoco_model import MujocoModel
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model

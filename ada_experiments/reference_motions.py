@@ -13,9 +13,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from ada_dynamics.analysis.mujoco_model import MujocoModel
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.mujoco_model import MujocoModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.spatial.rotation import from_quaternion
 from benchmarks.peers import MUJOCO, PINOCCHIO

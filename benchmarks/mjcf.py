@@ -23,10 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ada_dynamics.analysis.mjcf_comparison import compare
 from ada_dynamics.errors import AdaError
 from ada_dynamics.quiet import quiet
 from ada_dynamics.robots.load import find_robot
+from benchmarks.mjcf_comparison import compare
 
 SUITE = (
     "acrobot ball_in_cup cartpole cheetah dog finger fish hopper humanoid humanoid_CMU lqr manipulator pendulum "

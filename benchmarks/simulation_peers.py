@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.writers import render
 from benchmarks import peers

@@ -28,7 +28,7 @@ from extended_precision import back_substitution, cholesky, forward_substitution
 from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.pinocchio_loops import LoopConditions
+from ada_dynamics.engines.pinocchio_loops import LoopConditions
 
 Array = Any  # float64 or longdouble
 Long = np.longdouble

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
-from ada_dynamics.analysis.splines import segment_coefficients
 from ada_dynamics.arrays import Array
+from ada_robot.trajectory.splines import segment_coefficients
 
 PROFILES = ("quartic", "quintic")
 

@@ -15,8 +15,8 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.motion.joint_motion import ALLOWED, POSITION_ROUNDING, Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import stop
 from ada_controllers.state import JointPath
-from ada_dynamics.analysis.splines import QuinticSpline, segment_coefficients
 from ada_dynamics.arrays import Array
+from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
 
 _STRETCHES = 40  # of a motion that does not begin at rest, until it keeps the limits
 

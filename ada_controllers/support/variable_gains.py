@@ -8,11 +8,11 @@ from typing import Literal
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import link_pose
-from ada_dynamics.analysis.splines import segment_coefficients
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.rotation import Rotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.vec3 import dot
+from ada_robot.trajectory.splines import segment_coefficients
 
 Axis = Literal["x", "y", "z"]
 

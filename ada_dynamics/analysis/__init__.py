@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked at from outside the algorithms: another engine, pinocchio, to check them against."""
+"""What simulated or recorded motions say: energy, momentum, balance, singular poses, rates of samples."""

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.analysis.splines import segment_coefficients
 from ada_dynamics.arrays import Array
+from ada_robot.trajectory.splines import segment_coefficients
 
 LARGEST = 1e200  # a curve's numbers are smaller, so that what is made of them stays finite
 HALVINGS = 28  # of [0, 1] in search of an extreme: 4e-9 beside it a curve has its value to rounding

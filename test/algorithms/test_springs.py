@@ -57,8 +57,8 @@ def test_a_mass_on_a_spring_swings_with_the_period_of_its_closed_form():
 def test_every_algorithm_feels_springs_as_other_engines_do(algorithm):
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
-    from ada_dynamics.analysis.mujoco_model import MujocoModel
-    from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+    from ada_dynamics.engines.mujoco_model import MujocoModel
+    from ada_dynamics.engines.pinocchio_model import PinocchioModel
 
     model = sprung_chain()
     dyn, pin, mj = ada.Dynamics(model, algorithm=algorithm), PinocchioModel(model), MujocoModel(model)
@@ -127,7 +127,7 @@ def test_a_swinging_chain_of_springs_keeps_its_energy():
 
 def test_springs_act_in_closed_loops_as_in_another_engine_and_keep_energy():
     pytest.importorskip("pinocchio")
-    from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+    from ada_dynamics.engines.pinocchio_model import PinocchioModel
 
     model = sprung_four_bar()
     q = ada.assemble(model, [0.7, 0.9, 1.5])

@@ -18,7 +18,7 @@ from ada_dynamics.model.elements import Mimic
 
 mujoco = pytest.importorskip("mujoco")
 
-from ada_dynamics.analysis.mujoco_model import COVERED, MujocoModel  # noqa: E402
+from ada_dynamics.engines.mujoco_model import COVERED, MujocoModel  # noqa: E402
 
 Array = NDArray[np.float64]
 # Sums of some hundred products in double precision, of which 1e-14 is seen.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pin_tree import pin
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
+from ada_dynamics.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
@@ -248,7 +248,7 @@ def test_accelerations_that_do_not_exist_are_refused() -> None:
 
 
 def test_pinocchio_is_imported_when_a_model_is_made_and_not_before() -> None:
-    check = "import sys, ada_dynamics.analysis.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
+    check = "import sys, ada_dynamics.engines.pinocchio_model; sys.exit('pinocchio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from ada_dynamics.analysis.differences import central_differences, forward_differences
 from ada_dynamics.analysis.quadrature import cumulative
-from ada_dynamics.analysis.splines import QuinticSpline
 from ada_dynamics.errors import InputError
+from ada_robot.trajectory.splines import QuinticSpline
 
 TIMES = np.array([0.0, 0.4, 0.5, 1.3, 2.0])
 POINTS = np.array([[0.0, 1.0], [0.5, -1.0], [0.2, 0.3], [-0.7, 0.1], [0.4, 2.0]])

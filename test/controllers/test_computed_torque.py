@@ -11,7 +11,7 @@ import pytest
 import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 
 

@@ -12,7 +12,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, ReferenceRefused, State, make
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 

@@ -17,7 +17,7 @@ from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.coupling import COMPONENTS, SupportCoupling
 from ada_controllers.support.null_space import row_space
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots.close import with_loops

@@ -13,8 +13,8 @@ from ada_controllers import JointReference, State, make
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.loop_conditions import carried_weight
 from ada_controllers.support.variable_gains import share, turned
-from ada_dynamics.analysis.splines import QuinticSpline
 from ada_dynamics.errors import InputError
+from ada_robot.trajectory.splines import QuinticSpline
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State, StateRefused, make
 from ada_controllers.errors import ReferenceRefused
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import CompiledController, Simulation
 

@@ -16,7 +16,7 @@ import ada_dynamics as ada
 
 mujoco = pytest.importorskip("mujoco")
 
-from ada_dynamics.analysis.mujoco_model import MujocoModel  # noqa: E402
+from ada_dynamics.engines.mujoco_model import MujocoModel  # noqa: E402
 
 Array = NDArray[np.float64]
 JOINT = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide"}

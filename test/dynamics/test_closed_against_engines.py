@@ -13,7 +13,7 @@ from mechanism_oracle import Oracle
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.pinocchio_model import PinocchioModel
+from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.writers import texts_for
 

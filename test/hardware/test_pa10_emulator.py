@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.mujoco_model import MujocoModel
+from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.resources import find
 from ada_dynamics.settings import checked

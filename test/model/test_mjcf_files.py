@@ -9,9 +9,9 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics import ModelError
-from ada_dynamics.analysis.mjcf_comparison import compare
 from ada_dynamics.robots.load import find_robot
 from ada_dynamics.robots.readers.mjcf.meshes import bulk_of
+from benchmarks.mjcf_comparison import compare
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.pinocchio_model import RANK, PinocchioModel
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.engines.pinocchio_model import RANK, PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.actuation import motor_efforts
 from ada_dynamics.loops.admissible import directions

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ada_dynamics.analysis.pinocchio_package import pinocchio
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_package import pinocchio
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.pinocchio_package import pinocchio
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_package import pinocchio
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.align import align
 from ada_dynamics.model.elements import Joint

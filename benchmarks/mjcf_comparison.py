@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.mujoco_model import mujoco_package
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.engines.mujoco_model import mujoco_package
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.pinocchio_loops import LoopConditions, constraint
-from ada_dynamics.analysis.pinocchio_tree import PinocchioTree
 from ada_dynamics.arrays import Array
+from ada_dynamics.engines.pinocchio_loops import LoopConditions, constraint
+from ada_dynamics.engines.pinocchio_tree import PinocchioTree
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 
