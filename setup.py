@@ -83,7 +83,6 @@ EXTRAS = {
     "hardware": HARDWARE,
     "tools": [
         "scipy>=1.11,<2",
-        "transforms3d>=0.4.2,<0.5",
         "matplotlib>=3.8,<4",
         "imageio-ffmpeg>=0.5,<1",
         "pillow>=10",
@@ -96,6 +95,8 @@ EXTRAS = {
         "hypothesis>=6.100,<7",
         "example-robot-data>=6,<7",
         "mcap-ros2-support>=0.5.7,<1",
+        "scipy>=1.11,<2",
+        "transforms3d>=0.4.2,<0.5",
         *ORACLE,
         *RECORD,
         *VIEW,

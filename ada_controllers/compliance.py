@@ -20,9 +20,10 @@ from ada_controllers.errors import StateRefused
 from ada_controllers.pose_servo import PoseServoBase, PoseServoSettings, three_numbers
 from ada_controllers.state import PoseReference, Reference, State
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.poses import inverse, length, moved, pose_of, wrench_matrix
+from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
+from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
 
 

@@ -21,9 +21,10 @@ from ada_controllers.kit.shaping import UNLIMITED
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import length, pose_of, twist_between, way_and_turn
+from ada_dynamics.dynamics.poses import length, twist_between, way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.settings import setting
+from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
 
 END_TIME = 0.1  # [s] in which a joint may come to the end of its range: twenty times slower than what would hit it

@@ -128,7 +128,8 @@ class _Sensor:
     """A six-axis sensor between arm and hand: late by a call, with an offset and noise."""
 
     def __init__(self, use: Setup) -> None:
-        from ada_dynamics.dynamics.poses import inverse, pose_of, wrench_matrix
+        from ada_dynamics.dynamics.poses import inverse, wrench_matrix
+        from ada_dynamics.spatial.orientation import pose_of
 
         self._dynamics, self._use = use.dynamics, use
         self._rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import asyncio
 import numpy as np
 from viser import _messages
 
-from ada_dynamics.robots.writers.numbers import to_quaternion
+from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_tools.browser.target_gizmo import NODE
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.settings import checked
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.in_process import FakeClock, InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator

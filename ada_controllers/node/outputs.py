@@ -15,9 +15,9 @@ from std_msgs.msg import Float64MultiArray
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
 from ada_dynamics.arrays import Array
-from ada_dynamics.robots.writers.numbers import to_quaternion
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
+from ada_dynamics.spatial.orientation import to_quaternion
 from ada_robot.contract import Command
 from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET
 from ada_robot.messages.poses import write_pose

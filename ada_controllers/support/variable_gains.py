@@ -9,9 +9,8 @@ from typing import Literal
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.rotation import Rotation
+from ada_dynamics.spatial.orientation import rpy_of
 from ada_dynamics.spatial.scalar import Scalar
-from ada_dynamics.spatial.vec3 import dot
 from ada_robot.trajectory.splines import segment_coefficients
 
 Axis = Literal["x", "y", "z"]
@@ -33,11 +32,4 @@ def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
 
 def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Axis) -> Scalar:
     """How far a link is turned about an axis of the world: roll about x, pitch about y, yaw about z [rad]."""
-    return roll_pitch_yaw(link_pose(tree, q, link).rotation)["xyz".index(axis)]
-
-
-def roll_pitch_yaw(rotation: Rotation) -> tuple[Scalar, Scalar, Scalar]:
-    """Angles about the fixed axes x, y and z, in this order."""
-    R = rotation.matrix()
-    level = expr.sqrt(dot((R[0][0], R[1][0], 0.0), (R[0][0], R[1][0], 0.0)))
-    return expr.atan2(R[2][1], R[2][2]), expr.atan2(-1.0 * R[2][0], level), expr.atan2(R[1][0], R[0][0])
+    return rpy_of(link_pose(tree, q, link).rotation.matrix())["xyz".index(axis)]

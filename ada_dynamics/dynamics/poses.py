@@ -17,18 +17,9 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.spatial.scalar import Scalar, Vec3
 
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
-
-
-def pose_of(xyz: Sequence[float] | Array, rpy: Sequence[float] | Array = (0.0, 0.0, 0.0)) -> Array:
-    """A frame at a place, turned by roll, pitch and yaw."""
-    pose = np.eye(4)
-    pose[:3, :3] = np.array(from_rpy(*rpy), dtype=np.float64)
-    pose[:3, 3] = xyz
-    return pose
 
 
 def inverse(pose: Array) -> Array:

@@ -24,11 +24,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled_kernel
 from ada_dynamics.model.manifold import conjugate, quaternion_exp, quaternion_log, quaternion_product
-from ada_dynamics.robots.writers.numbers import to_quaternion
+from ada_dynamics.spatial.orientation import pose_by_quaternion, pose_of, to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.motion_simulation import frames_law
 
@@ -65,10 +64,7 @@ def to_seven(pose: Array) -> Array:
 
 def of_seven(seven: Array) -> Array:
     """The pose of [x, y, z, qx, qy, qz, qw], with the quaternion brought to unit length."""
-    pose = np.eye(4)
-    pose[:3, 3] = seven[:3]
-    pose[:3, :3] = np.array(from_quaternion(*(seven[3:] / np.linalg.norm(seven[3:])).tolist()))
-    return pose
+    return pose_by_quaternion(seven[:3], seven[3:])
 
 
 def rotation_of(vector: Array) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.poses import pose_of
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.frames import rotation_of, turn_between
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, Sensed

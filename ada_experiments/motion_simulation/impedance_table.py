@@ -19,20 +19,12 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.study import study
 from ada_dynamics.robots.mechanisms import hexa
-from ada_dynamics.robots.writers.numbers import to_rpy
 from ada_dynamics.settings import setting
-from ada_experiments.motion_simulation.frames import (
-    Mounting,
-    cross,
-    inverse,
-    rotation_of,
-    turn_between,
-    wrench_in,
-)
+from ada_dynamics.spatial.orientation import pose_of, to_rpy
+from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, rotation_of, turn_between, wrench_in
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_robot.errors import Refused
 

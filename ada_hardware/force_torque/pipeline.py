@@ -15,7 +15,8 @@ import math
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.poses import pose_of, wrench_matrix
+from ada_dynamics.dynamics.poses import wrench_matrix
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.force_torque.limits import ForceLimits
 from ada_hardware.force_torque.low_pass import LowPass
 from ada_hardware.force_torque.sensor_driver import Sample

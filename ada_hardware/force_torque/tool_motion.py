@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 
 
 class ToolMotion(NamedTuple):

@@ -22,9 +22,9 @@ from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Mat
 from ada_dynamics.contact.frames import ContactFrame, frames_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
-from ada_dynamics.robots.writers.numbers import to_rpy
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.servos import JointServos
+from ada_dynamics.spatial.orientation import to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.statics import Masses, weight_torques

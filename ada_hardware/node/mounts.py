@@ -11,8 +11,8 @@ from collections.abc import Container, Sequence
 
 import numpy as np
 
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.registry import SENSOR
 from ada_robot.messages.outgoing import FixedTransform

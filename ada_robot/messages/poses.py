@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.writers.numbers import to_quaternion
-from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+from ada_dynamics.spatial.orientation import pose_by_quaternion, to_quaternion
 
 _UNIT = 1e-2  # that a quaternion's length may differ from 1
 
@@ -26,11 +24,10 @@ def matrix_of(place: Any, rotation: Any) -> Array:
     """
     quaternion = np.array([rotation.x, rotation.y, rotation.z, rotation.w])
     norm = float(np.linalg.norm(quaternion))
-    pose = np.eye(4)
-    if np.isfinite([place.x, place.y, place.z, norm]).all() and norm > 0.0:
-        pose[:3, :3] = from_quaternion(*(quaternion / norm).tolist())
-        pose[:3, 3] = place.x, place.y, place.z
-    return pose
+    xyz = (place.x, place.y, place.z)
+    if not np.isfinite([*xyz, norm]).all() or norm == 0.0:
+        return np.eye(4)
+    return pose_by_quaternion(xyz, quaternion / norm)
 
 
 def read_pose(place: Any, rotation: Any) -> Array:
@@ -56,15 +53,7 @@ def read_pose(place: Any, rotation: Any) -> Array:
 def write_pose(pose: Array, place: Any, rotation: Any) -> None:
     """Fill a message with a 4x4 pose; arguments as in `read_pose`."""
     place.x, place.y, place.z = (float(x) for x in pose[:3, 3])
-    rotation.w, rotation.x, rotation.y, rotation.z = (float(x) for x in to_quaternion(pose[:3, :3]))
-
-
-def matrix_from_rpy(xyz: Sequence[float], rpy: Sequence[float]) -> Array:
-    """A 4x4 pose from a place and from roll, pitch and yaw."""
-    pose = np.eye(4)
-    pose[:3, :3] = from_rpy(*rpy)
-    pose[:3, 3] = xyz
-    return pose
+    rotation.w, rotation.x, rotation.y, rotation.z = to_quaternion(pose[:3, :3])
 
 
 def differ(one: Any, other: Any) -> float:

@@ -15,8 +15,8 @@ from ada_dynamics.model.builder import ROOT_JOINT
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
+from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.spatial.rotation_arrays import quaternions
 from ada_robot.simulated.bounds import StateBounds
 
 _NOT_UNIT = 1e-2  # how far a quaternion's norm may be from 1: rounded numbers, not something else

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.spatial.rotation_arrays import quaternions
 from ada_tools.browser.parts import Part
 
 Floats = NDArray[np.float32]

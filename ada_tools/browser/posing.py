@@ -19,7 +19,7 @@ from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import CLOSED, close
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.writers.numbers import to_quaternion, to_rpy
+from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
 _TURNS = ("roll", "pitch", "yaw")  # in place of a quaternion

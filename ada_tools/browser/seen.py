@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.writers.numbers import to_quaternion
+from ada_dynamics.spatial.orientation import to_quaternion
 
 _SPAN = 1.0  # [s] over which the pace is taken
 _APART = 0.1  # [s] between looks at the time of the motion, at least

@@ -12,7 +12,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.writers.numbers import to_quaternion
+from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools.browser.follower import Follower, TargetPose
 from ada_tools.browser.page import Page

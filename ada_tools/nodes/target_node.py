@@ -22,8 +22,9 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import InteractiveMarkerFeedback
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.messages.controller_topics import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET
-from ada_robot.messages.poses import differ, matrix_from_rpy, read_pose, write_pose
+from ada_robot.messages.poses import differ, read_pose, write_pose
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.qos import COMMANDS, streams
@@ -107,7 +108,7 @@ class TargetNode(Node):
             publisher.publish(JointState(name=list(settings.joints), position=list(settings.positions)))
         if settings.pose:
             pose = Pose()
-            write_pose(matrix_from_rpy(settings.pose[:3], settings.pose[3:]), pose.position, pose.orientation)
+            write_pose(pose_of(settings.pose[:3], settings.pose[3:]), pose.position, pose.orientation)
             self._send(frame, pose)
 
     def _send(self, frame: str, pose: Pose) -> None:

@@ -11,7 +11,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load as load_robot
-from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.spatial.orientation import pose_of
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError
 from ada_tools.scenario.scenario import Scenario
@@ -58,11 +58,8 @@ def _reference(part: Part, controller: Controller[object], start: Array) -> Refe
 
     if part.has("pose"):
         pose = part.part("pose", None)
-        wanted = np.eye(4)
-        wanted[:3, 3] = pose.vector("position", (units.LENGTH,) * 3)
-        if pose.has("rpy"):
-            wanted[:3, :3] = np.array(from_rpy(*pose.vector("rpy", (units.ANGLE,) * 3)))
-        return PoseReference(wanted)
+        rpy = pose.vector("rpy", (units.ANGLE,) * 3) if pose.has("rpy") else (0.0, 0.0, 0.0)
+        return PoseReference(pose_of(pose.vector("position", (units.LENGTH,) * 3), rpy))
     if not part.keys():
         return None
     position, velocity = start[controller.q_index], np.zeros(len(controller.joints))

@@ -14,9 +14,10 @@ from ada_controllers.arm.contact_stability import spectral_radius, stiffest_cont
 from ada_controllers.compliance import Compliance
 from ada_controllers.in_simulation import InSimulation
 from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
-from ada_dynamics.dynamics.poses import pose_of, twist_between
+from ada_dynamics.dynamics.poses import twist_between
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos
+from ada_dynamics.spatial.orientation import pose_of
 
 START = np.array([0.0, 0.6, 0.0, 1.5, 0.0, np.pi - 2.1, 0.0])  # the flange looks down
 NO_SPEED = np.zeros(7)

@@ -15,16 +15,9 @@ from ada_controllers import JointReference, PoseReference, ReferenceRefused, Sta
 from ada_controllers.arm.serial_arm import Reach, SerialArm, last_link
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.pose_servo import PoseServo
-from ada_dynamics.dynamics.poses import (
-    inverse,
-    moved,
-    pose_of,
-    twist_between,
-    twist_matrix,
-    way_and_turn,
-    wrench_matrix,
-)
+from ada_dynamics.dynamics.poses import inverse, moved, twist_between, twist_matrix, way_and_turn, wrench_matrix
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 
 START = np.array([0.2, 0.6, 0.1, 1.5, 0.3, 0.7, -0.4])
 NO_SPEED = np.zeros(7)

@@ -12,7 +12,7 @@ from ada_controllers.state import JointReference, PoseReference
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_dynamics.settings import checked
-from ada_robot.messages.poses import matrix_from_rpy
+from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.simulated.source import initial_state, load_robot
 from ada_tools.bringup import SETUPS, Machine, plan
@@ -70,7 +70,7 @@ def test_the_controller_of_each_choice_begins_at_the_robots_start_and_takes_the_
     target = what.parameters("target_node")
     reference = None
     if "pose" in target:
-        reference = PoseReference(matrix_from_rpy(target["pose"][:3], target["pose"][3:]))
+        reference = PoseReference(pose_of(target["pose"][:3], target["pose"][3:]))
     elif "joints" in target:
         position = made.reference.position.copy()
         position[[made.joints.index(joint) for joint in target["joints"]]] = target["positions"]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.force_torque.pipeline import Pipeline
 from ada_hardware.force_torque.sensor_driver import Sample
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings

@@ -9,9 +9,9 @@ from hexa_world import stiffness_at
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Ground, Material, Plane
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, Unreachable
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe
 from ada_hardware.hexa.servo import DAMPING, servo_torques

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hexa_world import LEVEL, World, circle, joint_path, stiffness_at
 
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.settings import checked
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hexa_world import joint_path
 
-from ada_dynamics.dynamics.poses import pose_of
+from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.kinematics import HexaKinematics

@@ -8,7 +8,8 @@ from loop_robots import ROUNDING, assert_same_loop, assert_same_tree, random_rob
 import ada_dynamics as ada
 from ada_dynamics import ModelError
 from ada_dynamics.robots.writers import Inexpressible, render
-from ada_dynamics.robots.writers.numbers import numbers, to_rpy
+from ada_dynamics.robots.writers.numbers import numbers
+from ada_dynamics.spatial.orientation import to_rpy
 
 
 def sdf(content, version="1.9", model='name="m"'):

@@ -17,8 +17,10 @@ from ada_dynamics import InputError, ModelError
 from ada_dynamics.model import Builder, Limits
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
-from ada_dynamics.robots.writers.numbers import number, to_quaternion, to_rpy
+from ada_dynamics.robots.writers.numbers import number
 from ada_dynamics.robots.writers.sidecar import to_data, to_json, to_yaml
+from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
+from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
 seeds = st.integers(0, 2**32 - 1)
 quickly = settings(max_examples=15, deadline=None)
@@ -160,15 +162,16 @@ def test_a_name_that_xml_cannot_hold_is_refused():
 @given(seed=seeds, pitch=st.sampled_from([None, np.pi / 2, -np.pi / 2, np.pi / 2 - 1e-9, np.pi / 2 - 1e-5]))
 @quickly
 def test_orientations_keep_their_digits_at_gimbal_lock_too(seed, pitch):
-    from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-
+    transforms3d = pytest.importorskip("transforms3d")
     rng = np.random.default_rng(seed)
     R = rotation(rng)
     if pitch is not None:
         R = np.array(from_rpy(rng.uniform(-3, 3), pitch, rng.uniform(-3, 3)))
     np.testing.assert_allclose(np.array(from_rpy(*to_rpy(R))), R, atol=ROUNDING)
+    np.testing.assert_allclose(transforms3d.euler.euler2mat(*to_rpy(R), axes="sxyz"), R, atol=ROUNDING)
     w, x, y, z = to_quaternion(R)
     np.testing.assert_allclose(np.array(from_quaternion(x, y, z, w)), R, atol=ROUNDING)
+    np.testing.assert_allclose(transforms3d.quaternions.quat2mat((w, x, y, z)), R, atol=ROUNDING)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ada_dynamics.dynamics.poses import pose_of
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import lock_step
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings

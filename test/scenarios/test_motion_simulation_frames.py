@@ -10,16 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import frames
-from ada_experiments.motion_simulation.frames import (
-    Motion,
-    Mounting,
-    carried,
-    facing,
-    inverse,
-    pose_of,
-    seen_from,
-)
+from ada_experiments.motion_simulation.frames import Motion, Mounting, carried, facing, inverse, seen_from
 
 Array = NDArray[np.float64]
 

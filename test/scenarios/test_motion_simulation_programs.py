@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ada_dynamics.dynamics.poses import pose_of
+from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import __main__ as command
 from ada_experiments.motion_simulation import real_time
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase

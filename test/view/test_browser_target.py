@@ -8,7 +8,7 @@ import pytest
 from page_world import Controller, RobotNode, described
 
 import ada_dynamics as ada
-from ada_dynamics.robots.writers.numbers import to_quaternion
+from ada_dynamics.spatial.orientation import to_quaternion
 from ada_tools.browser import command_sliders, target_gizmo
 from ada_tools.browser.follower import TargetPose
 from ada_tools.browser.remote import RemotePage

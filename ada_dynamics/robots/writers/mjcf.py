@@ -17,9 +17,10 @@ from ada_dynamics.model.names import free_name
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_quaternion
+from ada_dynamics.robots.writers.numbers import is_unit, number, numbers
 from ada_dynamics.robots.writers.shapes_out import is_geom, mjcf_geoms
 from ada_dynamics.robots.writers.xml_out import make, to_text
+from ada_dynamics.spatial.orientation import to_quaternion
 
 LEVER = 0.1  # [m] between the two points of a revolute loop
 

@@ -11,8 +11,9 @@ from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots.readers.sdf.joint import KINDS, written_constants
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, zero_poses
-from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_rpy
+from ada_dynamics.robots.writers.numbers import is_unit, number, numbers
 from ada_dynamics.robots.writers.xml_out import make
+from ada_dynamics.spatial.orientation import to_rpy
 
 LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
 

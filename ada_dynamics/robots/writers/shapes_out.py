@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Link, Shape
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.numbers import is_unit, number, numbers, to_quaternion
+from ada_dynamics.robots.writers.numbers import is_unit, number, numbers
 from ada_dynamics.robots.writers.sdf_joint import pose
 from ada_dynamics.robots.writers.xml_out import make
+from ada_dynamics.spatial.orientation import to_quaternion
 
 LOOKS_GROUP, CONTACT_GROUP = 2, 3  # of geoms; by MuJoCo's custom, from 3 on they are not shown
 

@@ -19,7 +19,7 @@ from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.content import Content
 from ada_dynamics.simulation.record.joint_states import JointStates
-from ada_dynamics.spatial.rotation_arrays import quaternions
+from ada_dynamics.spatial.orientation import quaternions
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
