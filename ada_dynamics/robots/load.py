@@ -18,9 +18,9 @@ from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.robots.readers.description import Description
 from ada_dynamics.robots.readers.document import read_document
 from ada_dynamics.robots.readers.loops import LoopSource
-from ada_dynamics.robots.readers.source import read_file
 from ada_dynamics.robots.readers.urdf import check_mimic, to_builder
 from ada_dynamics.robots.readers.xacro import expand_xacro
+from ada_dynamics.structured_text.files import read_file
 
 _log = logging.getLogger("ada_dynamics")
 

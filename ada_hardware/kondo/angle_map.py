@@ -22,10 +22,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
-from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.structured_text.fields import Fields
+from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.yaml_text import parse_yaml
 from ada_hardware.kondo.errors import MotionError
-from ada_hardware.kondo.map_entry import MapEntry
 from ada_hardware.kondo.text_file import text_of
 from ada_robot.contract import JointLimit
 
@@ -152,6 +152,12 @@ class AngleMap:
         return found
 
 
+class MapEntry(Fields):
+    """One mapping of the file."""
+
+    ERROR = MotionError
+
+
 def _servos(top: MapEntry, file: str, board: Board, joints: Sequence[str] | None) -> dict[int, Servo]:
     keys = (*board.value.place, "joint", "sign", "home", "zero", "min", "max")
     found: dict[int, Servo] = {}
@@ -200,8 +206,8 @@ def _servo(entry: MapEntry, board: Board) -> Servo:
 
 def _channel(entry: MapEntry, board: Board) -> int:
     if board is Board.RCB1:
-        return entry.whole("channel", 1, CHANNELS)
-    return entry.whole("id", 0, ICS_IDS - 1) * 2 + entry.whole("sio", 1, 2) - 1
+        return entry.whole("channel", least=1, most=CHANNELS)
+    return entry.whole("id", least=0, most=ICS_IDS - 1) * 2 + entry.whole("sio", least=1, most=2) - 1
 
 
 def joints_of_robot(robot: str) -> tuple[str, ...] | None:

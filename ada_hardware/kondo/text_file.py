@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.structured_text.files import read_file
 from ada_hardware.kondo.errors import MotionError
 
 _ENCODINGS = ("utf-8-sig", "cp932")

@@ -17,7 +17,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
-from ada_dynamics.robots.readers.xml import MAX_BYTES
+from ada_dynamics.structured_text.files import MAX_BYTES
 
 DEGREES = ("deg", "°")
 _ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits

@@ -11,13 +11,11 @@ from typing import Any, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
-from ada_dynamics.robots.readers.loops.json_text import parse_json
-from ada_dynamics.robots.readers.loops.nodes import Node, Scalar, from_object
-from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
-from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.structured_text import files
+from ada_dynamics.structured_text.nodes import Node, Scalar, from_object
 from ada_tools.scenario import units
 from ada_tools.scenario.claims import Relation
-from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.fields import Part, ScenarioError
 from ada_tools.scenario.registry import published
 from ada_tools.scenario.scenario import (
     AUTO,
@@ -138,13 +136,7 @@ def parsed(path: Path) -> Node:
         ScenarioError: it cannot be read; the message names the file and the line.
     """
     try:
-        text = read_file(path).decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise ScenarioError(f"{path}: it is no UTF-8 text: {problem}.") from None
-    except ModelError as problem:  # what both readers raise about files and about YAML
-        raise ScenarioError(str(problem)) from None
-    try:
-        return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))
+        return files.parsed(path)
     except ModelError as problem:
         raise ScenarioError(str(problem)) from None
 
@@ -173,7 +165,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         claims=tuple(_claim(part) for part in top.parts("claims", _CLAIM)),
         figures=_figures(top),
         experiment=experiment,
-        settings={key: plain(value) for key, (_, value) in top.part("settings", None).entries.items()},
+        settings=top.part("settings", None).plain(),
         notes=top.texts("notes"),
         tree=node,
         read=read_node,
@@ -251,8 +243,8 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
             pose.vector("rpy", (units.ANGLE,) * 3)
     return ControlPart(
         name=part.text("name"),
-        settings={key: plain(value) for key, (_, value) in part.part("settings", None).entries.items()},
-        shaping={key: plain(value) for key, (_, value) in part.part("shaping", None).entries.items()},
+        settings=part.part("settings", None).plain(),
+        shaping=part.part("shaping", None).plain(),
         period=part.positive("period", units.TIME, simulation.step),
         robot=part.text("robot") if part.has("robot") else None,
         reference=reference,
@@ -289,12 +281,12 @@ def _claim(part: Part) -> ClaimPart:
         relation=cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
         changes=_changes(part),
         note=part.text("note", ""),
-        place=part.file if part.line is None else f"{part.file}, line {part.line}",
+        place=part.place,
     )
 
 
 def _changes(part: Part) -> dict[str, Any]:
-    return {key: plain(value) for key, (_, value) in part.part("with", None).entries.items()}
+    return part.part("with", None).plain()
 
 
 def _figures(top: Part) -> tuple[FigurePart, ...]:
@@ -316,7 +308,7 @@ def _figures(top: Part) -> tuple[FigurePart, ...]:
                 plane=part.choice("plane", PLANES, PLANES[0]),
                 animation=part.flag("animation"),
                 changes=_changes(part),
-                place=part.file if part.line is None else f"{part.file}, line {part.line}",
+                place=part.place,
             )
         )
     return tuple(found)

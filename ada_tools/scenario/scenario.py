@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, from_object
+from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, is_empty
 from ada_tools.scenario.claims import Relation
-from ada_tools.scenario.fields import Part, ScenarioError, is_empty, plain
+from ada_tools.scenario.fields import Part, ScenarioError, plain
 
 Numbers = tuple[float, ...]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.readers.spelling import near
-from ada_dynamics.robots.readers.values import BadNumber, to_float
+from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.spelling import near
 
 
 @dataclass(frozen=True)

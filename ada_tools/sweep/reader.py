@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
-from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.structured_text.fields import placed
+from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
+from ada_dynamics.structured_text.spelling import near
 from ada_tools.scenario import reader as scenarios
-from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.fields import Part, plain
 from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.scenario import Scenario, full_key
 from ada_tools.sweep.axes import DISTRIBUTIONS, NORMAL, UNIFORM, Axis, ListAxis, RandomAxis, evenly, number_and_unit
@@ -51,8 +52,14 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
     return _read(scenarios.parsed(path), str(path), path.parent, path.stem)
 
 
+class _SweepPart(Part):
+    """The mapping of a sweep."""
+
+    WHOLE = "the sweep"
+
+
 def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
-    top = _top(node, file)
+    top = _SweepPart(node, "", file, _TOP)
     scenario = _scenario(top, folder)
     axes = _axes(top)
     draws, seed = _random(top, axes)
@@ -74,16 +81,6 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
     )
 
 
-def _top(node: Node, file: str) -> Part:
-    if not isinstance(node, Table):
-        raise ScenarioError(f"{file}: the sweep is {kind_of(node)}, not a mapping with {', '.join(_TOP)}.")
-    top = Part(node, "", file, None)
-    for key in top.keys():  # noqa: SIM118
-        if key not in _TOP:
-            raise top.problem(key, f"a sweep has no such key. {near(key, _TOP)}Known: {', '.join(_TOP)}.")
-    return top
-
-
 # --- the scenario ---------------------------------------------------------------------------------------------------
 def _scenario(top: Part, folder: Path) -> Scenario:
     """The scenario, by name, from a file beside the sweep, or written into it."""
@@ -100,7 +97,7 @@ def _scenario(top: Part, folder: Path) -> Scenario:
     if scenario.simulation is None:
         raise top.problem("scenario", f"{scenario.name!r} has no simulation that could be run.")
     fixed = top.part("with", None)
-    changes = {key: plain(value) for key, (_, value) in fixed.entries.items()}
+    changes = fixed.plain()
     try:
         return scenario.with_changes(changes)
     except AdaError as problem:
@@ -140,11 +137,7 @@ def _axes(top: Part) -> tuple[Axis, ...]:
 
 def _axis(parameters: Part, short: str, key: str) -> Axis:
     line, node = parameters.entries[short]
-    place = (
-        f"{parameters.file}: {parameters.full(short)}"
-        if line is None
-        else (f"{parameters.file}, line {line}: {parameters.full(short)}")
-    )
+    place = f"{placed(parameters.file, line)}: {parameters.full(short)}"
     if isinstance(node, Listing):
         return ListAxis(key, _listed(parameters, short), place)
     if not isinstance(node, Table):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import AdaError
-from ada_dynamics.robots.readers.loops.nodes import Node
+from ada_dynamics.structured_text.nodes import Node
 from ada_tools.scenario.reader import read_node
 from ada_tools.scenario.run import measure, simulation_of
 from ada_tools.scenario.scenario import Scenario

@@ -13,8 +13,8 @@ from loop_robots import ROUNDING, assert_same_loop
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.robots.readers.loops import nodes
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
+from ada_dynamics.structured_text import nodes
 
 LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
 JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}"/><axis xyz="0 1 0"/></joint>'
@@ -366,7 +366,7 @@ def test_gepettos_yaml_changes_types_of_joints(beside):
 GOOD = sidecar() + "actuated: [ja]\n"
 MISTAKES = {
     "type_misspelt": ("revolute", "revolut", 3, "loop 'closing', type", "Did you mean 'revolute'", "cylindrical"),
-    "field_misspelt": ("axis:", "axs:", 4, "loops[0]", "no field 'axs'", "Did you mean 'axis'"),
+    "field_misspelt": ("axis:", "axs:", 4, "loops[0]", "no key 'axs'", "Did you mean 'axis'"),
     "field_unknown_in_end": ("rpy: [0.1", "rotation: [0.1", 5, "loop 'closing', parent", "'rotation'", "link, xyz, rpy"),
     "top_misspelt": ("actuated", "actuatd", 7, "the file", "Did you mean 'actuated'"),
     "no_type": ("    type: revolute\n", "", 2, "loop 'closing', type", "missing", "revolute"),
@@ -383,8 +383,8 @@ MISTAKES = {
     "too_large": ("[0, 2, 0]", "[0, 1e300, 0]", 4, "too large"),
     "vector_is_number": ("[0, 2, 0]", "1", 4, "'1'", "3 numbers"),
     "vector_is_map": ("[0, 2, 0]", "{x: 1}", 4, "a mapping with x"),
-    "end_is_text": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "b", 5, "'b' and not a mapping", "{link: name"),
-    "end_is_list": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "[b]", 5, "a list of 1 and not a mapping"),
+    "end_is_text": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "b", 5, "'b', not a mapping", "{link: name"),
+    "end_is_list": ("{link: b, xyz: [0, 0, 1], rpy: [0.1, 0.2, 0.3]}", "[b]", 5, "a list of 1, not a mapping"),
     "axis2_without_universal": ("[0, 2, 0]", "[0, 2, 0]\n    axis2: [0, 0, 1]", 5, "axis2", "has one axis"),
     "universal_without_axis2": ("revolute", "universal", 2, "axis2", "a universal joint needs it"),
     "axes_not_perpendicular": ("revolute\n    axis: [0, 2, 0]", "universal\n    axis: [0, 2, 0]\n    axis2: [0, 1, 1]", 5, "perpendicular"),
@@ -401,7 +401,7 @@ MISTAKES = {
     "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is there twice"),
     "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),
     "loops_not_list": (GOOD, "loops: {name: closing}", 1, "loops", "a mapping with name and not a list"),
-    "loop_is_text": (GOOD, "loops: [closing]", 1, "loops[0]", "'closing' and not a mapping"),
+    "loop_is_text": (GOOD, "loops: [closing]", 1, "loops[0]", "'closing', not a mapping"),
     "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is there twice", "lines 3, 4"),
     "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
     "tab": ("    type", "\ttype", 3, "not well-formed YAML"),
@@ -463,7 +463,7 @@ GEPETTO_MISTAKES = {
     "joint_type": ("FIXED", "BALL", 5, "joint_type", "'BALL'", "SPHERICAL"),
     "twice_the_same_axis": ("FIXED", "UJOINT_XX", 5, "joint_type"),
     "joint_types": ("[FIXED]", "[]", 5, "0 entries for the 1 joints"),
-    "field": ("closed_loop", "closed_lop", 1, "no field 'closed_lop'", "Did you mean 'closed_loop'"),
+    "field": ("closed_loop", "closed_lop", 1, "no key 'closed_lop'", "Did you mean 'closed_loop'"),
 }
 
 

@@ -126,7 +126,7 @@ def test_the_examples_can_be_read(file: Path) -> None:
 
 GOOD = "scenario: T3.1\nparameters:\n  step: [1 ms]\nmeasures: [energy_drift]\n"
 REFUSED = {
-    "unknown key": (GOOD + "messures: [x]\n", r"line 5: messures: .*Did you mean 'measures'"),
+    "unknown key": (GOOD + "messures: [x]\n", r"line 5: the sweep has no key 'messures'. Did you mean 'measures'"),
     "no mapping": ("[1]", r"the sweep is a list"),
     "no scenario": ("parameters: {step: [1 ms]}", r"scenario: it is missing"),
     "unknown scenario": (GOOD.replace("T3.1", "T3.11"), r"line 1: scenario: .*T3\.1"),

@@ -22,10 +22,10 @@ from ada_dynamics.robots.readers.description import ODD_SHAPES, Description
 from ada_dynamics.robots.readers.document import describe
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.problems import Problem
-from ada_dynamics.robots.readers.source import read_file
 from ada_dynamics.robots.readers.structure import structure_problems
 from ada_dynamics.robots.readers.urdf import to_builder
 from ada_dynamics.robots.readers.xml import parse_xml
+from ada_dynamics.structured_text.files import read_file
 
 __all__ = ["Finding", "Report", "check"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from ada_dynamics.robots.lint.report import Collector
 from ada_dynamics.robots.readers.description import Description, JointRecord
 from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
-from ada_dynamics.robots.readers.values import BadNumber, to_float
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.numbers import BadNumber, to_float
 
 _TURNS = 4.0 * math.pi  # limits of real revolute joints are mostly within
 _DEGREES = 720.0

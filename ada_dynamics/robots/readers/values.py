@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,53 +13,9 @@ from ada_dynamics.model.rigid import UNIT, Pose
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+from ada_dynamics.structured_text.numbers import LONGEST, BadNumber, to_float
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
-_UNBOUNDED = re.compile(r"[+-]?(?:inf|infinity)\Z", re.IGNORECASE)
-_LONGEST = 400  # characters of a number
-_LARGEST = 1e30  # beyond anything physical in SI units, and its powers stay within the range of a double
 _QUATERNION_TOLERANCE = 1e-3
-
-
-class BadNumber(ValueError):
-    """A text that is not a usable number; says why."""
-
-
-def to_float(text: str, *, unbounded: bool = False) -> float:
-    """A finite number as C++ and Python both write it.
-
-    Args:
-        text: the number; spaces around it are ignored.
-        unbounded: also accept inf and -inf, and take what is beyond 1e30 as such.
-
-    Raises:
-        BadNumber: it is something else.
-    """
-    stripped = text.strip()
-    if len(stripped) > _LONGEST:
-        raise BadNumber(f"a number of {len(stripped)} characters")
-    if _NUMBER.match(stripped):
-        value = float(stripped)
-        if abs(value) <= _LARGEST:
-            return value
-        if unbounded:
-            return math.copysign(math.inf, value)
-        raise BadNumber(f"{stripped!r} is too large; numbers may be up to {_LARGEST:g}")
-    if unbounded and _UNBOUNDED.match(stripped):
-        return float(stripped)
-    raise BadNumber(f"{stripped!r} {_why_not(stripped)}")
-
-
-def _why_not(text: str) -> str:
-    if not text:
-        return "is empty"
-    if "${" in text or "$(" in text:
-        return "is a xacro expression: give the file the ending .xacro, or expand it first"
-    if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
-        return "is not a finite number"
-    if re.match(r"[+-]?[0-9]+,[0-9]+\Z", text):
-        return "has a decimal comma; write a point"
-    return "is not a number"
 
 
 class Attributes:
@@ -108,7 +62,7 @@ class Attributes:
         if text is None:
             return np.array(default, dtype=float)
         try:
-            parts = text[: _LONGEST * (size + 1)].split()
+            parts = text[: LONGEST * (size + 1)].split()
             if len(parts) != size:
                 raise BadNumber(f"has {len(parts)} numbers instead of {size}")
             return np.array([to_float(p) for p in parts])

@@ -16,8 +16,8 @@ from typing import Any
 
 from ada_dynamics.addresses import Addresses
 from ada_dynamics.errors import AdaError, InputError, ModelError
-from ada_dynamics.robots.readers.source import read_file
 from ada_dynamics.robots.readers.xml import parse_xml
+from ada_dynamics.structured_text.files import read_file
 
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in module variables
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from xml.parsers import expat
 
 from ada_dynamics.errors import ModelError
+from ada_dynamics.structured_text.files import MAX_BYTES
 
 # A description of 10^5 links has about 10^6 elements and 40 MB; real robots stay a hundred times below.
-MAX_BYTES = 64 * 1024 * 1024
 MAX_ELEMENTS = 2_000_000
 MAX_DEPTH = 200
 

@@ -8,21 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.errors import InputError
 from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
 from ada_dynamics.robots.readers.loops import gepetto, sidecar
 from ada_dynamics.robots.readers.loops.constraint import read_constraint
 from ada_dynamics.robots.readers.loops.fields import refuse
 from ada_dynamics.robots.readers.loops.gazebo import read_gazebo
-from ada_dynamics.robots.readers.loops.json_text import parse_json
 from ada_dynamics.robots.readers.loops.loop_joint import read_loop_joint
-from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, from_object, kind_of
 from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupling, read_loop
-from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.robots.readers.problems import Problem, Sink
-from ada_dynamics.robots.readers.source import read_file
-from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.files import parsed
+from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, kind_of
+from ada_dynamics.structured_text.spelling import near
 
 LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
 
@@ -120,17 +118,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
 
 def _node(source: object) -> tuple[Node, str]:
     if isinstance(source, str | os.PathLike):
-        return _from_file(Path(source)), str(source)
+        return parsed(Path(source)), str(source)
     if isinstance(source, Mapping | Sequence) and not isinstance(source, bytes | bytearray):
         return from_object(source, _IN_CODE), _IN_CODE
     raise InputError(f"loops is {source!r}; it must be a path, a dict or a list of dicts.")
-
-
-def _from_file(path: Path) -> Node:
-    data = read_file(path)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
-        raise ModelError(f"{path}, line {line}: it is not UTF-8 text ({problem.reason}).") from None
-    return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))

@@ -18,9 +18,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots.readers.description import Description, JointRecord, LoopRecord
-from ada_dynamics.robots.readers.loops.fields import Fields
-from ada_dynamics.robots.readers.loops.nodes import Listing, Node, kind_of
+from ada_dynamics.robots.readers.loops.fields import LoopFields
 from ada_dynamics.robots.readers.loops.sidecar import set_actuated
+from ada_dynamics.structured_text.nodes import Listing, Node, kind_of
 
 KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 KIND_OF_TYPE = {"6d": "fixed", "3d": "spherical"}
@@ -30,10 +30,10 @@ _UNIVERSAL = re.compile(r"UJOINT_([XYZ])([XYZ])\Z")
 
 def read_gepetto(node: Node, file: str, robot: Description) -> None:
     """Add the loops and actuated joints of such a file to a robot, and change the joints that it names."""
-    fields = Fields(node, "the file", file, KEYS, "closed_loop: [[frameA, frameB]]")
+    fields = LoopFields(node, "the file", file, KEYS, "closed_loop: [[frameA, frameB]]")
     _change_joints(fields, robot)
     pairs = _pairs(fields)
-    types = fields.texts("type") if fields.has("type") else [("6d", None)] * len(pairs)
+    types = fields.names("type") if fields.has("type") else [("6d", None)] * len(pairs)
     if len(types) != len(pairs):
         raise fields.problem("type", f"it has {len(types)} entries for {len(pairs)} loops.", "Give one for each loop.")
     frames = _frames(robot)
@@ -44,7 +44,7 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
         ends = [_link_of(fields, frames, name) for name in (first, second)]
         robot.loops.append(LoopRecord(loop_name(first, second), kind, ends[0], ends[1], file, line))
     if fields.has("name_mot"):
-        set_actuated(robot, fields.texts("name_mot"), file, "name_mot")
+        set_actuated(robot, fields.names("name_mot"), file, "name_mot")
 
 
 def loop_name(first: str, second: str) -> str:
@@ -53,7 +53,7 @@ def loop_name(first: str, second: str) -> str:
     return stems[0] if stems[0] == stems[1] and first != second else f"{first}C{second}"
 
 
-def _pairs(fields: Fields) -> list[tuple[str, str, int | None]]:
+def _pairs(fields: LoopFields) -> list[tuple[str, str, int | None]]:
     node = fields.node("closed_loop")
     if node is None:
         return []
@@ -64,7 +64,7 @@ def _pairs(fields: Fields) -> list[tuple[str, str, int | None]]:
     for item in node.items:
         if not isinstance(item, Listing) or len(item.items) != 2:
             raise fields.problem("closed_loop", f"an entry is {kind_of(item)} and not two frames.", fix)
-        first, second = (fields.as_text(one, "closed_loop") for one in item.items)
+        first, second = (fields.single("closed_loop", one, "a name").text for one in item.items)
         pairs.append((first, second, item.line))
     return pairs
 
@@ -77,7 +77,7 @@ def _frames(robot: Description) -> dict[str, set[str]]:
     return frames
 
 
-def _link_of(fields: Fields, frames: dict[str, set[str]], name: str) -> str:
+def _link_of(fields: LoopFields, frames: dict[str, set[str]], name: str) -> str:
     if name not in frames:
         raise fields.problem("closed_loop", str(unknown_name("link or joint", name, frames)))
     links = sorted(frames[name])
@@ -87,9 +87,9 @@ def _link_of(fields: Fields, frames: dict[str, set[str]], name: str) -> str:
     return links[0]
 
 
-def _change_joints(fields: Fields, robot: Description) -> None:
-    names = fields.texts("joint_name") if fields.has("joint_name") else []
-    types = fields.texts("joint_type") if fields.has("joint_type") else []
+def _change_joints(fields: LoopFields, robot: Description) -> None:
+    names = fields.names("joint_name") if fields.has("joint_name") else []
+    types = fields.names("joint_type") if fields.has("joint_type") else []
     if len(names) != len(types):
         message = f"it has {len(types)} entries for the {len(names)} joints of joint_name."
         raise fields.problem("joint_type", message, "Give one for each joint.")
@@ -100,7 +100,7 @@ def _change_joints(fields: Fields, robot: Description) -> None:
         _change(fields, joints[name], written)
 
 
-def _change(fields: Fields, joint: JointRecord, written: str) -> None:
+def _change(fields: LoopFields, joint: JointRecord, written: str) -> None:
     universal = _UNIVERSAL.match(written)
     joint.axis = joint.axis2 = None
     joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)

@@ -21,10 +21,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.robots.readers.description import Description, LoopRecord, NamedPlace
-from ada_dynamics.robots.readers.loops.fields import Fields, refuse
-from ada_dynamics.robots.readers.loops.nodes import Listing, Node, Table, kind_of
-from ada_dynamics.robots.readers.spelling import near
+from ada_dynamics.robots.readers.loops.fields import LoopFields, refuse
 from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.structured_text.nodes import Listing, Node, Table, kind_of
+from ada_dynamics.structured_text.spelling import near
 
 KEYS = ("loops", "actuated")
 
@@ -40,14 +40,14 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
     """Add the loops and actuated joints of a file in our own spelling to a robot."""
     if isinstance(node, Listing):
         node = Table(node.line, {"loops": (node.line, node)})
-    top = Fields(node, "the file", file, KEYS, "loops: [...]")
+    top = LoopFields(node, "the file", file, KEYS, "loops: [...]")
     loops = top.node("loops")
     if loops is not None:
         if not isinstance(loops, Listing):
             raise top.problem("loops", f"it is {kind_of(loops)} and not a list.", f"Write loops: [{_LOOP}].")
         robot.loops.extend(_loop(item, f"loops[{i}]", file) for i, item in enumerate(loops.items))
     if top.has("actuated"):
-        set_actuated(robot, top.texts("actuated"), file, "actuated")
+        set_actuated(robot, top.names("actuated"), file, "actuated")
 
 
 def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
@@ -66,8 +66,8 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
 
 
 def _loop(node: Node, where: str, file: str) -> LoopRecord:
-    fields = Fields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP)
-    name = fields.text("name", "closing")
+    fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP)
+    name = fields.name("name", "closing")
     fields.where = f"loop {name!r}"
     kind = _kind(fields)
     parent, parent_xyz, parent_rotation = _end(fields, "parent")
@@ -79,8 +79,8 @@ def _loop(node: Node, where: str, file: str) -> LoopRecord:
     return LoopRecord(name, kind, parent, child, file, line, *frames, axis, axis2, constants)
 
 
-def _kind(fields: Fields) -> str:
-    written = fields.text("type", "revolute")
+def _kind(fields: LoopFields) -> str:
+    written = fields.name("type", "revolute")
     kind = loop_kind(written)
     if kind not in LOOP_KINDS:
         message = f"no type of loop joint is named {written[:40]!r}."
@@ -88,16 +88,16 @@ def _kind(fields: Fields) -> str:
     return kind
 
 
-def _end(fields: Fields, key: str) -> tuple[str, Array, Array]:
+def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
     node = fields.needed(key, f"{key}: {_END}")
-    end = Fields(node, f"{fields.where}, {key}", fields.file, _END_KEYS, f"{key}: {_END}")
-    link = end.text("link", "name")
+    end = LoopFields(node, f"{fields.where}, {key}", fields.file, _END_KEYS, f"{key}: {_END}")
+    link = end.name("link", "name")
     xyz, rpy = end.vector("xyz"), end.vector("rpy")
     rotation = np.eye(3) if rpy is None or not rpy.any() else clean_rotation(np.array(from_rpy(*rpy.tolist())))
     return link, np.zeros(3) if xyz is None else xyz, rotation
 
 
-def _axes(fields: Fields, kind: str) -> tuple[Array | None, Array | None]:
+def _axes(fields: LoopFields, kind: str) -> tuple[Array | None, Array | None]:
     if JOINT_TYPES[kind].axes == 0:
         return None, None
     axis = _direction(fields, "axis", kind)
@@ -111,7 +111,7 @@ def _axes(fields: Fields, kind: str) -> tuple[Array | None, Array | None]:
     return axis, axis2
 
 
-def _direction(fields: Fields, key: str, kind: str) -> Array:
+def _direction(fields: LoopFields, key: str, kind: str) -> Array:
     axis = fields.vector(key)
     if axis is None:
         raise fields.problem(key, f"it is missing, but a {kind} joint needs it.", f"Add {key}: [0, 0, 1] or the like.")

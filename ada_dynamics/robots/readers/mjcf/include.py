@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.robots.readers.problems import Problem, Sink
-from ada_dynamics.robots.readers.source import read_file
 from ada_dynamics.robots.readers.xml import Element, parse_xml
+from ada_dynamics.structured_text.files import read_file
 
 
 def folder_of(file: str) -> Path | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.structured_text.files import read_file
 
 _STL_HEADER, _STL_FACE = 84, 50
 Faces = NDArray[np.int64]

@@ -12,10 +12,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.rigid import UNIT, Pose, about, shortest_turn
 from ada_dynamics.robots.readers.problems import Problem, Sink
-from ada_dynamics.robots.readers.spelling import near
-from ada_dynamics.robots.readers.values import BadNumber, to_float
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
+from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.spelling import near
 
 MAIN = "main"  # the class of what names none
 

@@ -18,9 +18,9 @@ from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.problems import Problem, Sink
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
 from ada_dynamics.robots.readers.sdf.values import Values
-from ada_dynamics.robots.readers.spelling import near
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.spelling import near
 
 KINDS = Kinds[str](
     "SDFormat",

@@ -11,9 +11,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose
 from ada_dynamics.robots.readers.problems import Problem, Sink
-from ada_dynamics.robots.readers.values import BadNumber, the_child, to_float
+from ada_dynamics.robots.readers.values import the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
+from ada_dynamics.structured_text.numbers import BadNumber, to_float
 
 _UNIT_LENGTH = 1e-3
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.robots.readers.loops.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
+from ada_dynamics.structured_text.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
 
 MAX_CHARACTERS = 4 * 1024 * 1024
 

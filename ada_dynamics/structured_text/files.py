@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files into bytes, with every way in which that fails reported by name."""
+"""Files into bytes and into nodes, with every way in which that fails reported by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import stat
 from pathlib import Path
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.xml import MAX_BYTES
+from ada_dynamics.structured_text.json_text import parse_json
+from ada_dynamics.structured_text.nodes import Node
+from ada_dynamics.structured_text.yaml_text import parse_yaml
+
+MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -35,6 +39,21 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
             return stream.read(MAX_BYTES + 1)
     except OSError as problem:
         raise ModelError(f"{path}: it cannot be read ({_reason(problem)}).") from None
+
+
+def parsed(path: Path) -> Node:
+    """What a YAML or JSON file holds.
+
+    Raises:
+        ModelError: it cannot be read, or is no UTF-8 text, YAML or JSON; the message names the file and the line.
+    """
+    data = read_file(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise ModelError(f"{path}, line {line}: it is not UTF-8 text ({problem.reason}).") from None
+    return parse_json(text, str(path)) if path.suffix.lower() == ".json" else parse_yaml(text, str(path))
 
 
 def _shown(path: object) -> str:

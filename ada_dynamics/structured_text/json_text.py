@@ -8,7 +8,7 @@ from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.robots.readers.loops.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
+from ada_dynamics.structured_text.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"[-+.\w]+")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError, ModelError
 
-MAX_DEPTH = 40  # of nested lists and mappings; loops need five
+MAX_DEPTH = 40  # of nested lists and mappings; robots and scenarios need five
 MAX_NODES = 400_000  # a hundred thousand numbers are ten thousand loops
 
 
@@ -49,9 +49,14 @@ def kind_of(node: Node) -> str:
         return f"a list of {len(node.items)}"
     if isinstance(node, Table):
         return f"a mapping with {', '.join(list(node.entries)[:6]) or 'no keys'}"
-    if isinstance(node, Scalar) and not node.is_text and node.text.strip() in {"", "~", "null"}:
+    if is_empty(node):
         return "empty"
     return repr(shortened(getattr(node, "text", "")))
+
+
+def is_empty(node: Node | None) -> bool:
+    """True if a value is missing, or written as nothing or null."""
+    return node is None or (isinstance(node, Scalar) and not node.is_text and node.text.strip() in {"", "~", "null"})
 
 
 def shortened(text: str) -> str:

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of a mapping, read strictly: every mistake says file, line, key, what is allowed and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ada_dynamics.errors import AdaError, ModelError
+from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
+from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.spelling import near
+
+
+def placed(file: str, line: int | None) -> str:
+    """A file, and the line in it where that is known."""
+    return file if line is None else f"{file}, line {line}"
+
+
+class Fields:
+    """One mapping.
+
+    Attributes:
+        where: what it is, for messages; "": all of the file.
+        file: its source.
+        line: where it begins; None: unknown.
+        entries: values by key, with the lines of their keys.
+    """
+
+    ERROR: type[AdaError] = ModelError
+    WHOLE = "the file"
+    JOIN = "."  # between a mapping and a key of it
+
+    def __init__(
+        self, node: Node | None, where: str, file: str, known: Sequence[str] | None = None, example: str = ""
+    ) -> None:
+        """A mapping with none but known keys.
+
+        Args:
+            node: what is there; nothing counts as a mapping without keys.
+            where: see above.
+            file: see above.
+            known: keys that are allowed; None for any.
+            example: how it should look.
+        """
+        self.where, self.file, self.line = where, file, None if node is None else node.line
+        self.entries: dict[str, tuple[int | None, Node]] = {}
+        if node is None:
+            return
+        if not isinstance(node, Table):
+            raise self._refusal(node.line, f" is {kind_of(node)}, not a mapping.", example and f"Write {example}.")
+        self.entries = node.entries
+        for key, (line, _) in node.entries.items():
+            if known is not None and key not in known:
+                fix = f"{near(key, known)}Known: {', '.join(known)}."
+                raise self._refusal(line, f" has no key {shortened(key)!r}.", fix)
+
+    def _refusal(self, line: int | None, message: str, fix: str) -> AdaError:
+        return self.ERROR(f"{placed(self.file, line)}: {self.where or self.WHOLE}{message} {fix}".rstrip())
+
+    def full(self, key: str) -> str:
+        """A key with the keys that lead to it."""
+        return f"{self.where}{self.JOIN}{key}" if self.where else key
+
+    def problem(self, key: str, message: str, fix: str = "") -> AdaError:
+        """An error at a key, or, where that is missing, at the mapping."""
+        line = self.line_of(key)
+        place = placed(self.file, self.line if line is None else line)
+        return self.ERROR(f"{place}: {self.full(key)}: {message} {fix}".rstrip())
+
+    def line_of(self, key: str) -> int | None:
+        """Line of a value."""
+        line, node = self.entries.get(key, (self.line, None))
+        return line if node is None or node.line is None else node.line
+
+    def has(self, key: str) -> bool:
+        """True if there is a value."""
+        return not is_empty(self.node(key))
+
+    def node(self, key: str) -> Node | None:
+        """A value as it was read."""
+        return self.entries[key][1] if key in self.entries else None
+
+    # --- values -------------------------------------------------------------------------------------------------
+    def scalar(self, key: str, wanted: str, fix: str = "") -> Scalar:
+        """A single value, which must be there. Args: its key; what it must be, for messages; how to mend it."""
+        node = self.node(key)
+        if node is None or is_empty(node):
+            raise self.problem(key, f"it is missing; it must be {wanted}.", fix)
+        return self.single(key, node, wanted)
+
+    def single(self, key: str, node: Node, wanted: str) -> Scalar:
+        """A node that must be a single value. Args: the key that it is at, or in the list of; it; what is wanted."""
+        if not isinstance(node, Scalar) or not node.text.strip():
+            raise self.problem(key, f"it is {kind_of(node)}; it must be {wanted}.")
+        return node
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A text; numbers and words such as `on` are taken as they are written."""
+        if default is not None and not self.has(key):
+            return default
+        return self.scalar(key, "a text").text.strip()
+
+    def number(self, key: str, wanted: str = "a number") -> float:
+        """A number without a unit."""
+        found = self.scalar(key, wanted)
+        try:
+            return to_float(found.text)
+        except BadNumber as reason:
+            raise self.problem(key, f"{reason}; it must be {wanted}.") from None
+
+    def whole(self, key: str, default: int | None = None, least: int = 1, most: int | None = None) -> int:
+        """A whole number within bounds; "9.0" is one, too: Python data has its numbers as floats."""
+        if default is not None and not self.has(key):
+            return default
+        wanted = f"a whole number from {least} " + ("on" if most is None else f"to {most}")
+        value = self.number(key, wanted)
+        if value != int(value) or value < least or (most is not None and value > most):
+            raise self.problem(key, f"it is {value:g}; it must be {wanted}.")
+        return int(value)
+
+    # --- lists --------------------------------------------------------------------------------------------------
+    def items(self, key: str) -> Sequence[Node]:
+        """What is in a list; nothing where there is none."""
+        node = self.node(key)
+        if node is None or is_empty(node):
+            return ()
+        if not isinstance(node, Listing):
+            raise self.problem(key, f"it is {kind_of(node)}; it must be a list.")
+        return node.items
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(self.single(key, item, "a list of texts").text.strip() for item in self.items(key))
