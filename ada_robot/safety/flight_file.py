@@ -25,16 +25,16 @@ import time
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.contract import Mode
 from ada_robot.safety.flight_memory import FIXED, VECTORS, Event, Flight, FlightMemory
 from ada_robot.safety.flight_recorder import MODES, PHASES
@@ -101,12 +101,12 @@ def write(record: FlightRecord, path: Path) -> Path:
     final = path if is_mcap else path.with_suffix(".npz")
     unfinished = final.with_name(f".{final.name}.part")
     try:
-        with unfinished.open("wb") as file:
-            if is_mcap:
-                _write_mcap(record, file)
-            else:
-                texts = json.dumps(_description(record))
-                events = json.dumps(record.events)
+        if is_mcap:
+            with TopicWriter(unfinished, overwrite=True, reserve=0) as out:
+                _write_mcap(record, out)
+        else:
+            texts, events = json.dumps(_description(record)), json.dumps(record.events)
+            with unfinished.open("wb") as file:
                 np.savez_compressed(file, rows=record.rows, flight=texts, events=events)
         unfinished.replace(final)
     finally:
@@ -129,50 +129,38 @@ def _description(record: FlightRecord) -> dict[str, str]:
     }
 
 
-def _write_mcap(record: FlightRecord, file: Any) -> None:
-    writing = mcap_module("mcap.writer")
-    writer = writing.Writer(file, 2**20, writing.CompressionType.LZ4)
-    writer.start("ros2", f"ada_dynamics {__version__}")
-    out = _Channels(writer)
-    writer.add_metadata(METADATA, _description(record))
+def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
+    out.metadata(METADATA, _description(record))
     times = record.times
     for first in range(0, len(times), ROWS_AT_ONCE):
         part = record.rows[first : first + ROWS_AT_ONCE]
-        out.add(ROWS, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
+        _add(out, ROWS, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
     for event in record.events:
         at = round(event.time * 1e9) + record.wall_offset
-        out.add(EVENTS, messages.TEXT, [at], [cdr.text_message(event.text)])
+        _add(out, EVENTS, messages.TEXT, [at], [cdr.text_message(event.text)])
     shown = _shown(record)
     layout = messages.joint_state(record.flight.joints)
     numbers = dict(zip(("position", "velocity", "effort"), (record.vector(i)[shown] for i in (1, 2, 3)), strict=True))
-    out.add(STATES, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], numbers))
-    out.add(
-        COMMANDED, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], _commanded(record, shown))
+    commanded = layout.fill(times[shown], _commanded(record, shown))
+    _add(out, STATES, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], numbers))
+    _add(
+        out,
+        COMMANDED,
+        messages.JOINT_STATE,
+        times[shown].tolist(),
+        layout.fill(times[shown], _commanded(record, shown)),
     )
     try:
         _add_model(record, shown, out)
     except AdaError as problem:  # the record is more than its picture
-        writer.add_metadata("flight_model", {"left out": str(problem)})
-    writer.finish()
+        out.metadata("flight_model", {"left out": str(problem)})
 
 
-class _Channels:
-    """Registers topics when they are first used."""
-
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
-        self._schemas: dict[str, int] = {}
-        self._channels: dict[str, int] = {}
-
-    def add(self, topic: str, kind: str, times: list[int], encoded: list[bytes]) -> None:
-        if topic not in self._channels:
-            if kind not in self._schemas:
-                definition = messages.DEFINITIONS[kind].encode()
-                self._schemas[kind] = self.writer.register_schema(kind, "ros2msg", definition)
-            self._channels[topic] = self.writer.register_channel(topic, "cdr", self._schemas[kind])
-        channel = self._channels[topic]
-        for at, message in zip(times, encoded, strict=True):
-            self.writer.add_message(channel, at, message, at)
+def _add(out: TopicWriter, topic: str, kind: str, times: list[int], encoded: list[bytes]) -> None:
+    known = Topic(topic, kind, messages.DEFINITIONS[kind])
+    for at, message in zip(times, encoded, strict=True):
+        out.add(known, at, at, message)
+    out.flush()
 
 
 def _shown(record: FlightRecord) -> NDArray[np.intp]:
@@ -193,7 +181,7 @@ def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array
     }
 
 
-def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: _Channels) -> None:
+def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
     """What `ada view` needs, for robots of the catalogue whose pose the joints tell alone.
 
     No transforms: their kernels may have to be compiled first, while a robot is to be put right.
@@ -222,15 +210,15 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: _Channels) ->
         ):
             known = record.vector(vector)[shown, i]
             part[:, index] = np.where(np.isfinite(known), known, 0.0)[:, None]
-    out.writer.add_metadata(recorder.METADATA, content.texts())
+    out.metadata(recorder.METADATA, content.texts())
     times = record.times[shown]
     text = description(model)
     if text is not None:
-        out.add(recorder.DESCRIPTION, messages.TEXT, [int(times[0])], [cdr.text_message(text)])
+        _add(out, recorder.DESCRIPTION, messages.TEXT, [int(times[0])], [cdr.text_message(text)])
     for first in range(0, len(table), ROWS_AT_ONCE):
         part = table[first : first + ROWS_AT_ONCE]
-        out.add(recorder.STATE, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
-    out.writer.add_metadata(recorder.METADATA_END, {"info": json.dumps({"complete": True})})
+        _add(out, recorder.STATE, messages.NUMBERS, [int(times[first])], [cdr.table_message(part)])
+    out.metadata(recorder.METADATA_END, {"info": json.dumps({"complete": True})})
 
 
 def prune(folder: Path, keep: int, device: str) -> None:

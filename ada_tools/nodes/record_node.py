@@ -22,6 +22,7 @@ from rclpy.node import Node
 
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.settings import setting
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
@@ -30,7 +31,6 @@ from ada_tools.nodes.bag.offered_qos import Offer, accepting, to_text
 from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
 from ada_tools.nodes.bag.recording import Recording
 from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
 
 LOOK = 0.2  # [s] between looks at the graph
 DEPTH = 500  # messages of a topic that may wait while others are taken

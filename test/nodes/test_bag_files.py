@@ -18,12 +18,12 @@ from mcap.reader import make_reader
 
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_tools.nodes.bag import definitions, offered_qos, selection
 from ada_tools.nodes.bag.offered_qos import Offer
 from ada_tools.nodes.bag.playing import Player, latched_first
 from ada_tools.nodes.bag.reading import Recorded, TopicFile
 from ada_tools.nodes.bag.recording import Recording
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -286,7 +286,7 @@ def test_a_file_is_replaced_only_where_that_is_wanted(tmp_path):
 FULL = """
 import resource, sys
 from ada_dynamics.errors import RecordingError
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 writer = TopicWriter({path!r})
@@ -309,7 +309,7 @@ def test_a_full_disk_leaves_a_whole_file_that_others_read(tmp_path):
     code = FULL.format(limit=100_000, path=str(path))
     told_by = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     count, _, text = told_by.partition(" ")
-    assert "cannot be written any more: File too large" in text
+    assert "cannot be written: File too large" in text
     file = TopicFile(path)
     assert not file.problem
     assert len(file) == int(count) > 10
@@ -326,7 +326,7 @@ def test_the_last_of_the_disk_is_left_to_others(tmp_path):
 KILLED = """
 import os, signal, time
 from ada_tools.nodes.bag.recording import Recording
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 recording = Recording(TopicWriter({path!r}))
 topic = Topic("/a", "std_msgs/msg/String", "string data")
 i = 0

@@ -27,11 +27,11 @@ from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, RecordingError
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
 from ada_tools.nodes.bag import writing
 from ada_tools.nodes.bag.offered_qos import Offer, to_text
 from ada_tools.nodes.bag.reading import TopicFile
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
 from ada_tools.nodes.record_node import RecordNode
 from ada_tools.nodes.replay_node import ReplayNode
 

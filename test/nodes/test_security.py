@@ -17,11 +17,11 @@ from ros_world import PATIENCE, POLL
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.node import standard_services
 from ada_robot.ros import environment
 from ada_tools.nodes.bag.offered_qos import Offer, to_text
 from ada_tools.nodes.bag.selection import moves_robots
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
 
 pytestmark = pytest.mark.ros
 

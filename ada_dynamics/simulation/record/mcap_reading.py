@@ -7,28 +7,29 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import ModelError, RecordingCutShortWarning, RecordingError
+from ada_dynamics.errors import AdaError, ModelError, RecordingCutShortWarning, RecordingError
 from ada_dynamics.simulation.log import Log, LogBuffer
 from ada_dynamics.simulation.record import cdr
 from ada_dynamics.simulation.record.content import Content, event_of
-from ada_dynamics.simulation.record.mcap_package import mcap_module
 from ada_dynamics.simulation.record.mcap_records import (
     CHANNEL,
+    CHUNK,
+    MCAP_MAGIC,
     MESSAGE,
     MESSAGE_HEADER,
-    CutShortError,
-    Whole,
     chunk_data,
     parsed,
+    read_records,
     records_in,
 )
+from ada_dynamics.simulation.record.mcap_records import METADATA as METADATA_RECORD
 from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 
 
-class _UnusableError(Exception):
+class _UnusableError(AdaError):
     """What the file says about itself cannot be used."""
 
 
@@ -43,7 +44,8 @@ def read_mcap(path: Path) -> Log:
     reading = _Reading()
     try:
         with path.open("rb") as file:
-            problem = _read(file, reading)
+            file.seek(len(MCAP_MAGIC))
+            problem = read_records(file, reading.take)
     except OSError as failure:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
     except _UnusableError as failure:
@@ -53,8 +55,10 @@ def read_mcap(path: Path) -> Log:
             f"{path} is an MCAP file, but no recording of this library: it has no metadata {METADATA!r}"
             + (f" ({problem})." if problem else ".")
         )
-    complete = not problem and bool(reading.ending.get("complete", True))
-    log = reading.buffer.log(**{**reading.ending, "complete": complete})
+    if not problem and reading.ending is None:
+        problem = "its recorder could not write its end: the disk was full"
+    ending = reading.ending or {}
+    log = reading.buffer.log(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
     if problem:
         rows = f"{len(log)} rows up to t = {log.t[-1]:g} s are" if len(log) else "no row is"
         message = f"{path} was cut short ({problem}); {rows} in it."
@@ -62,35 +66,22 @@ def read_mcap(path: Path) -> Log:
     return log
 
 
-def _read(file: BinaryIO, reading: _Reading) -> str:
-    """Read all records as far as they are whole, and say why the file ends early; empty where it has its end."""
-    stream_reader = mcap_module("mcap.stream_reader")
-    records = mcap_module("mcap.records")
-    try:
-        for record in stream_reader.StreamReader(Whole(file), emit_chunks=True).records:
-            if isinstance(record, records.Metadata):
-                reading.take_metadata(record.name, record.metadata)
-            elif isinstance(record, records.Chunk):
-                reading.take_chunk(chunk_data(record))
-            elif isinstance(record, records.DataEnd):
-                return ""  # what follows is an index
-    except CutShortError:
-        pass
-    except (OSError, _UnusableError):
-        raise
-    except Exception as damage:  # of any kind: decompression, check sums, lengths
-        return f"it is damaged: {type(damage).__name__}: {str(damage)[:120]}"
-    return "it has no end: the run was killed, or its disk was full"
-
-
 class _Reading:
     """Takes from records what a log needs; the rest is for viewers."""
 
     def __init__(self) -> None:
         self.buffer: LogBuffer | None = None
-        self.ending: dict[str, Any] = {}
+        self.ending: dict[str, Any] | None = None  # what was known in the end
         self._content: Content | None = None
         self._topics: dict[int, str] = {}
+
+    def take(self, opcode: int, _offset: int, data: bytes) -> None:
+        """One record of the file."""
+        if opcode == CHUNK:
+            self.take_chunk(chunk_data(parsed("Chunk", data)))
+        elif opcode == METADATA_RECORD:
+            record = parsed("Metadata", data)
+            self.take_metadata(record.name, record.metadata)
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
         """What the rows that follow have in their columns, or what was known in the end."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record.mcap_package import mcap_module
 
-SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0F  # opcodes
+MCAP_MAGIC = b"\x89MCAP0\r\n"
+ENCODING = "ros2msg"  # of the definitions of types
+SCHEMA, CHANNEL, MESSAGE, CHUNK, METADATA, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0C, 0x0F  # opcodes
 RECORD_HEADER = struct.Struct("<BQ")  # opcode and length, before each record
+PRIVATE = 0x80  # opcodes from here on are for whoever wants some
 MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 
 
@@ -45,6 +49,34 @@ def chunk_data(chunk: Any) -> bytes:
     return data
 
 
+def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str:
+    """Hand over the records of a file, chunks as they are, as far as they are whole and `take` can use them.
+
+    Args:
+        file: open for reading, behind its magic bytes.
+        take: gets opcode, offset and content of each.
+
+    Returns:
+        Why the file ends early; "" where it has its end.
+    """
+    whole, offset = Whole(file), file.tell()
+    try:
+        while True:
+            offset = file.tell()
+            opcode, length = RECORD_HEADER.unpack(whole.read(RECORD_HEADER.size))
+            if opcode == DATA_END:
+                return ""  # what follows is an index
+            if not 0 < opcode < DATA_END and opcode < PRIVATE:
+                raise ValueError(f"a record of the unknown kind {opcode}")
+            take(opcode, offset, whole.read(length))
+    except CutShortError:
+        return "it has no end: its recorder was killed, or the disk was full"
+    except (OSError, AdaError):
+        raise
+    except Exception as damage:  # of any kind: decompression, check sums, lengths
+        return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
+
+
 def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:
     """Opcode, begin and end of each record.
 
@@ -64,6 +96,6 @@ def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def parsed(kind: str, data: bytes) -> Any:
-    """A record as the package mcap has it: "Schema", "Channel" or "Chunk"."""
+    """A record as the package mcap has it: "Schema", "Channel", "Chunk" or "Metadata"."""
     stream = mcap_module("mcap.data_stream").ReadDataStream(io.BytesIO(data))
     return getattr(mcap_module("mcap.records"), kind).read(stream)

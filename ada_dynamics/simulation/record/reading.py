@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.record.mcap_records import MCAP_MAGIC
 
-MCAP_MAGIC = b"\x89MCAP0\r\n"
 _ZIP = b"PK"
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
@@ -27,7 +26,7 @@ from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.content import WRENCH, Content, content_of, event_text, to_json
-from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_dynamics.simulation.record.viewer_topics import ViewerTopics, description, nanoseconds
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first 
 
 CHUNK_SECONDS = 0.5  # of wall time: what a killed run may lose
 CHUNK_BYTES = 2**19  # of rows, likewise
-_BIG = 2**40  # the writer shall end chunks only where it is told to
 RATE = 100.0  # [Hz]
 
 
@@ -98,35 +96,22 @@ class McapRecorder:
         self._texts: list[tuple[str, float, str]] = []  # topic, time, text
         self._rows = 0
         self._last_chunk = time.monotonic()
-        self._is_open = True
-        self._failure: str | None = None
-        writing = mcap_module("mcap.writer")
-        with self._guarded():
-            self._file = self.path.open("wb")
-        with self._guarded():
-            self._writer = writing.Writer(self._file, _BIG, writing.CompressionType.LZ4)
-            self._writer.start("ros2", f"ada_dynamics {__version__}")
-            self._schemas: dict[str, int] = {}
-            self._channels: dict[str, int] = {}
-            self._begin_columns()
-            robot = description(model)
-            if robot is not None:
-                self._write(DESCRIPTION, 0, cdr.text_message(robot))
-            self._writer.flush()
+        self._topics: dict[str, Topic] = {}
+        self._writer = TopicWriter(self.path, overwrite=True)
+        self._begin_columns()
+        robot = description(model)
+        if robot is not None:
+            self._write(DESCRIPTION, 0, cdr.text_message(robot))
+        self._writer.flush()
 
     def _begin_columns(self) -> None:
-        """Say what columns the rows have from now on, and register topics that are new."""
+        """Say what columns the rows have from now on, and what topics there are."""
         self._viewers = ViewerTopics(self._content, self._dynamics)
         self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self._content.width)), self._content.width))
-        self._writer.add_metadata(METADATA, self._content.texts())
+        self._writer.metadata(METADATA, self._content.texts())
         kinds = {STATE: messages.NUMBERS, EVENTS: messages.TEXT, DESCRIPTION: messages.TEXT}
         kinds |= {topic.name: topic.kind for topic in self._viewers.topics}
-        for topic, kind in kinds.items():
-            if kind not in self._schemas:
-                definition = messages.DEFINITIONS[kind].encode()
-                self._schemas[kind] = self._writer.register_schema(kind, "ros2msg", definition)
-            if topic not in self._channels:
-                self._channels[topic] = self._writer.register_channel(topic, "cdr", self._schemas[kind])
+        self._topics = {name: Topic(name, kind, messages.DEFINITIONS[kind]) for name, kind in kinds.items()}
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
@@ -177,8 +162,7 @@ class McapRecorder:
         if any(new):
             self.flush()
             self._content = self._content.with_wrenches(*new)
-            with self._guarded():
-                self._begin_columns()
+            self._begin_columns()
         columns = self._content.columns[5:]  # behind t, q, v, a, tau
         named = [
             *(("link", name) for name in self._content.external),
@@ -203,12 +187,11 @@ class McapRecorder:
         self._require_open()
         rows, texts = self._table[: self._waiting], self._texts
         self._waiting, self._texts = 0, []
-        with self._guarded():
-            if len(rows):
-                self._write_rows(rows)
-            for topic, t, text in texts:
-                self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
-            self._writer.flush()
+        if len(rows):
+            self._write_rows(rows)
+        for topic, t, text in texts:
+            self._write(topic, int(nanoseconds(np.array([t]))[0]), cdr.text_message(text))
+        self._writer.flush()
         self._last_chunk = time.monotonic()
 
     def _write_rows(self, rows: Array) -> None:
@@ -228,7 +211,7 @@ class McapRecorder:
         return np.flatnonzero(chosen)
 
     def _write(self, topic: str, at: int, message: bytes) -> None:
-        self._writer.add_message(self._channels[topic], at, message, at)
+        self._writer.add(self._topics[topic], at, at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
         """End the file, so that viewers find everything at once.
@@ -236,14 +219,11 @@ class McapRecorder:
         Args:
             info: what is known about the motion in the end.
         """
-        if not self._is_open:
+        if not self._writer.is_open:
             return
         self.flush()
-        with self._guarded():
-            self._writer.add_metadata(METADATA_END, {"info": to_json(info or {})})
-            self._writer.finish()
-            self._file.close()
-        self._is_open = False
+        self._writer.metadata(METADATA_END, {"info": to_json(info or {})})
+        self._writer.close()
 
     def __enter__(self) -> McapRecorder:
         return self
@@ -253,30 +233,15 @@ class McapRecorder:
     ) -> None:
         if problem is None:
             self.close()
-        elif self._is_open:  # what was simulated until now is kept; the error at hand is the one to be seen
+        elif self._writer.is_open:  # what was simulated until now is kept; the error at hand is the one to be seen
             with suppress(RecordingError):
                 self.close({"ended_by": f"{type(problem).__name__}: {problem}"})
 
     def _require_open(self) -> None:
-        if self._failure is not None:
-            raise RecordingError(self._failure)
-        if not self._is_open:
+        if self._writer.failure is not None:
+            raise RecordingError(self._writer.failure)
+        if not self._writer.is_open:
             raise InputError(f"the recording {self.path} is closed.")
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Failures of the file: it is left as it is, readable up to its last whole chunk."""
-        try:
-            yield
-        except OSError as problem:
-            self._is_open = False
-            reason = problem.strerror or str(problem)
-            kept = " What was written before stays readable: Log.load." if self._rows else ""
-            self._failure = f"the recording {self.path} cannot be written: {reason}.{kept}"
-            if hasattr(self, "_file"):
-                with suppress(OSError):  # it would write what is left to a full disk
-                    self._file.close()
-            raise RecordingError(self._failure) from None
 
 
 def write_mcap(log: Log, path: Path, rate: float) -> Path:

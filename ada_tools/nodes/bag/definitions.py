@@ -2,7 +2,7 @@
 """Definitions of message types, from the .msg files that are installed with their packages; no rclpy in here.
 
 A recording carries the definition of each of its types with all that it is made of, one text with parts between lines
-of "=" (MCAP's encoding "ros2msg"). So viewers read it without the packages, and a replay sees that a type has changed.
+of "=" (MCAP's encoding `ros2msg`). So viewers read it without the packages, and a replay sees that a type has changed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from ada_dynamics.addresses import ament_shares
 from ada_dynamics.errors import InputError
 
-ENCODING = "ros2msg"
 SEPARATOR = "=" * 80
 _PART = re.compile(r"^={80}\n(?:MSG: )", re.MULTILINE)
 _TYPE = re.compile(r"^[a-zA-Z]\w*(?:/msg)?/[a-zA-Z]\w*$")

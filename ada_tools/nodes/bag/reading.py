@@ -18,7 +18,7 @@ from ada_dynamics.simulation.record.mcap_package import mcap_module
 from ada_dynamics.simulation.record.mcap_records import (
     CHANNEL,
     CHUNK,
-    DATA_END,
+    MCAP_MAGIC,
     MESSAGE,
     MESSAGE_HEADER,
     RECORD_HEADER,
@@ -27,9 +27,9 @@ from ada_dynamics.simulation.record.mcap_records import (
     Whole,
     chunk_data,
     parsed,
+    read_records,
     records_in,
 )
-from ada_dynamics.simulation.record.reading import MCAP_MAGIC
 from ada_tools.nodes.bag.definitions import full_name
 
 _STRETCH = 2**20  # [byte] of records without chunks that are read at once
@@ -153,20 +153,7 @@ class TopicFile:
         if beginning != MCAP_MAGIC:
             what = "is no MCAP file" if beginning else "is empty"
             raise RecordingError(f"{self.path} {what}; a replay needs an .mcap file, such as record_node writes.")
-        whole = Whole(file)
-        try:
-            while True:
-                offset = file.tell()
-                opcode, length = RECORD_HEADER.unpack(whole.read(RECORD_HEADER.size))
-                if opcode == DATA_END:
-                    return ""  # what follows is an index
-                self._take(opcode, offset, whole.read(length))
-        except CutShortError:
-            return "it has no end: its recorder was killed, or the disk was full"
-        except OSError:
-            raise
-        except Exception as damage:  # of any kind: decompression, check sums, lengths
-            return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
+        return read_records(file, self._take)
 
     def _take(self, opcode: int, offset: int, data: bytes) -> None:
         size = RECORD_HEADER.size + len(data)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ada_tools.nodes.bag.writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 
 PERIOD = 0.25  # [s] after which what came is written: what a killed recorder loses
 CHUNK_BYTES = 2**19  # or after so many

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes messages, as they came, to an MCAP file that ROS 2 bags and viewers read; no rclpy in here.
+"""Writes messages to an MCAP file that ROS 2 bags and viewers read.
 
 Each chunk goes to the operating system as a whole: a killed process leaves a file that ends with a whole chunk. When a
 chunk cannot be written, what there is of it is taken back and the file gets an end, so that it is a proper one.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -16,8 +17,7 @@ from typing import BinaryIO, NamedTuple
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record.mcap_package import mcap_module
-from ada_dynamics.simulation.record.reading import MCAP_MAGIC
-from ada_tools.nodes.bag.definitions import ENCODING
+from ada_dynamics.simulation.record.mcap_records import ENCODING, MCAP_MAGIC
 
 RESERVE = 16 * 2**20  # [byte] of the disk that are left free: room for the end of the file, and for everybody else
 _BIG = 2**40  # the writer shall end chunks only where it is told to
@@ -42,7 +42,7 @@ class Topic(NamedTuple):
 
 
 class TopicWriter:
-    """A file that messages are added to, by one thread.
+    """A file that messages are added to, by one thread; topics are registered when they are first used.
 
     Example::
 
@@ -65,6 +65,7 @@ class TopicWriter:
         """
         self.path = Path(path)
         self.messages = 0
+        self.is_open = True
         self.failure: str | None = None
         self._reserve = reserve
         self._ids: dict[tuple[str, str], int] = {}
@@ -73,7 +74,6 @@ class TopicWriter:
         self._good = 0  # size of the file up to its last whole chunk
         writing = mcap_module("mcap.writer")
         self._file = self._opened(overwrite)
-        self._is_open = True
         self._writer = writing.Writer(self._spool, _BIG, writing.CompressionType.LZ4)
         self._writer.start("ros2", f"ada_dynamics {__version__}")
         self.flush()
@@ -86,7 +86,9 @@ class TopicWriter:
                 f"{self.path} exists already; give another path, or set overwrite to true to replace it."
             ) from None
         except OSError as problem:
-            raise RecordingError(f"{self.path} cannot be written: {problem.strerror or problem}.") from None
+            raise RecordingError(
+                f"the recording {self.path} cannot be written: {problem.strerror or problem}."
+            ) from None
 
     @property
     def size(self) -> int:
@@ -112,12 +114,18 @@ class TopicWriter:
         self._writer.add_message(channel, received, raw, published)
         self.messages += 1
 
+    def metadata(self, name: str, texts: Mapping[str, str]) -> None:
+        """Say something about the messages that follow. Args: its name; the texts by theirs."""
+        self._require_open()
+        self._writer.add_metadata(name, dict(texts))
+
     def _begin(self, topic: Topic) -> int:
         key = (topic.kind, topic.definition)
         if key not in self._schemas:
             encoding = ENCODING if topic.definition else ""
             self._schemas[key] = self._writer.register_schema(topic.kind, encoding, topic.definition.encode())
-        metadata = {"offered_qos_profiles": topic.offered_qos, "topic_type_hash": topic.type_hash}
+        about = {"offered_qos_profiles": topic.offered_qos, "topic_type_hash": topic.type_hash}
+        metadata = {name: text for name, text in about.items() if text}
         channel: int = self._writer.register_channel(topic.name, "cdr", self._schemas[key], metadata)
         self._ids[topic.name, topic.kind] = channel
         return channel
@@ -134,13 +142,13 @@ class TopicWriter:
 
     def close(self) -> None:
         """Write what is left, and the end of the file with its index."""
-        if not self._is_open:
+        if not self.is_open:
             return
         self.flush()
         self._writer.finish()
         self._write_spool(spare=0)
         self._file.close()
-        self._is_open = False
+        self.is_open = False
 
     def __enter__(self) -> TopicWriter:
         return self
@@ -148,12 +156,12 @@ class TopicWriter:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self.close()
-        elif self._is_open:
+        elif self.is_open:
             with suppress(RecordingError):
                 self.close()
 
     def _require_open(self) -> None:
-        if not self._is_open:
+        if not self.is_open:
             raise RecordingError(self.failure or f"the recording {self.path} is closed.")
 
     def _write_spool(self, spare: int | None = None) -> None:
@@ -172,10 +180,10 @@ class TopicWriter:
 
     def _end_early(self, problem: OSError) -> None:
         """Take back what there is of a chunk, and end the file behind the chunk before."""
-        self._is_open = False
+        self.is_open = False
         self.failure = (
-            f"the recording {self.path} cannot be written any more: {problem.strerror or problem}. "
-            "All before its last second is in it."
+            f"the recording {self.path} cannot be written: {problem.strerror or problem}. What was written before "
+            "stays readable."
         )
         with suppress(OSError):
             self._file.truncate(self._good)
