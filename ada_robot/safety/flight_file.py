@@ -143,13 +143,7 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
     numbers = dict(zip(("position", "velocity", "effort"), (record.vector(i)[shown] for i in (1, 2, 3)), strict=True))
     commanded = layout.fill(times[shown], _commanded(record, shown))
     _add(out, STATES, messages.JOINT_STATE, times[shown].tolist(), layout.fill(times[shown], numbers))
-    _add(
-        out,
-        COMMANDED,
-        messages.JOINT_STATE,
-        times[shown].tolist(),
-        layout.fill(times[shown], _commanded(record, shown)),
-    )
+    _add(out, COMMANDED, messages.JOINT_STATE, times[shown].tolist(), commanded)
     try:
         _add_model(record, shown, out)
     except AdaError as problem:  # the record is more than its picture
