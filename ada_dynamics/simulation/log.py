@@ -87,20 +87,7 @@ class Log(LogQuantities):
     ) -> None:
         """Take arrays as they are, without a copy where they are float64 and contiguous.
 
-        Args:
-            model: as the attribute of that name; so are all but the last one.
-            t: as the attribute.
-            q: as the attribute.
-            v: as the attribute.
-            a: as the attribute.
-            tau: as the attribute.
-            external: as the attribute.
-            contact_wrenches: as the attribute.
-            contact_frames: as the attribute.
-            events: as the attribute.
-            singular: as the attribute.
-            info: as the attribute.
-            dynamics: what works out quantities; made when needed by default.
+        Arguments are the attributes of these names; `dynamics`, what works out quantities, is made when needed.
 
         Raises:
             InputError: the arrays do not fit to the model or to each other.

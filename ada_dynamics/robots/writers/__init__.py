@@ -18,6 +18,7 @@ from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
 from ada_dynamics.robots.writers.mjcf import mjcf
 from ada_dynamics.robots.writers.sdf import sdf
 from ada_dynamics.robots.writers.sidecar import sidecar, to_json, to_yaml
+from ada_dynamics.whole_files import replacing
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
 
@@ -102,7 +103,8 @@ def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar")
 def save(rendered: Rendered, folder: Path) -> list[Path]:
     """Write texts to files of their names."""
     for name, text in rendered.texts.items():
-        _replace(folder / name, text)
+        with replacing(folder / name, InputError) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="\n")
     return [folder / name for name in rendered.texts]
 
 
@@ -123,16 +125,3 @@ def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
     texts[main_name], changed = with_lasting_addresses(texts[main_name], model, target)
     moved = f"{changed} meshes have file:// addresses now: from {target} theirs would not be found."
     return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file in one step, so that nobody reads half of it."""
-    temporary = file.with_name(f".{file.name[:80]}.{os.getpid()}.part")
-    try:
-        try:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
-            temporary.replace(file)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as problem:
-        raise InputError(f"{file} cannot be written: {problem.strerror or problem}.") from None

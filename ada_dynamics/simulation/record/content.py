@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.record import model_text
+from ada_dynamics.whole_files import to_json
 
 FORMAT = "1"  # of what is written here; another one is refused
 WRENCH = 6
@@ -121,24 +121,3 @@ def event_of(content: Mapping[str, Any]) -> EventRecord:
     """The event of what was read."""
     q, v = (np.array(content[key], dtype=np.float64) for key in ("q", "v"))
     return EventRecord(float(content["t"]), str(content["event"]), q, v)
-
-
-def to_json(value: Any) -> str:
-    """JSON text; arrays become lists, what is not finite becomes null, what JSON does not know its text."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in _in_order(value)]
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
-
-
-def _in_order(values: Iterable[Any]) -> list[Any]:
-    return sorted(values, key=str) if isinstance(values, set | frozenset) else list(values)

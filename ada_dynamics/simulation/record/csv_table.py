@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ada_dynamics.errors import RecordingError
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
+from ada_dynamics.whole_files import replacing
 
 ROWS_AT_ONCE = 8192
 
@@ -27,18 +27,10 @@ def write_csv(log: Log, path: Path) -> Path:
 
     Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and with loops their gap.
     """
-    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
-    try:
-        try:
-            with temporary.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerow(header(log))
-                for table in _tables(log):
-                    file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as problem:
-        raise RecordingError(f"{path} cannot be written: {problem.strerror or problem}.") from None
+    with replacing(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow(header(log))
+        for table in _tables(log):
+            file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
     return path
 
 

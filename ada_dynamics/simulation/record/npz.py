@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, RecordingError
 from ada_dynamics.simulation.log import Log
-from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text, to_json
+from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
+from ada_dynamics.whole_files import replacing, to_json
 
 _ROWS = ("t", "q", "v", "a", "tau")
 
@@ -29,16 +29,8 @@ def write_npz(log: Log, path: Path) -> Path:
     texts = {f"text_{key}": np.array(text) for key, text in content.texts().items()}
     texts["text_events"] = np.array(to_json([json.loads(event_text(event)) for event in log.events]))
     texts["text_complete"] = np.array(to_json(log.info.get("complete", True)))
-    temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.part")
-    try:
-        try:
-            with temporary.open("wb") as file:
-                np.savez(file, allow_pickle=False, **arrays, **texts)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as problem:
-        raise RecordingError(f"{path} cannot be written: {problem.strerror or problem}.") from None
+    with replacing(path, RecordingError) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays, **texts)
     return path
 
 
