@@ -20,6 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
+from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
@@ -113,13 +114,7 @@ def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence
 def _random_turns(count: int) -> Array:
     """Rotations, evenly distributed: of unit quaternions."""
     q = np.random.default_rng(0).normal(size=(count, 4))
-    x, y, z, w = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
-    rows = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
+    return np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
 
 
 # --- one run --------------------------------------------------------------------------------------------------------

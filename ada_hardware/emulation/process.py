@@ -29,12 +29,13 @@ from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.emulation.talk import as_line
 from ada_hardware.transport.waiting import is_readable
+from ada_robot.child_process import ChildProcess
 from ada_robot.errors import NoAnswer, TransportError
 
 _PIECE = 65_536  # [bytes]
 
 
-class EmulatorProcess:
+class EmulatorProcess(ChildProcess):
     """An emulator in its own process; ends with the `with` block, and with this process.
 
     Attributes:
@@ -79,13 +80,12 @@ class EmulatorProcess:
             command += [f"--{option}={key}={json.dumps(value)}" for key, value in values.items()]
         # The child finds what this process finds, wherever it was started.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
-        self._process = subprocess.Popen(
+        super().__init__(  # in a session of its own: a Ctrl-C is for the host, which first brings the device to rest
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment,
-            start_new_session=True,  # a Ctrl-C is for the host, which brings the device to rest before it ends
         )
         try:
             ready = self._line()
@@ -119,43 +119,23 @@ class EmulatorProcess:
         return [Violation(*one) for one in self._answer({"ask": "violations"})["violations"]]
 
     # --- what is done to it ---------------------------------------------------------------------------------------
-    @property
-    def pid(self) -> int:
-        """Number of the process."""
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        """True if the process is there."""
-        return self._process.poll() is None
-
     def freeze(self) -> None:
         """Stop it in the middle of whatever it does (SIGSTOP); questions wait until `thaw`."""
-        self._process.send_signal(signal.SIGSTOP)
+        self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on (SIGCONT)."""
-        self._process.send_signal(signal.SIGCONT)
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL), as a device that loses its power."""
-        self._process.kill()
-        self._process.wait()
+        self.send(signal.SIGCONT)
 
     def close(self) -> None:
         """End it properly; may be called twice, and after `kill`."""
-        process = self._process
-        if process.stdin is not None:
+        if self.popen.stdin is not None:
             with contextlib.suppress(OSError):
-                process.stdin.close()
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGCONT)
-        try:
-            process.wait(2.0)
-        except subprocess.TimeoutExpired:
+                self.popen.stdin.close()
+        self.send(signal.SIGCONT)
+        if not self.wait(2.0):
             self.kill()
-        if process.stdout is not None:
-            process.stdout.close()
+        self.close_pipes()
         self._errors.close()
 
     # --- inside ---------------------------------------------------------------------------------------------------
@@ -171,7 +151,7 @@ class EmulatorProcess:
         return answer
 
     def _ask(self, order: dict[str, object]) -> None:
-        pipe = self._process.stdin
+        pipe = self.popen.stdin
         try:
             if pipe is None or pipe.closed:
                 raise BrokenPipeError
@@ -181,7 +161,7 @@ class EmulatorProcess:
             raise self._gone() from None
 
     def _line(self) -> dict[str, Any]:
-        pipe = self._process.stdout
+        pipe = self.popen.stdout
         if pipe is None or pipe.closed:
             raise self._gone()
         deadline = time.monotonic() + self._timeout
@@ -199,8 +179,7 @@ class EmulatorProcess:
         return answer
 
     def _gone(self) -> TransportError:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(2.0)
+        self.wait(2.0)
         return TransportError(f"emulator {self.name}: has ended. {self._words()}".strip())
 
     def _words(self) -> str:

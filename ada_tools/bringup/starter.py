@@ -19,6 +19,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ada_dynamics.errors import AdaError
+from ada_robot.child_process import ChildProcess, ending_in_words
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import PACKAGE, Plan, Process
 
@@ -47,7 +48,7 @@ def program_of(process: Process) -> list[str]:
     return [str(Path(path).absolute())]
 
 
-class Child:
+class Child(ChildProcess):
     """A running process, whose lines appear on the console behind its name."""
 
     def __init__(self, process: Process, command: Sequence[str], console: Console, environment: dict[str, str]) -> None:
@@ -63,7 +64,7 @@ class Child:
         self.has_begun = False
         self.address = ""  # that it printed, such as the browser view's
         self._console = console
-        self._popen = subprocess.Popen(
+        super().__init__(
             [sys.executable, "-m", "ada_tools.bringup.child", str(os.getpid()), *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,46 +72,25 @@ class Child:
             text=True,
             errors="replace",
             env=environment,
-            start_new_session=True,  # a Ctrl-C reaches it once, from here, and not from the terminal as well
         )
         self._reader = threading.Thread(target=self._read, name=f"output of {process.name}", daemon=True)
         self._reader.start()
 
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._popen.pid
-
-    @property
-    def code(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        return self._popen.poll()
-
     def begin(self) -> None:
         """Let it begin; until then it only imports what it needs."""
-        stream = self._popen.stdin
+        stream = self.popen.stdin
         assert stream is not None
         self.has_begun = True
         with suppress(OSError):  # it has ended already
             stream.write("\n")
             stream.close()
 
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
-        self._popen.send_signal(number)  # does nothing to a process that has ended
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it ends within some seconds."""
-        with suppress(subprocess.TimeoutExpired):
-            self._popen.wait(max(0.0, seconds))
-        return self._popen.returncode is not None
-
     def close(self) -> None:
         """Wait for its last lines."""
         self._reader.join(_READER)
 
     def _read(self) -> None:
-        stream = self._popen.stdout
+        stream = self.popen.stdout
         assert stream is not None
         with suppress(ValueError):
             for line in stream:
@@ -241,7 +221,7 @@ class Starter:
             if child.process.respawn:
                 rest = f"starting it again in {RESPAWN_DELAY:g} s"
                 self._again.append((time.monotonic() + RESPAWN_DELAY, child.process))
-            self._console.say(f"{child.process.name} has ended ({_ending(child.code or 0)}); {rest}")
+            self._console.say(f"{child.process.name} has ended ({ending_in_words(child.code or 0)}); {rest}")
         return not child.process.optional
 
     def _respawn(self, now: float) -> None:
@@ -277,12 +257,3 @@ def _environment() -> dict[str, str]:
 def _exit_code(code: int) -> int:
     """As shells have it."""
     return code if code >= 0 else 128 - code
-
-
-def _ending(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

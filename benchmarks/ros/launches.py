@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ada_robot.child_process import ChildProcess
 from ada_robot.ros import environment
 from ada_tools.bringup import SETUPS, Setup
 
@@ -46,7 +47,7 @@ class Row(NamedTuple):
         return f"`{self.name}`", self.nodes, self.topic, *numbers
 
 
-class _Launch:
+class _Launch(ChildProcess):
     """A running launch file, and what it writes."""
 
     def __init__(self, setup: Setup) -> None:
@@ -54,14 +55,13 @@ class _Launch:
         words = [f"{name}:={value}" for name, value in _WANTED.items() if name in names]
         command = [sys.executable, "-c", _COMMAND, "launch", "ada_dynamics", setup.launch_file, *words]
         self.lines: list[str] = []
-        self.popen = subprocess.Popen(
+        super().__init__(
             ["env", "--default-signal=INT", *command],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             env={**environment.child_environment(), "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -77,8 +77,7 @@ class _Launch:
 
     def end(self) -> int:
         """The exit code after SIGINT."""
-        if self.popen.poll() is None:
-            self.popen.send_signal(signal.SIGINT)
+        self.send(signal.SIGINT)
         code = self.popen.wait(60.0)
         self._reader.join(1.0)
         return code
