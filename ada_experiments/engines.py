@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def is_chaotic(self) -> bool:
-        """Whether that is before the end."""
+        """True if that is before the end."""
         return self.last < len(self.times) - 1
 
     def until(self) -> str:

@@ -40,7 +40,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the scenario chooses."""
+    """The choices of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
     dampings: tuple[float, ...]  # K_d [N m s/rad]

@@ -45,7 +45,7 @@ TURNING = 50.0  # [N m/rad] of the hand
 
 @dataclass(frozen=True)
 class Setup:
-    """What the scenario chooses."""
+    """The choices of the scenario."""
 
     model: Model
     dynamics: Dynamics

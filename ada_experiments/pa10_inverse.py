@@ -196,7 +196,7 @@ def _different(q: Array) -> NDArray[np.intp]:
 
 # --- what is told ---------------------------------------------------------------------------------------------------
 def claims_of(cases: Sequence[Case]) -> list[Claim]:
-    """What must hold of all runs."""
+    """The claims about all runs."""
     sure = [case for case in cases if case.text in ("S1 towards the wrist", "S3 = 0")]
     return [
         Claim("poses of the grid", min(case.poses for case in cases), 100_000, ">="),

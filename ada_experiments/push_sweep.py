@@ -76,7 +76,7 @@ class Pushed:
         return low
 
     def is_survived(self, point: str, impulse: float) -> bool:
-        """Whether the robot stays up and its feet need not be held."""
+        """True if the robot stays up and its feet need not be held."""
         simulation = self.simulation(point, impulse)
         return survives(simulation.run(_EARLY)) and survives(simulation.run(self.chosen.horizon - _EARLY))
 

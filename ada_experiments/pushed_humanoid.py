@@ -124,7 +124,7 @@ def free_robot(is_reaching: bool, rotor_inertia: float) -> Model:
 
 
 def survives(log: Log) -> bool:
-    """Whether a robot on fixed feet stays up, and its feet would stay on the ground without being fixed."""
+    """True if a robot on fixed feet stays up, and its feet would stay on the ground without being fixed."""
     return not np.isfinite(time_of_fall(log)) and float(np.min(fixed_feet_of(log).margin)) >= 0.0
 
 

@@ -196,7 +196,7 @@ def cells(table: Table) -> list[list[str]]:
 
 
 def is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """Whether a column is set to the right: numbers, and dashes for what is missing."""
+    """True if a column is set to the right: numbers, and dashes for what is missing."""
 
     def fits(text: str) -> bool:
         try:

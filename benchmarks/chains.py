@@ -80,7 +80,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
 
 
 def _fits(report: Report, n: int) -> bool:
-    """Whether there is memory enough for pinocchio."""
+    """True if there is memory enough for pinocchio."""
     needed = PINOCCHIO_BYTES * (n / 512) ** 3
     if machine.available_memory() > 2.0 * needed:
         return True

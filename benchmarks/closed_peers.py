@@ -33,7 +33,7 @@ class ClosedPinocchio:
         return np.array([self.other.forward(*row) for row in zip(q, v, tau, strict=True)])
 
     def is_redundant(self, q: Array) -> bool:
-        """Whether its conditions depend on each other in a pose: those of planar loops always do."""
+        """True if its conditions depend on each other in a pose: those of planar loops always do."""
         if any(loop.kind == "revolute" for loop in self.other.ours.loops.values()):
             return True
         J = self.other.conditions.jacobian(q)

@@ -25,7 +25,7 @@ class Target:
 
     @property
     def reached(self) -> bool:
-        """Whether the measured value is as good as the target."""
+        """True if the measured value is as good as the target."""
         return bool(self.measured >= self.limit if self.at_least else self.measured <= self.limit)
 
     def __str__(self) -> str:

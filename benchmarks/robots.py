@@ -44,7 +44,7 @@ class Robot:
 
     @property
     def floats(self) -> bool:
-        """Whether the base is free."""
+        """True if the base is free."""
         return not self.parts[0].axis
 
     def model(self) -> ada.Model:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulated or recorded motions say: energy, momentum, balance, singular poses, rates of samples."""
+"""Simulated and recorded motions analysed: energy, momentum, balance, singular poses, rates of samples."""

@@ -189,7 +189,7 @@ def constraint(tree: PinocchioTree, loop: LoopJoint) -> Any:
 
 
 def moves_in_plane(tree: PinocchioTree, loop: LoopJoint) -> bool:
-    """Whether all joints between the two links of a loop joint leave its axis the direction that it has."""
+    """True if all joints between the two links of a loop joint leave its axis the direction that it has."""
     tree.move(tree.ours.neutral())  # directions that no joint changes are the same in every pose
     axis = tree.frame(loop.parent).R @ loop.parent_rotation @ loop.axis
     other = tree.frame(loop.child).R @ loop.child_rotation @ loop.axis

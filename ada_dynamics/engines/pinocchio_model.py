@@ -63,7 +63,7 @@ class PinocchioModel(PinocchioTree):
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """What `forward` can use, the default first."""
+        """The solvers that `forward` can use, the default first."""
         if self.ours.has_mimics:
             return (DENSE,)
         if not self.ours.loops:

@@ -146,7 +146,7 @@ class PinocchioTree:
 
     # --- dynamics of the tree ---------------------------------------------------------------------------------------
     def passive(self, q: Array, w: Array) -> Array:
-        """What damping, friction and springs take, for our positions and pinocchio's velocities, as the latter."""
+        """Efforts of damping, friction and springs, by our positions and pinocchio's velocities."""
         u: Array = self.damping * w + self.friction * np.sign(w)
         if self.stiffness.any():
             u += self.stiffness * self.pin.difference(self.model, self.rest, self.position(q))

@@ -120,7 +120,7 @@ class Fields:
 
     # --- lists --------------------------------------------------------------------------------------------------
     def items(self, key: str) -> Sequence[Node]:
-        """What is in a list; nothing where there is none."""
+        """The items of a list; none where there is no list."""
         node = self.node(key)
         if node is None or is_empty(node):
             return ()

@@ -42,7 +42,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def parsed(path: Path) -> Node:
-    """What a YAML or JSON file holds.
+    """The content of a YAML or JSON file.
 
     Raises:
         ModelError: it cannot be read, or is no UTF-8 text, YAML or JSON; the message names the file and the line.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What YAML, JSON and Python objects have in common: texts, numbers, lists and mappings that know their lines."""
+"""The common form of YAML, JSON and Python objects: texts, numbers, lists and mappings that know their lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Table(Node):
 
 
 def kind_of(node: Node) -> str:
-    """What a node is, in words."""
+    """The kind of a node, in words."""
     if isinstance(node, Listing):
         return f"a list of {len(node.items)}"
     if isinstance(node, Table):

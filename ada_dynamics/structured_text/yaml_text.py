@@ -100,7 +100,7 @@ class _Builder:
             self._alias(event)
 
     def document(self) -> Node:
-        """What was read."""
+        """The only document."""
         if len(self._documents) != 1:
             many = f"it holds {len(self._documents)} documents" if self._documents else "it is empty"
             raise ModelError(f"{self._file}: {many}; it must hold one mapping, such as loops: [...].")

@@ -62,7 +62,7 @@ class DelayMeter:
 
     @property
     def is_ready(self) -> bool:
-        """Whether enough answers have come to trust the delay."""
+        """True if enough answers have come to trust the delay."""
         return len(self._recent) >= 10
 
     def takes(self, sequence: int) -> bool:

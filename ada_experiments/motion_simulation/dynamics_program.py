@@ -208,7 +208,7 @@ class DynamicsProgram:
 
     @property
     def _table_is_ready(self) -> bool:
-        """Whether the plate is where this motion begins."""
+        """True if the plate is where this motion begins."""
         newest = self._newest
         if newest is None or not newest.flags & Flags.READY:
             return False

@@ -99,11 +99,11 @@ class Values(Mapping[str, str]):
         return len(self._values)
 
     def is_wish(self, name: str) -> bool:
-        """Whether somebody gave a value that is not the default; False where there is no such argument."""
+        """True if somebody gave a value that is not the default; False where there is no such argument."""
         return name in self.given and self[name] != self._defaults[name]
 
     def flag(self, name: str) -> bool:
-        """Whether a value is "true"."""
+        """True if a value is "true"."""
         return self[name] == "true"
 
 

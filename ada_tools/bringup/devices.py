@@ -60,7 +60,7 @@ def activate() -> Any:
 
 
 def is_driven(values: Mapping[str, str]) -> bool:
-    """Whether a device is driven, real or emulated, and nothing is simulated."""
+    """True if a device is driven, real or emulated, and nothing is simulated."""
     return values.get("backend", SIM) != SIM
 
 

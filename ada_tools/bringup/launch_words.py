@@ -53,7 +53,7 @@ class LogInfo:
 
 @dataclass
 class IfCondition:
-    """Whether a text is "true"."""
+    """A condition, which holds where its text is "true"."""
 
     text: str
 

@@ -251,7 +251,7 @@ class LaunchValues(Values):
 
     @property
     def is_moved(self) -> bool:
-        """Whether topics with absolute names move into a namespace."""
+        """True if topics with absolute names move into a namespace."""
         return bool(self.namespace or self._pushed)
 
     @property
@@ -297,7 +297,7 @@ class LaunchValues(Values):
     # --- pictures -----------------------------------------------------------------------------------------------
     @property
     def shows_view(self) -> str:
-        """Whether there is a browser view: "true" or "false"."""
+        """The word "true" where there is a browser view, else "false"."""
         return _word(self["view"] == "true" or (self["view"] == "auto" and self._machine.has_viser))
 
     @property

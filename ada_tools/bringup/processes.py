@@ -209,7 +209,7 @@ def _python_of(executable: Path | None) -> str:
 
 
 def _can_import(python: str, module: str) -> bool:
-    """Whether another Python has a module. Args: its command; the module's name."""
+    """True if another Python has a module. Args: its command; the module's name."""
     question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     with suppress(OSError, subprocess.TimeoutExpired):
         asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=_PATIENCE)

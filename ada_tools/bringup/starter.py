@@ -35,7 +35,7 @@ Program = Callable[[Process], list[str]]
 
 
 def program_of(process: Process) -> list[str]:
-    """What `child` starts for a process: a module of this package, or a program on the PATH.
+    """The words with which `child` starts a process: a module of this package, or a program on the PATH.
 
     Raises:
         AdaError: the program is not there.
@@ -146,7 +146,7 @@ class Starter:
 
     @property
     def is_asked_to_end(self) -> bool:
-        """Whether a Ctrl-C or a SIGTERM came."""
+        """True if a Ctrl-C or a SIGTERM came."""
         return self._asked > 0
 
     @property

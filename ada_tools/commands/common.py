@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sub-commands share: arguments that name a robot, tables, JSON."""
+"""Shared by sub-commands: arguments that name a robot, tables, JSON."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _number(word: str) -> float:
 
 
 def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool) -> list[str]:
-    """What is odd about a start: joints beyond their limits, and angles that look like degrees."""
+    """Oddities of a start: joints beyond their limits, and angles that look like degrees."""
     found = []
     looks_like_degrees = False
     for name in model.joint_names:

@@ -177,7 +177,7 @@ def _bring_up(what: Plan, duration: float | None) -> int:
 
 
 def _is_sensor(what: Plan) -> bool:
-    """Whether there are sensors alone, which tell no joint states."""
+    """True if there are sensors alone, which tell no joint states."""
     kinds = [kind for name, kind in what.devices.items() if name.endswith(".kind")]
     return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
@@ -279,7 +279,7 @@ class _Watching:
         return "nothing moves it"
 
     def _has_settled(self) -> bool:
-        """Whether a device has become what it shall be by itself, or will not."""
+        """True if a device has become what it shall be by itself, or will not."""
         if not self.what.devices:
             return True
         told, wanted = self.watch.devices, self.what.devices.get("autostart")

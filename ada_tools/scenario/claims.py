@@ -34,7 +34,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the figure is on the right side of its limit; one that is not a number never is."""
+        """True if the figure is on the right side of its limit; one that is not a number never is."""
         if math.isnan(self.measured):
             return False
         if self.relation == "==":
@@ -119,5 +119,5 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether there are claims, and all of them hold."""
+        """True if there are claims, and all of them hold."""
         return bool(self.claims) and all(claim.holds for claim in self.claims)

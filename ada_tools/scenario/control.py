@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
-    """What calls the controller of a scenario.
+    """The controller of a scenario with its reference, ready to be called.
 
     Args:
         scenario: with a controller.

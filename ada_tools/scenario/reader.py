@@ -130,7 +130,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
 
 
 def parsed(path: Path) -> Node:
-    """What a YAML or JSON file holds.
+    """The content of a YAML or JSON file.
 
     Raises:
         ScenarioError: it cannot be read; the message names the file and the line.

@@ -45,7 +45,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether it ran to its end and all of its claims hold."""
+        """True if it ran to its end and all of its claims hold."""
         return not self.error and self.outcome.holds
 
     def as_json(self) -> dict[str, Any]:

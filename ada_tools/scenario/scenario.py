@@ -60,7 +60,7 @@ class SimulationPart:
 
 @dataclass(frozen=True)
 class ControlPart:
-    """What drives the motors.
+    """The controller that drives the motors.
 
     Attributes:
         name: of a controller, see `ada_controllers.registry`.
@@ -94,7 +94,7 @@ class Disturbance:
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """What must hold: a measure of the motion and its limit; `changes` give the variant it is about."""
+    """A claim: a measure of the motion and its limit; `changes` give the variant it is about."""
 
     text: str
     measure: str

@@ -105,7 +105,7 @@ def _scenario(top: Part, folder: Path) -> Scenario:
 
 
 def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
-    """What is measured: by default what the scenario's claims are about."""
+    """Measures to take: by default those of the scenario's claims."""
     wanted = top.texts("measures") or tuple(claim.measure for claim in scenario.claims)
     if not wanted:
         raise top.problem("measures", "it is missing, and the scenario claims nothing; write measures: [energy_drift].")

@@ -65,7 +65,7 @@ class SweepResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every run has a row."""
+        """True if every run has a row."""
         return self.left == 0
 
     def __repr__(self) -> str:

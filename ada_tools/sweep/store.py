@@ -58,7 +58,7 @@ class Index:
 
 
 def read_index(folder: Path) -> Index | None:
-    """What the file of results in a folder holds; None where there is none, or one without a whole header.
+    """The index of the file of results in a folder; None where there is none, or one without a whole header.
 
     Raises:
         SweepError: the file is damaged, or is none of ours.

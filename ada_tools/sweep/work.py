@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker does: some runs, one after the other, each of which gives a row.
+"""A worker of a sweep: it makes some runs, one after the other, each of which gives a row.
 
 A worker keeps the simulations that it has built, by everything but the start, so that runs that differ in their start
 alone cost no more than their steps.
@@ -35,7 +35,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True)
 class Task:
-    """What every worker has to know about a sweep; fit for pickling.
+    """The part of a sweep that every worker needs; fit for pickling.
 
     Attributes:
         token: differs for any two sweeps.
@@ -73,7 +73,7 @@ class Chunk:
 
 @dataclass
 class _Bench:
-    """What one thread of a worker has at hand."""
+    """The working memory of one thread of a worker."""
 
     token: str = ""
     scenario: Scenario | None = None

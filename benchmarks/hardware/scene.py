@@ -132,7 +132,7 @@ def activated(robot: Robot, tries: int = TRIES) -> tuple[int, Array]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
+    """True if a process is there, and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:

@@ -78,7 +78,7 @@ def keeping(rows: Rows, window: Window, period: int, bare: Sequence[Rows]) -> Ke
 
 
 def is_explained(begin: int, end: int, period: int, bare: Sequence[Rows]) -> bool:
-    """Whether a bare process was kept from running in this time, as long as the whole of it.
+    """True if a bare process was kept from running in this time, as long as the whole of it.
 
     Such a process sees of a stall what is behind its own deadline: up to a period less.
 

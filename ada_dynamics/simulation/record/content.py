@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file holds beside its rows, as text: model, columns, places of contacts, how the motion was made, events."""
+"""The content of a file beside its rows, as text: model, columns, places of contacts, origin of the motion, events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRENCH = 6
 
 @dataclass(frozen=True)
 class Content:
-    """What is known before the first row.
+    """All that is known before the first row.
 
     Attributes:
         model: the robot.
@@ -107,7 +107,7 @@ class Content:
 
 
 def content_of(log: Log) -> Content:
-    """What a log has beside its rows."""
+    """The content of a log beside its rows."""
     info = {key: value for key, value in log.info.items() if key != "complete"}
     return Content(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
 

@@ -30,7 +30,7 @@ from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_E
 
 
 class _UnusableError(AdaError):
-    """What the file says about itself cannot be used."""
+    """The file's description of itself cannot be used."""
 
 
 def read_mcap(path: Path) -> Log:
@@ -84,7 +84,7 @@ class _Reading:
             self.take_metadata(record.name, record.metadata)
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
-        """What the rows that follow have in their columns, or what was known in the end."""
+        """The columns of the rows that follow, or the information written at the end."""
         try:
             if name == METADATA_END:
                 self.ending = dict(json.loads(texts["info"]))

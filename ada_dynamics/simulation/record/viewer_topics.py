@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording holds for viewers: joint states, transforms, energy, loop gap and wrenches as ROS 2 messages."""
+"""The topics of a recording for viewers: joint states, transforms, energy, loop gap and wrenches as ROS 2 messages."""
 
 from __future__ import annotations
 

@@ -105,12 +105,12 @@ class Player:
 
     @property
     def is_paused(self) -> bool:
-        """Whether it waits for `pause(False)`."""
+        """True if it waits for `pause(False)`."""
         return self._is_paused
 
     @property
     def has_ended(self) -> bool:
-        """Whether all was played; `restart` plays it again."""
+        """True if all was played; `restart` plays it again."""
         return self._has_ended
 
     def start(self) -> None:
@@ -130,7 +130,7 @@ class Player:
             self._rate = rate
 
     def set_loop(self, loop: bool) -> None:
-        """Whether it begins again at the end."""
+        """Begin again at the end, or not."""
         with self._condition:
             self._loop = loop
             self._condition.notify_all()

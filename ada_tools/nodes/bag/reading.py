@@ -75,7 +75,7 @@ class _Piece(NamedTuple):
 
 
 class TopicFile:
-    """What is in a file.
+    """The content of a file.
 
     Attributes:
         path: of the file.

@@ -29,7 +29,7 @@ def resolved(pattern: str, namespace: str = "/", node: str = "") -> str:
 
 
 def is_wanted(topic: str, patterns: Sequence[str], namespace: str = "/") -> bool:
-    """Whether a topic is meant.
+    """True if a topic is meant.
 
     Args:
         topic: its full name.
@@ -50,5 +50,5 @@ def unmatched(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
 
 
 def moves_robots(topic: str) -> bool:
-    """Whether a robot does what is said on a topic of this name."""
+    """True if a robot does what is said on a topic of this name."""
     return topic.rsplit("/", 1)[-1] in COMMANDS

@@ -59,7 +59,7 @@ class Comparison(NamedTuple):
         return self.absolute / float(np.max(np.abs(self.theirs), initial=1e-300)) if self.absolute else 0.0
 
     def is_within(self, absolute: float, relative: float) -> bool:
-        """Whether the largest difference is at most the sum of both tolerances."""
+        """True if the largest difference is at most the sum of both tolerances."""
         return self.absolute <= absolute + relative * float(np.max(np.abs(self.theirs), initial=0.0))
 
 
@@ -174,7 +174,7 @@ class Oracle:
 
 # --- states from messages -------------------------------------------------------------------------------------------
 def is_told_by_joints(model: Model) -> bool:
-    """Whether the values of joints by name say the whole state: each joint that moves has one of each."""
+    """True if the values of joints by name say the whole state: each joint that moves has one of each."""
     return all(model.joints[name].nq == model.joints[name].nv == 1 for name in model.joint_names)
 
 
