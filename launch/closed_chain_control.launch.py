@@ -5,13 +5,11 @@ import math
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
-from launch_ros.actions import Node
 
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.nodes import controller_node, dynamics_node, target_node, watchers
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -55,59 +53,38 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     mechanism = values["mechanism"]
     is_controlled = mechanism != "none"
     falls = not is_controlled and "idle" not in values.given
     return [
-        Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers(
-                {
-                    **values.simulation,
-                    **({"idle": "release"} if falls else {}),
-                    "robot": "planar_4r",
-                    "world_frame": "world",
-                    "initial_positions": START.get(mechanism, START["parallel_four_bar"]),
-                    "wrenches": ["joint_1", "joint_2", "joint_3", "joint_4"],
-                    **EACH_STEP,
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        dynamics_node(
+            values,
+            {
+                **({"idle": "release"} if falls else {}),
+                "robot": "planar_4r",
+                "world_frame": "world",
+                "initial_positions": START.get(mechanism, START["parallel_four_bar"]),
+                "wrenches": ["joint_1", "joint_2", "joint_3", "joint_4"],
+                **EACH_STEP,
+            },
         ),
-        Node(
-            package="ada_dynamics",
-            executable="controller_node",
-            name="controller_node",
-            condition=IfCondition("true" if is_controlled else "false"),
-            parameters=values.layers(
-                {
-                    **values.follower,
-                    "controller": "virtual_closed_chain",
-                    "robot": "planar_4r",
-                    **BESIDE_SIMULATION,
-                    **EXACT,
-                    "virtual_closed_chain.loops": values("mechanism", f"loops/{mechanism}.yaml"),
-                    "virtual_closed_chain.link": "tip",
-                    **{f"virtual_closed_chain.{name}": gain for name, gain in GAINS.get(mechanism, {}).items()},
-                }
-            ),
-            remappings=[("state", "dynamics_node/state")],
-            **values.required,
+        controller_node(
+            values,
+            {
+                "controller": "virtual_closed_chain",
+                "robot": "planar_4r",
+                **BESIDE_SIMULATION,
+                **EXACT,
+                "virtual_closed_chain.loops": values("mechanism", f"loops/{mechanism}.yaml"),
+                "virtual_closed_chain.link": "tip",
+                **{f"virtual_closed_chain.{name}": gain for name, gain in GAINS.get(mechanism, {}).items()},
+            },
+            is_wanted=is_controlled,
         ),
         *watchers(values, PICTURES["closed_chain_control"], view={"target_link": "tip"} if is_controlled else {}),
-        Node(
-            package="ada_dynamics",
-            executable="target_node",
-            name="target_node",
-            condition=IfCondition("true" if is_controlled else "false"),
-            parameters=values.layers({**values.use_sim_time, **first_target(values)}),
-            **values.once,
-        ),
+        target_node(values, is_wanted=is_controlled, parameters=first_target(values)),
     ]
 
 

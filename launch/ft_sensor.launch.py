@@ -3,12 +3,11 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
 
 from ada_tools.bringup.devices import SENSORS, address, backend, node_parameters, sensor_parameters, sensor_place
 from ada_tools.bringup.launching import LaunchValues, declare, node_arguments
+from ada_tools.bringup.nodes import hardware_node, watchers
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -45,25 +44,18 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     name = values["sensor"]
     frame = values["frame"] or name
     return [
-        Node(
-            package="ada_dynamics",
-            executable="hardware_node",
-            name="hardware_node",
-            parameters=values.layers(
-                {
-                    **values.follower,
-                    **node_parameters(values, [name]),
-                    **sensor_parameters(values, name, "url", frame),
-                    **sensor_place(values, name),
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        hardware_node(
+            values,
+            {
+                **node_parameters(values, [name]),
+                **sensor_parameters(values, name, "url", frame),
+                **sensor_place(values, name),
+            },
         ),
         *watchers(values, PICTURES["ft_sensor"], frame),
     ]

@@ -3,13 +3,11 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.conditions import IfCondition
-from launch_ros.actions import Node
 
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.nodes import controller_node, dynamics_node, target_node, watchers
 from ada_tools.bringup.pa10 import BESIDE_SIMULATION, EACH_STEP, EXACT
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -34,49 +32,28 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     is_clamped = values["feet"] == "clamped"
     return [
-        Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers({**values.simulation, **(clamped(values) if is_clamped else free(values))}),
-            remappings=values.tf,
-            **values.required,
-        ),
-        Node(
-            package="ada_dynamics",
-            executable="controller_node",
-            name="controller_node",
-            condition=IfCondition("true" if values["strategy"] != "none" else "false"),
-            parameters=values.layers(
-                {
-                    **values.follower,
-                    "controller": "balance",
-                    # Its model has its feet on the ground, whether those of the simulated robot may lift or not.
-                    "robot": "hoap2_standing",
-                    "balance.strategy": values("strategy"),
-                    **BESIDE_SIMULATION,
-                    # A robot that is not fixed to the ground has another state; its joints are the same. A foot in the
-                    # air is too light for the gain [N m s/rad] of eq. 6.13.
-                    **(EXACT if is_clamped else {"balance.ankle_gain": 10.0}),
-                }
-            ),
-            remappings=[("state", "dynamics_node/state")],
-            **values.required,
+        dynamics_node(values, clamped(values) if is_clamped else free(values)),
+        controller_node(
+            values,
+            {
+                "controller": "balance",
+                # Its model has its feet on the ground, whether those of the simulated robot may lift or not.
+                "robot": "hoap2_standing",
+                "balance.strategy": values("strategy"),
+                **BESIDE_SIMULATION,
+                # A robot that is not fixed to the ground has another state; its joints are the same. A foot in the
+                # air is too light for the gain [N m s/rad] of eq. 6.13.
+                **(EXACT if is_clamped else {"balance.ankle_gain": 10.0}),
+            },
+            is_wanted=values["strategy"] != "none",
         ),
         *watchers(values, PICTURES["hoap2_balance"], "world" if is_clamped else "odom", view=push(values["strategy"])),
-        Node(
-            package="ada_dynamics",
-            executable="target_node",
-            name="target_node",
-            # It has no target of its own: RViz is what it is there for.
-            condition=IfCondition(values.shows_rviz if values["strategy"] != "none" else "false"),
-            parameters=values.layers(values.use_sim_time),
-            **values.optional,
-        ),
+        # It has no target of its own: RViz is what it is there for.
+        target_node(values, is_wanted=values["strategy"] != "none"),
     ]
 
 

@@ -3,12 +3,11 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
 
 from ada_tools.bringup.devices import activate, address, backend, is_driven, node_parameters, robot_parameters
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.nodes import dynamics_node, hardware_node, watchers
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     backend("real"),
@@ -30,45 +29,30 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     if is_driven(values):  # backend:=emulator or real
         picture = PICTURES["khr1_bringup"]
-        robot = Node(
-            package="ada_dynamics",
-            executable="hardware_node",
-            name="hardware_node",
-            parameters=values.layers(
-                {
-                    **values.use_sim_time,
-                    **values.frames,
-                    **node_parameters(values, ["khr1"]),
-                    **robot_parameters(values, "khr1", "port"),
-                    **({"khr1.driver.angle_map": values("angle_map")} if values["angle_map"] else {}),
-                    "world_frame": "world",
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        robot = hardware_node(
+            values,
+            {
+                **node_parameters(values, ["khr1"]),
+                **robot_parameters(values, "khr1", "port"),
+                **({"khr1.driver.angle_map": values("angle_map")} if values["angle_map"] else {}),
+                "world_frame": "world",
+            },
         )
     else:  # it stands on the ground, as in khr1_sim
         picture = PICTURES["khr1_sim"]
-        robot = Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers(
-                {
-                    **values.simulation,
-                    "robot": "khr1",
-                    "base": "floating",
-                    "contact": "on",
-                    "world_frame": "odom",
-                    "wrenches": list(picture.joints),
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        robot = dynamics_node(
+            values,
+            {
+                "robot": "khr1",
+                "base": "floating",
+                "contact": "on",
+                "world_frame": "odom",
+                "wrenches": list(picture.joints),
+            },
         )
     return [
         robot,

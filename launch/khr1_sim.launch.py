@@ -3,11 +3,10 @@
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
 
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.nodes import dynamics_node, watchers
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -32,26 +31,19 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     world = "odom" if values["base"] == "floating" else "world"
     return [
-        Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers(
-                {
-                    **values.simulation,
-                    "robot": "khr1",
-                    "base": values("base"),
-                    "contact": values("contact"),
-                    "world_frame": values("base", world),
-                    "wrenches": list(PICTURES["khr1_sim"].joints),
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        dynamics_node(
+            values,
+            {
+                "robot": "khr1",
+                "base": values("base"),
+                "contact": values("contact"),
+                "world_frame": values("base", world),
+                "wrenches": list(PICTURES["khr1_sim"].joints),
+            },
         ),
         *watchers(values, PICTURES["khr1_sim"], world),
     ]

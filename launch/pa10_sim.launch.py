@@ -5,11 +5,10 @@ import math
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
 
 from ada_tools.bringup.launching import LaunchValues, declare, robot_arguments
+from ada_tools.bringup.nodes import dynamics_node, watchers
 from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.watchers import watchers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -29,24 +28,17 @@ def generate_launch_description():
 
 
 def nodes(context):
-    """What is started; what nodes take from arguments stands in ada_tools/bringup/launching.py."""
+    """The nodes, which ada_tools/bringup/nodes.py has as actions of launch_ros, with their own parameters."""
     values = LaunchValues(context, ARGUMENTS)
     return [
-        Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers(
-                {
-                    **values.simulation,
-                    "robot": values("robot"),
-                    "world_frame": "world",
-                    "wrenches": ["s1", "s2", "e1", "w1"],
-                    **({} if values["robot"] == "pa10_thesis" else {"initial_positions": BENT}),
-                }
-            ),
-            remappings=values.tf,
-            **values.required,
+        dynamics_node(
+            values,
+            {
+                "robot": values("robot"),
+                "world_frame": "world",
+                "wrenches": ["s1", "s2", "e1", "w1"],
+                **({} if values["robot"] == "pa10_thesis" else {"initial_positions": BENT}),
+            },
         ),
         *watchers(values, PICTURES["pa10_sim"]),
     ]

@@ -22,9 +22,9 @@ from ada_tools.bringup.devices import (
     sensor_parameters,
 )
 from ada_tools.bringup.launching import LaunchValues
+from ada_tools.bringup.nodes import controller_node, dynamics_node, hardware_node, target_node, watchers
 from ada_tools.bringup.pictures import PICTURES
 from ada_tools.bringup.processes import Parameter, Parameters
-from ada_tools.bringup.watchers import watchers
 
 # A controller sees each step of the simulation: states that are 4 ms old would cost it damping.
 EACH_STEP = {"publish_rate": Parameter(1000.0)}
@@ -158,51 +158,17 @@ def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> li
 
 def arm_nodes(values: LaunchValues) -> list[Any]:
     """The arm, its controller and target where there is one, and what watches."""
-    from launch.conditions import IfCondition
-    from launch_ros.actions import Node
-
     is_controlled = values["controller"] != NONE
     picture = PICTURES["pa10_bringup" if is_driven(values) else "pa10_control"]
     if is_driven(values):  # backend:=emulator or real
-        robot = Node(
-            package="ada_dynamics",
-            executable="hardware_node",
-            name="hardware_node",
-            parameters=values.layers({**values.use_sim_time, **values.frames, **_driven(values)}),
-            remappings=values.tf,
-            **values.required,
-        )
+        robot = hardware_node(values, _driven(values))
     else:
-        robot = Node(
-            package="ada_dynamics",
-            executable="dynamics_node",
-            name="dynamics_node",
-            parameters=values.layers(
-                {**values.simulation, **_simulated(values), "wrenches": ["s1", "s2", "e1", "w1", _SIMULATED_SENSOR]}
-            ),
-            remappings=values.tf,
-            **values.required,
-        )
+        robot = dynamics_node(values, {**_simulated(values), "wrenches": ["s1", "s2", "e1", "w1", _SIMULATED_SENSOR]})
     # The simulation tells its exact state, and what the joint in front of the hand carries.
     heard = [("state", "dynamics_node/state"), ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")]
     return [
         robot,
-        Node(
-            package="ada_dynamics",
-            executable="controller_node",
-            name="controller_node",
-            condition=IfCondition("true" if is_controlled else "false"),
-            parameters=values.layers({**values.follower, **_controlled(values)}),
-            remappings=[] if is_driven(values) else heard,
-            **values.required,
-        ),
+        controller_node(values, _controlled(values), is_wanted=is_controlled, heard=[] if is_driven(values) else heard),
         *watchers(values, picture, view=_target_link(values)),
-        Node(
-            package="ada_dynamics",
-            executable="target_node",  # for RViz, to drag the target in
-            name="target_node",
-            condition=IfCondition(values.shows_rviz if is_controlled else "false"),
-            parameters=values.layers(values.use_sim_time),
-            **values.optional,
-        ),
+        target_node(values, is_wanted=is_controlled),
     ]

@@ -13,7 +13,7 @@ import pytest
 from two_arms import TwoArms
 
 from ada_dynamics import resources
-from ada_tools.bringup import SETUPS, Machine, plan, watchers
+from ada_tools.bringup import SETUPS, Machine, nodes, plan
 
 FILES = [name for name in resources.names("launch") if name.endswith(".launch.py")]
 SETUP_PY = Path(__file__).parents[2] / "setup.py"
@@ -44,35 +44,32 @@ def test_each_setup_has_a_launch_file_and_there_are_no_others():
     assert sorted(setup.launch_file for setup in SETUPS.values()) == FILES
 
 
-def nodes_written_in(file):
-    """Keywords of launch_ros' action Node, a dict for each that a file has."""
-    tree = ast.parse(file.read_text(encoding="utf-8"), file.name)
-    nodes = [call for call in calls_of(tree) if ast.unparse(call.func) == "Node"]
-    return [{word.arg: word.value for word in call.keywords} for call in nodes]
-
-
-BRINGUP = Path(watchers.__file__).parent
+BRINGUP = Path(nodes.__file__)
 ARM = {"pa10_control.launch.py", "pa10_bringup.launch.py"}  # whose nodes are the same
+WATCHERS = {"record_node", "oracle_node", "view_node", "rviz2"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_started_is_written_as_nodes_of_launch_ros(name):
-    """Package, executable, name, parameters of each: the robot's in the launch file, the others in one place."""
-    own = nodes_written_in(BRINGUP / "pa10.py" if name in ARM else resources.find("launch", name))
-    written = [*own, *nodes_written_in(BRINGUP / "watchers.py")]
-    assert all({"package", "executable", "name", "parameters"} <= set(one) for one in written)
-    found = {(one["package"].value, one["executable"].value) for one in written}
+def test_a_launch_file_names_what_it_starts(name):
+    """Each node is a call of the function with its executable's name."""
+    file = BRINGUP.with_name("pa10.py") if name in ARM else resources.find("launch", name)
+    called = {ast.unparse(call.func) for call in calls_of(ast.parse(file.read_text(encoding="utf-8"), name))}
+    assert "watchers" in called
     setup = SETUPS[name.removesuffix(".launch.py")]
     names = {argument.name for argument in setup.arguments}
     for backend in ("sim", "emulator") if "backend" in names else ("",):
         values = {"oracle": "true", "backend": backend, "record": "run.mcap"}
         given = {key: value for key, value in values.items() if value and key in names}
         if (setup.name, backend) != ("ft_sensor", "sim"):
-            started = {(one.package, one.executable) for one in plan(setup, given, Machine(True, True)).processes}
-            assert started <= found
-    # ... and conditions for all but the robot itself
-    conditional = [one for one in written if "condition" in one]
-    assert len(written) - len(conditional) in (1, 2)  # with a backend: one of two
+            started = {one.executable for one in plan(setup, given, Machine(True, True)).processes}
+            assert started <= called | WATCHERS
+
+
+def test_nodes_are_actions_of_launch_ros_and_all_but_the_robot_have_a_condition():
+    calls = calls_of(ast.parse(BRINGUP.read_text(encoding="utf-8")))
+    written = [{word.arg for word in call.keywords} for call in calls if ast.unparse(call.func) == "Node"]
+    assert all({"package", "executable", "name", "parameters"} <= one for one in written)
+    assert sum("condition" not in one for one in written) == 1
 
 
 @pytest.mark.parametrize("setup", SETUPS.values(), ids=lambda setup: setup.name)
