@@ -54,6 +54,13 @@ def to_quaternion(R: Array) -> tuple[float, float, float, float]:
     return w, x, y, z
 
 
+def upper_quaternion(R: Array) -> Array:
+    """Unit quaternion x, y, z, w of a rotation matrix, w not negative."""
+    w, x, y, z = to_quaternion(R)
+    p = np.array([x, y, z, w])
+    return p if w >= 0.0 else -p
+
+
 def _outer_of_entries() -> tuple[Array, Array]:
     """The map from the 9 entries of R to the 16 of 4 p pᵀ, p being its quaternion: a matrix, and what is added."""
     of_entries, constant = np.zeros((3, 3, 4, 4)), np.diag(np.ones(4))

@@ -24,6 +24,7 @@ from ada_dynamics.model.joints.base import (
 from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
@@ -62,17 +63,6 @@ def norm_problem(p: Array) -> str | None:
     if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
         return None
     return f"its quaternion (x, y, z, w) = {p.tolist()} has length {norm:.9g}, allowed 1 +- {NORM_TOLERANCE:g}"
-
-
-def quaternion(R: Array) -> Array:
-    """The unit quaternion (x, y, z, w) of a rotation matrix: the eigenvector of a symmetric matrix, never ill-posed."""
-    K = np.empty((4, 4))
-    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
-    K[:3, 3] = K[3, :3] = [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]
-    K[3, 3] = np.trace(R)
-    values, vectors = np.linalg.eigh(K)
-    p = vectors[:, int(np.argmax(values))]
-    return np.asarray(p if p[3] >= 0.0 else -p)
 
 
 class Spherical(JointType):
@@ -135,7 +125,7 @@ class Spherical(JointType):
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Quaternion."""
-        return quaternion(R)
+        return upper_quaternion(R)
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ∘ exp(step)."""
@@ -202,7 +192,7 @@ class Floating(JointType):
 
     def positions_at(self, R: Array, p: Array) -> Array:
         """Position and quaternion."""
-        return np.concatenate([p, quaternion(R)])
+        return np.concatenate([p, upper_quaternion(R)])
 
     def integrate(self, q: Array, step: Array) -> Array:
         """q ⊕ step on SE(3): the motion at constant body velocity."""

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.joints.quaternion import quaternion
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, disc, positive, stacked
+from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
 LEGS = 6
@@ -96,7 +96,7 @@ def hexa(
     builder.joint("platform", "floating", "base", "platform")
     p: Array = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
-    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, quaternion(R)])}
+    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
     for i in range(LEGS):
         arm = Arm(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0)
         arm.add_crank(builder, "base")

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.joints.quaternion import quaternion
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import hooke_angles
 from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked
+from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
 LEGS = 6
@@ -49,7 +49,7 @@ def stewart(
     builder.joint("platform", "floating", "base", "platform")
     p: Array = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
-    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, quaternion(R)])}
+    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
     for i, (hip, ball) in enumerate(_anchors(base_radius, platform_radius), start=1):
         leg = f"leg_{i}"
         builder.link(f"{leg}_sleeve", *cylinder(0.35, 0.03, 1.5)).link(f"{leg}_piston", *cylinder(0.3, 0.015, 0.6))
