@@ -16,8 +16,8 @@ import numpy as np
 from ada_dynamics.analysis.balance import support_margins, zmp_of_wrenches
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.joints.quaternion import quaternion
 from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_experiments.awa_kinematics import Frame, MotorMotion, foot_stands, vee
 from ada_experiments.awa_motors import Motor
 
@@ -143,7 +143,7 @@ def base_states(body: Frame) -> tuple[Array, Array, Array]:
 
     w = local(vee(body.V))
     linear = local(body.velocity)
-    q = np.concatenate([body.position, np.array([quaternion(r) for r in R])], axis=1)
+    q = np.concatenate([body.position, np.array([upper_quaternion(r) for r in R])], axis=1)
     v = np.concatenate([linear, w], axis=1)
     a = np.concatenate([local(body.acceleration) - np.cross(w, linear), local(vee(body.A))], axis=1)
     return q, v, a
