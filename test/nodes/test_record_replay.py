@@ -27,9 +27,9 @@ from std_srvs.srv import SetBool, Trigger
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError, RecordingError
+from ada_dynamics.simulation.record import mcap_writing
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
-from ada_tools.nodes.bag import writing
 from ada_tools.nodes.bag.offered_qos import Offer, to_text
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.nodes.record_node import RecordNode
@@ -255,11 +255,11 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
     publisher.publish(Float64(data=1.0))
     ros.wait(lambda: node.recording.statistics.messages == 1, what="a message on disk")
     usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(writing.shutil, "disk_usage", lambda _: usage(100, 90, 10))
+    monkeypatch.setattr(mcap_writing.shutil, "disk_usage", lambda _: usage(100, 90, 10))
     publisher.publish(Float64(data=2.0))
     reports = ros.collect(DiagnosticArray, "/diagnostics")
     status = ros.wait(lambda: _status(reports, "record_node: recording", b"\x02"), what="an error")
-    assert str(path) in status.message and "cannot be written any more" in status.message
+    assert str(path) in status.message and "cannot be written" in status.message
     assert {value.key: value.value for value in status.values}["dropped"] == "1"
     file = TopicFile(path)
     assert not file.problem and [message.raw for message in file.messages(file.channels)] == [number(1.0)]
