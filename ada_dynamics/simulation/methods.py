@@ -7,7 +7,7 @@ unit length after it, which keeps the order of a method (Hairer, Lubich, Wanner:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -26,7 +26,10 @@ class Method:
         A: stage coefficients, a row per stage; empty where a kernel takes the whole step.
         b: weights.
         c: nodes.
-        errors: weights of two error estimates over all stages and the rate at the end; none with fixed steps.
+        errors: weights of two error estimates over all stages and the rate at the end; zeros for a second one that a
+            pair lacks; none with fixed steps.
+        roots: square roots in a row that make the factor to the next step length of an error; the power of two next to
+            the order of the estimate.
         stable_to: h λ up to which a decay λ is stable on the real axis.
     """
 
@@ -37,6 +40,7 @@ class Method:
     c: Array
     errors: Array | None = None
     stable_to: float = np.inf
+    roots: int = 0
 
     @property
     def stages(self) -> int:
@@ -54,7 +58,7 @@ class Method:
         return not self.stages
 
     def table(self) -> Array:
-        """All coefficients in a row, as `jit.march_text` reads them."""
+        """All coefficients in a row, as `jit.marching` reads them."""
         more = () if self.errors is None else self.errors
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
@@ -95,11 +99,29 @@ def _dop853() -> Method:
     n = dop853.STAGES
     A = np.array([_spread(row, n) for row in dop853.A])
     errors = np.array([_spread(e, n + 1) for e in (dop853.E5, dop853.E3)])
-    return Method("dop853", 8, A, _spread(dop853.B, n), np.array(dop853.C), errors, 6.0)
+    return Method("dop853", 8, A, _spread(dop853.B, n), np.array(dop853.C), errors, 6.0, roots=3)
+
+
+def _tsit5() -> Method:
+    """Tsitouras' pair of orders 5 and 4 (Computers & Mathematics with Applications 62, 2011, table 1)."""
+    rows = [
+        [],
+        [0.161],
+        [-0.008480655492356989, 0.335480655492357],
+        [2.8971530571054935, -6.359448489975075, 4.3622954328695815],
+        [5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525],
+        [5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383],
+    ]
+    b = [0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774]
+    e = [-0.00178001105222577714, -0.0008164344596567469, 0.007880878010261995, -0.1447110071732629]
+    e += [0.5823571654525552, -0.45808210592918697, 1 / 66]
+    return replace(_explicit("tsit5", 5, rows, b, 3.5), errors=np.array([e, [0.0] * 7]), roots=2)
 
 
 def _semi_implicit() -> Method:
     return Method("semi_implicit", 1, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
 
 
-METHODS = MappingProxyType({method.name: method for method in (_rkf45(), _rk4(), _semi_implicit(), _dop853())})
+# Everything that names methods (scenarios, the node's parameter, the command line) takes the names from here.
+METHODS = MappingProxyType({one.name: one for one in (_rkf45(), _rk4(), _semi_implicit(), _dop853(), _tsit5())})
+DEFAULT = "rkf45"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.stepper import Stepper, kernels, march_state
 from ada_dynamics.simulation.system import System
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _one_by_one(sim: Simulation, stepper: Stepper, states: Array, tau: Array, st
         stepper.restart(rows[0])
         stepper.u = sim._system.inputs(efforts)
         if sim.method.is_adaptive:
-            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, sim.step_length * every, 1e-3)
+            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, sim.step_length * every)
         else:
             rows[1:] = stepper.march(0.0, 0, steps, sim.step_length, every)
 
@@ -108,23 +109,19 @@ def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, step
     x = np.ascontiguousarray(states[padded, 0].T)
     u = np.ascontiguousarray(np.array([system.inputs(tau[i], h=h) for i in padded]).T)
     _choose(system, x, u)
-    t, work, progress = np.zeros(count), np.empty((method.stages + 3) * x.size), np.zeros(6)
+    t, work = np.zeros(count), np.empty((method.stages + 3) * x.size)
     log = np.empty((steps // every, *x.shape))
-    main = system.step if method.is_direct else system.rate
-    settle = None if method.is_direct and system.kernels.closed is None else system.settle
-    kernels = main.native_address(COLUMNS), settle.native_address(COLUMNS) if settle else None
     table = method.table()
+    s = march_state(method, table, 0.0)
+    s.rate, s.settle = kernels(system, method, COLUMNS)
+    s.x, s.u, s.t, s.work = (a.ctypes.data for a in (x, u, t, work))
+    s.n, s.used, s.states, s.every, s.h = x.size, x.size, count, every, h
     done = 0
     while done < steps:
-        progress[:] = 0.0
-        rows = log[done // every :]
-        data = tuple(a.ctypes.data for a in (x, u, t, progress, rows, work))
-        sizes, grid = (x.size, count), (done, steps - done, every, done % every, 0.0, h)
-        if method.is_direct:
-            native.direct(*kernels, *data, *sizes, *grid)
-        else:
-            native.fixed(*kernels, *data, *sizes, table.ctypes.data, method.stages, *grid)
-        done += int(progress.view(np.int64)[0])
+        s.first, s.steps, s.phase, s.log = done, steps - done, done % every, log[done // every :].ctypes.data
+        s.done = 0
+        (native.direct if method.is_direct else native.fixed)(ctypes.addressof(s))
+        done += int(s.done)
         if done < steps:
             _step_one_by_one(stepper, x, u, done, h)
             _choose(system, x, u)

@@ -112,7 +112,7 @@ class Run:
 
     def _march(self, origin: float, first: int, steps: int, h: float, every: int, phase: int) -> Array:
         if self.stepper.method.is_adaptive:
-            return self.stepper.march_adaptively(origin, first, steps, h, 1e-3)
+            return self.stepper.march_adaptively(origin, first, steps, h)
         return self.stepper.march(origin, first, steps, h, every, phase)
 
     def _shorter_steps(self, end: float) -> None:

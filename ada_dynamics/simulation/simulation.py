@@ -111,9 +111,10 @@ class Simulation:
             controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
                 without a control period acts continuously.
             integrator: rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff contacts, stops and
-                damping are implicit) or dop853 (order 8, step lengths by the tolerance). "auto": semi_implicit with
-                contacts, or where something reacts within a step; else rkf45. `why_integrator` says what decided.
-            step: [s]; with dop853 the interval of the log.
+                damping are implicit), dop853 or tsit5 (orders 8 and 5, step lengths by the tolerance). "auto":
+                semi_implicit with contacts, or where something reacts within a step; else rkf45. `why_integrator` says
+                what decided.
+            step: [s]; with dop853 and tsit5 the interval of the log.
             contact: with the ground and between links.
             algorithm: of forward dynamics, see `Dynamics`.
             dynamics: to be used, instead of an algorithm; of the same model, without joint friction.
@@ -126,7 +127,7 @@ class Simulation:
             friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
             events: to be found, and to end a run.
             gravity: another gravity vector [m/s²].
-            tolerance: of dop853: relative, and absolute for numbers below 1.
+            tolerance: of dop853 and tsit5: relative, and absolute for numbers below 1.
             log_every: a row of the log for every so many steps.
             pushable: whether `push` can be used.
             servos: of the motors, which follow what `servos` is told; none by default.

@@ -15,6 +15,7 @@ from ada_dynamics.robots.readers.loops.json_text import parse_json
 from ada_dynamics.robots.readers.loops.nodes import Node, Scalar, from_object
 from ada_dynamics.robots.readers.loops.yaml_text import parse_yaml
 from ada_dynamics.robots.readers.source import read_file
+from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_tools.scenario import units
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain
@@ -34,7 +35,6 @@ from ada_tools.scenario.scenario import (
 
 ENDINGS = (".yaml", ".yml", ".json")
 
-INTEGRATORS = ("rkf45", "rk4", "semi_implicit", "dop853")
 PLANES = ("xz", "xy", "yz", "3d")
 KINDS = ("half_sine", "rectangle", "constant")
 RELATIONS = ("<=", ">=", "==")
@@ -222,7 +222,7 @@ def _simulation(part: Part) -> SimulationPart:
     if duration < step:
         raise part.problem("duration", f"it is {duration:g} s, less than one step of {step:g} s.")
     return SimulationPart(
-        integrator=part.choice("integrator", INTEGRATORS, INTEGRATORS[0]),
+        integrator=part.choice("integrator", tuple(METHODS), DEFAULT),
         step=step,
         duration=duration,
         algorithm=part.text("algorithm", "auto"),
