@@ -6,14 +6,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partialmethod
 from typing import Any
 
 from ada_dynamics.jit.lanes import spread
 from ada_dynamics.jit.llvm_text import ONE, Body, Lanes, double
-from ada_dynamics.jit.marching import March, MarchState
+from ada_dynamics.jit.marching import MarchState, adaptive, copy, direct, fixed
 from ada_dynamics.jit.target import Target
 
-MARCHES = {"march_fixed": March.fixed, "march_direct": March.direct, "march_adaptive": March.adaptive}
+MARCHES = {"march_fixed": fixed, "march_direct": direct, "march_adaptive": adaptive}
 
 _KINDS = {ctypes.c_void_p: "ptr", ctypes.c_int64: "i64", ctypes.c_double: "double"}
 _FIELDS = {name: kind for name, kind, *_ in MarchState._fields_}
@@ -78,51 +79,26 @@ class Value:
         how = "fcmp o" if is_real else "icmp " if sign == "==" else "icmp s"
         return Value(self.body, "i1", self.body.emit(f"{how}{end} {self.kind} {self.name}, {self._like(other)}"))
 
-    def __add__(self, other: Any) -> Value:
-        return self._do("+", other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self._do("+", other, True)
-
-    def __sub__(self, other: Any) -> Value:
-        return self._do("-", other)
-
-    def __mul__(self, other: Any) -> Value:
-        return self._do("*", other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self._do("/", other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self._do("/", other, True)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return self._do("//", other)
-
-    def __mod__(self, other: Any) -> Value:
-        return self._do("%", other)
-
     def __abs__(self) -> Value:
         text = f"call {self.kind} @llvm.fabs.{self.lanes.suffix}({self.kind} {self.name})"
         return Value(self.body, self.kind, self.body.emit(text), self.lanes)
 
-    def __lt__(self, other: Any) -> Value:
-        return self._compare("<", other)
-
-    def __le__(self, other: Any) -> Value:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: Any) -> Value:
-        return self._compare(">", other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self._compare(">=", other)
-
-    def __eq__(self, other: object) -> Value:  # type: ignore[override]
-        return self._compare("==", other)
-
     def __and__(self, other: Value) -> Value:
         return Value(self.body, "i1", self.body.emit(f"and i1 {self.name}, {other.name}"))
+
+    __add__ = partialmethod(_do, "+")
+    __radd__ = partialmethod(_do, "+", turned=True)
+    __sub__ = partialmethod(_do, "-")
+    __mul__ = partialmethod(_do, "*")
+    __truediv__ = partialmethod(_do, "/")
+    __rtruediv__ = partialmethod(_do, "/", turned=True)
+    __floordiv__ = partialmethod(_do, "//")
+    __mod__ = partialmethod(_do, "%")
+    __lt__ = partialmethod(_compare, "<")
+    __le__ = partialmethod(_compare, "<=")
+    __gt__ = partialmethod(_compare, ">")
+    __ge__ = partialmethod(_compare, ">=")
+    __eq__ = partialmethod(_compare, "==")
 
     # --- memory behind a pointer --------------------------------------------------------------------------------
     def __getitem__(self, i: Any) -> Value:
@@ -178,8 +154,8 @@ class _Sum:
         return Value(body, "double", total)
 
 
-class _MarchText(March):
-    """Writes a march down."""
+class _MarchText:
+    """Writes a march down; the methods are those of `simulation.number_march.NumberMarch`."""
 
     def __init__(self, target: Target) -> None:
         self._lanes, self._fma = Lanes(target.lanes), target.fma
@@ -212,7 +188,7 @@ class _MarchText(March):
             "i32", f"call i32 {self._settle}(ptr {new}, ptr {self._u}, ptr {settled}, i64 {self._states})"
         )
         self.leave_if(status > 0, status)
-        self._copy(settled, new)
+        copy(self, settled, new)
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: Value) -> Iterator[Value]:
@@ -277,7 +253,8 @@ class _MarchText(March):
 
     def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         if not self._fma:
-            return b * a + c
+            total: Value = b * a + c
+            return total
         kind, lanes = b.kind, b.lanes
         text = f"call {kind} @llvm.fma.{lanes.suffix}({kind} {b._like(a)}, {kind} {b}, {kind} {c})"
         return self._value(kind, text, lanes)

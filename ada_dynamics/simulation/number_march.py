@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: D102  (what the methods do stands in March)
 """The marches of `jit.marching` on numbers: where nothing is compiled, and for single steps that kernels leave."""
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
+from ada_dynamics.jit import marching
 from ada_dynamics.jit.emit_kernel import NOT_FINITE
-from ada_dynamics.jit.marching import March, MarchState
+from ada_dynamics.jit.marching import MarchState
 
 
 class MotionError(AdaError, ArithmeticError):
@@ -39,7 +39,7 @@ class _Sum:
         return self._total
 
 
-class NumberMarch(March):
+class NumberMarch:
     """Single steps, by functions that may look at the state as they like."""
 
     has_settle, has_log = True, False
@@ -66,15 +66,16 @@ class NumberMarch(March):
         try:
             with np.errstate(all="ignore"):
                 if until is None:
-                    (self.fixed if s.stages else self.direct)()
+                    (marching.fixed if s.stages else marching.direct)(self)
                     return
                 while s.taken == taken:
-                    self.adaptive_step(until)
+                    marching.adaptive_step(self, until)
         finally:
             s.n, s.known = padded, 0
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def rate(self, x: Array, t: float, out: Array) -> int:
+        """Status of out = rate(x, u, t)."""
         n = len(self.x)
         try:
             out[:n] = self._rate(x[:n], t)
@@ -85,65 +86,83 @@ class NumberMarch(March):
         return 0
 
     def settle(self, new: Array) -> None:
+        """Bring a state back to where it belongs."""
         n = len(self.x)
         new[:n] = self._settled(new[:n])
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: int) -> range:
+        """Run for each index below `count`."""
         return range(count)
 
     def lanes_of(self, count: int) -> tuple[slice]:
+        """Run for all of so many numbers, as many at a time as go together."""
         return (slice(count),)
 
     def when(self, condition: Any) -> Iterator[None]:
+        """Run where a condition holds."""
         if condition:
             yield
 
     def loop(self, condition: Callable[[], Any]) -> Iterator[None]:
+        """Run as long as what the function returns holds."""
         while condition():
             yield
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
+        """Lines that `abandon_if` leaves, to go on behind them."""
         with suppress(_Abandoned):
             yield
 
     def abandon_if(self, condition: Any) -> None:
+        """Leave the attempt where a condition holds."""
         if condition:
             raise _Abandoned
 
     def leave_if(self, condition: Any, status: int) -> None:
+        """End the march where a condition holds."""
         if condition:
             raise self.problem or StepTooSmallError
 
     # --- numbers ------------------------------------------------------------------------------------------------
     def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
+        """Numbers i of Σ w_j K_j over the first rates; of machine code, rounded once for each product if `fused`."""
         n = len(self.x)
         return np.asarray(weights[:count] @ self.work[: count * n].reshape(count, n))
 
     def sums(self) -> tuple[_Sum, _Sum]:
+        """Two sums over all numbers."""
         return _Sum(), _Sum()
 
     def pair(self) -> Array:
+        """Memory for two numbers."""
         return np.empty(2)
 
     def real(self, count: int) -> float:
+        """A count as a number."""
         return float(count)
 
     def no(self, condition: Any) -> bool:
+        """True if the condition does not hold."""
         return not condition
 
     def choose(self, condition: Any, a: Any, b: Any) -> Any:
+        """a where the condition holds, else b."""
         return a if condition else b
 
     def multiply_add(self, a: Any, b: Array, c: Array) -> Array:
+        """a b + c; rounded once where the machine can."""
         return np.asarray(a * b + c)
 
     def sqrt(self, a: Any) -> Any:
+        """Square root; NaN of negative numbers."""
         return np.sqrt(a)
 
     def larger(self, a: Any, b: Any) -> Any:
+        """The larger one, or the one that is a number."""
         return np.fmax(a, b)
 
     def smaller(self, a: Any, b: Any) -> Any:
+        """The smaller one, or the one that is a number."""
         return np.fmin(a, b)
