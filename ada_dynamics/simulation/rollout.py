@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
+from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.stepper import Stepper, kernels, march_state
 from ada_dynamics.simulation.system import System
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.simulation import Simulation
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
@@ -32,7 +30,7 @@ class Rollout(NamedTuple):
 
 
 def rollout(
-    sim: Simulation,
+    motion: Motion,
     q: ArrayLike,
     v: ArrayLike | None,
     duration: float,
@@ -40,69 +38,70 @@ def rollout(
     rows_every: int,
 ) -> Rollout:
     """See `Simulation.rollout`."""
-    model, h = sim.model, sim.step_length
-    starts, efforts = _starts(sim, q, v), _efforts(sim, q, tau)
+    model, h = motion.system.model, motion.step
+    starts, efforts = _starts(motion, q, v), _efforts(motion, q, tau)
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
         raise InputError(
             f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s."
         )
-    states = np.empty((len(starts), steps // rows_every + 1, sim._system.size))
+    states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
-    stepper = Stepper(sim._system, sim.method, sim._stepper.tolerance)
-    together = stepper.is_native and not sim.method.is_adaptive
+    stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
+    together = stepper.is_native and not motion.method.is_adaptive
     for begin in range(0, len(starts), BLOCK):
         block = slice(begin, begin + BLOCK)
         if together:
-            _together(sim, stepper, states[block], efforts[block], steps, rows_every)
+            _together(motion, stepper, states[block], efforts[block], steps, rows_every)
         else:
-            _one_by_one(sim, stepper, states[block], efforts[block], steps, rows_every)
+            _one_by_one(motion, stepper, states[block], efforts[block], steps, rows_every)
     times = np.arange(states.shape[1], dtype=np.float64) * np.float64(h * rows_every)
     return Rollout(times, states[:, :, : model.nq], states[:, :, model.nq :])
 
 
-def _starts(sim: Simulation, q: ArrayLike, v: ArrayLike | None) -> Array:
+def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
+    model = motion.system.model
     positions = np.asarray(q, dtype=np.float64)
     if positions.ndim != 2 or not len(positions):
-        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {sim.model.nq}).")
-    speeds = np.zeros((len(positions), sim.model.nv)) if v is None else np.asarray(v, dtype=np.float64)
-    if speeds.shape != (len(positions), sim.model.nv):
-        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {sim.model.nv}), as q has rows.")
+        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {model.nq}).")
+    speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
+    if speeds.shape != (len(positions), model.nv):
+        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
     rows = []
     for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
         try:
-            rows.append(np.concatenate(on_loops(sim.model, sim.dynamics, *start_state(sim.model, a, b))))
+            rows.append(np.concatenate(on_loops(model, motion.system.dynamics, *start_state(model, a, b))))
         except InputError as problem:
             raise InputError(f"start {i}: {problem}") from None
     return np.array(rows)
 
 
-def _efforts(sim: Simulation, q: ArrayLike, tau: ArrayLike | None) -> Array:
-    if sim._inputs.changes:
+def _efforts(motion: Motion, q: ArrayLike, tau: ArrayLike | None) -> Array:
+    if motion.inputs.changes:
         raise InputError(
             "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
             "called, servos, and wrenches over time, go with run()."
         )
-    count, nv = len(np.asarray(q)), sim.model.nv
-    given = sim.tau if tau is None else np.asarray(tau, dtype=np.float64)
+    count, nv = len(np.asarray(q)), motion.system.model.nv
+    given = motion.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
         raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
     return np.broadcast_to(given, (count, nv))
 
 
-def _one_by_one(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     for rows, efforts in zip(states, tau, strict=True):
         stepper.restart(rows[0])
-        stepper.u = sim._system.inputs(efforts)
-        if sim.method.is_adaptive:
-            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, sim.step_length * every)
+        stepper.u = motion.system.inputs(efforts)
+        if motion.method.is_adaptive:
+            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, motion.step * every)
         else:
-            rows[1:] = stepper.march(0.0, 0, steps, sim.step_length, every)
+            rows[1:] = stepper.march(0.0, 0, steps, motion.step, every)
 
 
-def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     """One block; a step that stops the kernels for one of its states is taken one by one."""
-    system, method, h = sim._system, sim.method, sim.step_length
+    system, method, h = motion.system, motion.method, motion.step
     native = march()
     count = -(-len(states) // native.lanes) * native.lanes
     padded = np.minimum(np.arange(count), len(states) - 1)

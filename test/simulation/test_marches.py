@@ -45,7 +45,7 @@ def test_a_compiled_march_and_the_same_steps_in_python_agree_to_rounding(arm, na
     monkeypatch.setattr(Stepper, "_native_march", lambda self: None)
     plain = Simulation(model, q, v, integrator=name, step=2e-3)
     plain.run(0.2)
-    assert plain._stepper._native is None
+    assert plain.motion.stepper._native is None
     np.testing.assert_allclose(state(compiled), state(plain), rtol=0, atol=1e-13)
 
 
@@ -106,7 +106,7 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
     solve_ivp(rate, (0.0, 3.0), np.concatenate([q, v]), method="DOP853", rtol=1e-9, atol=1e-9)
     sim = Simulation(model, q, v, integrator="dop853", step=3.0, tolerance=1e-9)
     log = sim.run(3.0)
-    steps = log.info["steps"] + sim._stepper.counts.refused
+    steps = log.info["steps"] + sim.motion.stepper.counts.refused
     assert steps == pytest.approx(calls / 12, rel=0.25)
 
 
