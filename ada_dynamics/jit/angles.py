@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from ada_dynamics.expr.graph import COS, SIN, Expr
 from ada_dynamics.jit.lanes import padded
@@ -14,17 +15,22 @@ def first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
     late: set[int] = set()
     angles: dict[int, Expr] = {}
     for node in nodes:
-        if node.op in (SIN, COS):
+        if node.op is SIN or node.op is COS:
             late.add(node.index)
             if node.args[0].index not in late:
                 angles[node.args[0].index] = node.args[0]
-        elif any(arg.index in late for arg in node.args):
-            late.add(node.index)
+            continue
+        for arg in node.args:
+            if arg.index in late:
+                late.add(node.index)
+                break
     needed: set[int] = set(angles)
-    for node in reversed(nodes):
+    last = max(needed, default=-1)
+    before = list(takewhile(lambda node: node.index <= last, nodes))  # operands have lower numbers
+    for node in reversed(before):
         if node.index in needed:
             needed.update(arg.index for arg in node.args)
-    return list(angles.values()), [node for node in nodes if node.index in needed]
+    return list(angles.values()), [node for node in before if node.index in needed]
 
 
 def groups(angles: Sequence[Expr], widest: int) -> list[list[Expr]]:

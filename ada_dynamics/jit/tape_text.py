@@ -152,7 +152,7 @@ class _Writer:
             for part in range(form.per_word):
                 moved = body.emit(f"lshr i64 {word}, {part * form.bits}")
                 slots.append(body.emit(f"and i64 {moved}, {2**form.bits - 1}"))
-        return slots
+        return slots[: form.slots]
 
     def _place(self, slot: str) -> str:
         """Offset of a slot's numbers."""
@@ -193,7 +193,7 @@ class _Writer:
     def _selections(self, count: int) -> None:
         real = self.lanes.real
         for i in range(count):
-            result, a, b, x, y, _ = self._slots(i, SELECTION)
+            result, a, b, x, y = self._slots(i, SELECTION)
             below = self.body.emit(f"fcmp olt {real} {self._load(a)}, {self._load(b)}")
             chosen = f"select {self.lanes.boolean} {below}, {real} {self._load(x)}, {real} {self._load(y)}"
             self._store(result, self.body.emit(chosen))
@@ -201,7 +201,7 @@ class _Writer:
     def _arctangents(self, count: int) -> None:
         real = self.lanes.real
         for i in range(count):
-            result, y, x, _ = self._slots(i, ARCTANGENT)
+            result, y, x = self._slots(i, ARCTANGENT)
             angle = f"call {real} {atan2_name(self.lanes.width)}({real} {self._load(y)}, {real} {self._load(x)})"
             self._store(result, self.body.emit(angle))
 
@@ -212,7 +212,7 @@ class _Writer:
         slots = [self._slots(i, SINCOS) for i in range(count)]
         angle = self._load(slots[0][2])
         if count > 1:
-            angles = [angle, *(self._load(a) for _, _, a, _ in slots[1:])]
+            angles = [angle, *(self._load(a) for _, _, a in slots[1:])]
             angle = "poison"
             for i, x in enumerate(angles):
                 angle = body.emit(f"insertelement {wide.real} {angle}, double {x}, i64 {i}")
