@@ -4,29 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
 from ada_dynamics.expr.graph import COS, SIN, Expr
 from ada_dynamics.jit.lanes import padded
 
 
 def first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """Angles that depend on no sine or cosine, and the nodes they need, both in creation order."""
+    """Angles that depend on no sine or cosine, and the nodes they need, both in the order of all nodes."""
     late: set[int] = set()
     angles: dict[int, Expr] = {}
-    for node in nodes:
+    end = 0
+    for place, node in enumerate(nodes):
         if node.op is SIN or node.op is COS:
             late.add(node.index)
             if node.args[0].index not in late:
-                angles[node.args[0].index] = node.args[0]
+                angles[node.args[0].index], end = node.args[0], place
             continue
         for arg in node.args:
             if arg.index in late:
                 late.add(node.index)
                 break
     needed: set[int] = set(angles)
-    last = max(needed, default=-1)
-    before = list(takewhile(lambda node: node.index <= last, nodes))  # operands have lower numbers
+    before = nodes[:end]  # operands come first
     for node in reversed(before):
         if node.index in needed:
             needed.update(arg.index for arg in node.args)

@@ -14,6 +14,9 @@ from ada_dynamics.errors import AdaError
 from ada_dynamics.jit import marching
 from ada_dynamics.jit.emit_kernel import NOT_FINITE
 from ada_dynamics.jit.marching import MarchState
+from ada_dynamics.simulation.methods import Method
+
+Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
 
 class MotionError(AdaError, ArithmeticError):
@@ -39,23 +42,31 @@ class _Sum:
         return self._total
 
 
+def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> Array:
+    """The state after a step of an explicit method."""
+    s = MarchState(n=len(x), used=len(x), stages=method.stages, every=1, origin=t, h=h)
+    march = NumberMarch(s, x.copy(), method.table(), rate)
+    march.step()
+    return march.x
+
+
 class NumberMarch:
     """Single steps, by functions that may look at the state as they like."""
 
-    has_settle, has_log = True, False
+    has_log = False
 
     def __init__(
         self,
         s: MarchState,
         x: Array,
         table: Array,
-        rate: Callable[[Array, float], Array],
-        settled: Callable[[Array], Array],
+        rate: Rate,
+        settled: Callable[[Array], Array] | None = None,
     ) -> None:
-        """Args: where the march is, the state that moves, the method; ẋ of a state and a time; a state set right."""
+        """Args: where the march is, the state that moves, the method, its rate; what sets a state right, if any."""
         self.s, self.x, self.table = s, x, table
         self.work = np.empty((s.stages + 3) * len(x))
-        self._rate, self._settled = rate, settled
+        self._rate, self._settled, self.has_settle = rate, settled or np.copy, settled is not None
         self.problem: MotionError | None = None  # of the last rate that was not finite
 
     def step(self, until: float | None = None) -> None:
