@@ -113,9 +113,9 @@ def _ours(model: ada.Model, q: Array, integrator: str, steps: int) -> tuple[Row,
     setting = f"1e-13, a row every {rows} ms" if adaptive else ""
     row = _judged(_label(integrator), setting, model, np.hstack([log.q, log.v])[1:], q)
     sim.reset()
-    names = {"s": sim._stepper, "x": sim._stepper.x, "h": STEP, "n": TIMED}
+    names = {"s": sim.motion.stepper, "x": sim.motion.stepper.x, "h": STEP, "n": TIMED}
     if adaptive:
-        call = f"s.restart(x); s.march_adaptively(0.0, 0, n // {rows}, {rows} * h, h)"
+        call = f"s.restart(x); s.march_adaptively(0.0, 0, n // {rows}, {rows} * h)"
     else:
         call = "s.x = x; s.march(0.0, 0, n, h, 0)"
     return row, Contender(row.label, call, names, TIMED)

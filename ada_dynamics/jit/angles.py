@@ -10,21 +10,26 @@ from ada_dynamics.jit.lanes import padded
 
 
 def first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-    """Angles that depend on no sine or cosine, and the nodes they need, both in creation order."""
+    """Angles that depend on no sine or cosine, and the nodes they need, both in the order of all nodes."""
     late: set[int] = set()
     angles: dict[int, Expr] = {}
-    for node in nodes:
-        if node.op in (SIN, COS):
+    end = 0
+    for place, node in enumerate(nodes):
+        if node.op is SIN or node.op is COS:
             late.add(node.index)
             if node.args[0].index not in late:
-                angles[node.args[0].index] = node.args[0]
-        elif any(arg.index in late for arg in node.args):
-            late.add(node.index)
+                angles[node.args[0].index], end = node.args[0], place
+            continue
+        for arg in node.args:
+            if arg.index in late:
+                late.add(node.index)
+                break
     needed: set[int] = set(angles)
-    for node in reversed(nodes):
+    before = nodes[:end]  # operands come first
+    for node in reversed(before):
         if node.index in needed:
             needed.update(arg.index for arg in node.args)
-    return list(angles.values()), [node for node in nodes if node.index in needed]
+    return list(angles.values()), [node for node in before if node.index in needed]
 
 
 def groups(angles: Sequence[Expr], widest: int) -> list[list[Expr]]:

@@ -164,27 +164,11 @@ def _sizes(function: Function) -> list[int]:
 def _repeat_loop(function: Function) -> str:
     """Run the single kernel `repeats` times over n rows: the loop that benchmarks time from outside."""
     body = Body()
-    body.label("entry")
-    body.do("br label %again")
-    body.label("again")
-    body.do("%turn = phi i64 [0, %entry], [%next_turn, %done]")
-    body.do("%before = phi i32 [0, %entry], [%status, %done]")
-    body.do("br label %row")
-    body.label("row")
-    body.do("%k = phi i64 [0, %again], [%next, %row]")
-    body.do("%sofar = phi i32 [%before, %again], [%status, %row]")
-    rows = [_row(body, p, size, "%k") for p, size in zip(_pointers(function), _sizes(function), strict=True)]
-    result = body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})")
-    body.do(f"%status = or i32 %sofar, {result}")
-    body.do("%next = add i64 %k, 1")
-    body.do("%more = icmp slt i64 %next, %n")
-    body.do("br i1 %more, label %row, label %done")
-    body.label("done")
-    body.do("%next_turn = add i64 %turn, 1")
-    body.do("%on = icmp slt i64 %next_turn, %repeats")
-    body.do("br i1 %on, label %again, label %end")
-    body.label("end")
-    body.do("ret i32 %status")
+    status = body.variable("i32", "0")
+    with body.repeat("%repeats"), body.repeat("%n") as k:
+        rows = [_row(body, p, size, k) for p, size in zip(_pointers(function), _sizes(function), strict=True)]
+        status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
+    body.do(f"ret i32 {status.get()}")
     head = f"define i32 @{REPEAT}({_parameters(function, 'i64 %n', 'i64 %repeats')}) #0"
     return f"{head} {{\n{body}\n}}\n"
 
@@ -194,64 +178,32 @@ def _row(body: Body, pointer: str, size: int, k: str) -> str:
     return body.emit(f"getelementptr double, ptr {pointer}, i64 {offset}")
 
 
-def _batch_loop(function: Function, name: str, lanes: int, start: Body, step: Body) -> str:
-    """A loop over blocks of W states; the last block moves back to end with the last state.
-
-    So a state is never computed differently at the end of a batch, only twice.
-    """
-    body = Body()
-    body.label("entry")
-    body.lines += start.lines
-    body.do(f"%last = sub i64 %n, {lanes}")
-    body.do("br label %block")
-    body.label("block")
-    body.do("%k = phi i64 [0, %entry], [%next, %block]")
-    body.do("%before = phi i32 [0, %entry], [%status, %block]")
-    body.do("%fits = icmp sle i64 %k, %last")
-    body.do("%first = select i1 %fits, i64 %k, i64 %last")
-    body.lines += step.lines
-    body.do("%status = or i32 %before, %block_status")
-    body.do(f"%next = add i64 %k, {lanes}")
-    body.do("%more = icmp slt i64 %next, %n")
-    body.do("br i1 %more, label %block, label %end")
-    body.label("end")
-    body.do("ret i32 %status")
-    return f"define i32 @{name}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"
-
-
 def _blocks_loop(function: Function, name: str, lanes: int, checked: bool) -> str:
     """Each block of W states is laid out on the stack, element by element, and its results are taken from there.
 
     Rows are transposed on the way. Columns are copied: a kernel that read them in place would meet strides that are
     powers of two, which fill a few sets of the cache, and vectors that straddle two of its lines.
     """
-    start, step = Body(), Body()
+    body = Body()
     pointers, sizes, split = _pointers(function), _sizes(function), len(function.inputs)
-    blocks = [pointer.replace("%", "%block_") for pointer in pointers]
-    for block, size in zip(blocks, sizes, strict=True):
-        start.do(f"{block} = alloca [{size * lanes} x double], align 64")
-    if name == ROWS:
-        places = [_row(step, pointer, size, "%first") for pointer, size in zip(pointers, sizes, strict=True)]
-        take, give, stride = rows_in_name, rows_out_name, ""
-    else:
-        places = [step.emit(f"getelementptr double, ptr {pointer}, i64 %first") for pointer in pointers]
-        take, give, stride = columns_in_name, columns_out_name, ", i64 %n"
-    moves = list(zip(places, blocks, sizes, strict=True))
-    for place, block, size in moves[:split]:
-        step.do(f"call void {take(size)}(ptr {place}, ptr {block}{stride})")
-    _call_lanes(function, step, blocks, checked)
-    for place, block, size in moves[split:]:
-        step.do(f"call void {give(size)}(ptr {block}, ptr {place}{stride})")
-    return _batch_loop(function, name, lanes, start, step)
-
-
-def _call_lanes(function: Function, step: Body, blocks: list[str], checked: bool) -> None:
-    """Run the lane kernel on W states and leave its status in %block_status."""
-    arguments = [f"ptr {block}" for block in blocks]
-    status = step.emit(f"call i32 @{_LANES}({', '.join(arguments)})")
-    if checked:
-        inputs = ", ".join(arguments[: len(function.inputs)])
-        bad = step.emit(f"call i1 @{_CHECK}({inputs})")
-        wide = step.emit(f"zext i1 {bad} to i32")
-        status = step.emit(f"or i32 {status}, {wide}")
-    step.do(f"%block_status = or i32 {status}, 0")
+    blocks = [body.room(f"[{size * lanes} x double]") for size in sizes]
+    status = body.variable("i32", "0")
+    with body.in_blocks("%n", lanes) as first:
+        if name == ROWS:
+            places = [_row(body, pointer, size, first) for pointer, size in zip(pointers, sizes, strict=True)]
+            take, give, stride = rows_in_name, rows_out_name, ""
+        else:
+            places = [body.element(pointer, first) for pointer in pointers]
+            take, give, stride = columns_in_name, columns_out_name, ", i64 %n"
+        moves = list(zip(places, blocks, sizes, strict=True))
+        for place, block, size in moves[:split]:
+            body.do(f"call void {take(size)}(ptr {place}, ptr {block}{stride})")
+        arguments = [f"ptr {block}" for block in blocks]
+        status.update("or", body.emit(f"call i32 @{_LANES}({', '.join(arguments)})"))
+        if checked:
+            bad = body.emit(f"call i1 @{_CHECK}({', '.join(arguments[:split])})")
+            status.update("or", body.emit(f"zext i1 {bad} to i32"))
+        for place, block, size in moves[split:]:
+            body.do(f"call void {give(size)}(ptr {block}, ptr {place}{stride})")
+    body.do(f"ret i32 {status.get()}")
+    return f"define i32 @{name}({_parameters(function, 'i64 %n')}) #0 {{\n{body}\n}}\n"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
 
+if TYPE_CHECKING:
+    from ada_dynamics.jit.tape_backend import TapeBackend
+
 Result = Any  # one array for a signature of one output, else a tuple of arrays
 
 
@@ -35,7 +38,7 @@ class KernelInfo:
     """What a kernel is at the moment.
 
     Attributes:
-        backend: "native" or "python".
+        backend: "native", "tape" or "python".
         flops: additions and multiplications of one state.
         compile_seconds: time to compile or load each object that was needed so far.
         cached: whether each of these objects came from the cache.
@@ -75,7 +78,7 @@ class Kernel:
         self._checked = checked
         self._lock = threading.RLock()
         self._function: Function | None = None
-        self._backend: NativeBackend | PythonBackend | None = None
+        self._backend: NativeBackend | TapeBackend | PythonBackend | None = None
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}[{size}]" for name, size in self.signature.inputs)
@@ -98,20 +101,20 @@ class Kernel:
             return self._function
 
     @property
-    def backend(self) -> NativeBackend | PythonBackend:
+    def backend(self) -> NativeBackend | TapeBackend | PythonBackend:
         """What runs the kernel: compiled code, or plain Python where nothing can be compiled."""
         with self._lock:
             if self._backend is None:
                 reason = reason_for_fallback()
                 if reason is None:
-                    target = self._target or Target.host()
-                    self._backend = NativeBackend(
-                        self.signature, lambda: self.function, self._key, target, self._checked
-                    )
+                    self._backend = self._compiled(self._target or Target.host())
                 else:
                     self._use_python(reason)
             assert self._backend is not None
             return self._backend
+
+    def _compiled(self, target: Target) -> NativeBackend | TapeBackend:
+        return NativeBackend(self.signature, lambda: self.function, self._key, target, self._checked)
 
     def prepare(self, kind: str = "single") -> None:
         """Compile now, "single" or "batch", rather than at the first call."""
@@ -214,11 +217,11 @@ class Kernel:
     def info(self) -> KernelInfo:
         """Backend, flops, and what was compiled so far."""
         backend = self.backend
-        if isinstance(backend, NativeBackend):
-            report = backend.report
-            flops = report.flops if report.flops is not None else cost(self.function).flops
-            return KernelInfo(backend.name, flops, dict(report.seconds), dict(report.cached), backend.lanes)
-        return KernelInfo(backend.name, cost(self.function).flops, {}, {}, 1)
+        if isinstance(backend, PythonBackend):
+            return KernelInfo(backend.name, cost(self.function).flops, {}, {}, 1)
+        lanes, report = backend.lanes, backend.report
+        flops = report.flops if report.flops is not None else cost(self.function).flops
+        return KernelInfo(backend.name, flops, dict(report.seconds), dict(report.cached), lanes)
 
     def native_address(self, symbol: str = "kernel") -> int:
         """Address of compiled code for other compiled code (see `emit_kernel`); CompileError where there is none."""
@@ -227,12 +230,13 @@ class Kernel:
             raise CompileError(f"kernel {self.signature.name} is not compiled: {reason_for_fallback()}")
         return backend.address(symbol)
 
-    def _run(self, kind: str, call: Callable[[NativeBackend | PythonBackend], int]) -> int:
+    def _run(self, kind: str, call: Callable[[NativeBackend | TapeBackend | PythonBackend], int]) -> int:
         backend = self.backend
-        if isinstance(backend, NativeBackend):
+        if not isinstance(backend, PythonBackend):
             try:
                 backend.library(kind)
             except CompileError as error:
+                self.signature.expect(self.function)  # a trace that is not what was declared is refused
                 self._use_python(str(error))
                 backend = self.backend
         return call(backend)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pieces of LLVM assembly text: numbers, vector types, and a body that names its instructions."""
+"""LLVM assembly text as Python objects: numbers, vector types, a function body with loops, branches, variables."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -53,12 +55,38 @@ class Lanes:
         return str(value) if self.width == 1 else f"splat (i64 {value})"
 
 
+ONE = Lanes(1)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a function: memory, which LLVM turns into registers."""
+
+    body: Body
+    kind: str
+    place: str
+
+    def get(self) -> str:
+        """Its value."""
+        return self.body.emit(f"load {self.kind}, ptr {self.place}")
+
+    def set(self, value: str) -> None:
+        """Give it a value."""
+        self.body.do(f"store {self.kind} {value}, ptr {self.place}")
+
+    def update(self, operation: str, operand: str) -> None:
+        """Set it to `operation kind value, operand`."""
+        self.set(self.body.emit(f"{operation} {self.kind} {self.get()}, {operand}"))
+
+
 @dataclass
 class Body:
     """Instructions of one function; `emit` returns the name of the result."""
 
     lines: list[str] = field(default_factory=list)
     count: int = 0
+    variables: list[str] = field(default_factory=list)
+    blocks: int = 0
 
     def emit(self, instruction: str) -> str:
         """Add an instruction that has a result."""
@@ -75,9 +103,22 @@ class Body:
         """Start a basic block."""
         self.lines.append(f"{name}:")
 
-    def element(self, pointer: str, offset: str | int) -> str:
-        """Address of the double at `offset` (an i64) behind `pointer`."""
-        return pointer if offset == 0 else self.emit(f"getelementptr double, ptr {pointer}, i64 {offset}")
+    # --- memory -------------------------------------------------------------------------------------------------
+    def room(self, kind: str, align: int = 64) -> str:
+        """Memory that lasts as long as the call."""
+        name = f"%v{len(self.variables)}"
+        self.variables.append(f"  {name} = alloca {kind}, align {align}")
+        return name
+
+    def variable(self, kind: str, value: str) -> Variable:
+        """A new variable."""
+        made = Variable(self, kind, self.room(kind))
+        made.set(value)
+        return made
+
+    def element(self, pointer: str, offset: str | int, kind: str = "double") -> str:
+        """Address of the number at `offset` (an i64) behind `pointer`."""
+        return pointer if offset == 0 else self.emit(f"getelementptr {kind}, ptr {pointer}, i64 {offset}")
 
     def load(self, kind: str, pointer: str, offset: str | int = 0) -> str:
         """Load behind `pointer`; nothing is assumed about alignment beyond that of a double."""
@@ -87,6 +128,88 @@ class Body:
         """Store behind `pointer`."""
         self.do(f"store {kind} {value}, ptr {self.element(pointer, offset)}, align 8")
 
+    def entry(self, kind: str, table: str, i: str | int) -> str:
+        """Number i of a table."""
+        return self.emit(f"load {kind}, ptr {self.element(table, i, kind)}")
+
+    # --- control ------------------------------------------------------------------------------------------------
+    def new_label(self) -> str:
+        """Name of a block that is to come."""
+        self.blocks += 1
+        return f"b{self.blocks}"
+
+    def go(self, label: str) -> None:
+        """End the block, and go on at another one."""
+        self.do(f"br label %{label}")
+
+    def fork(self, condition: str, then: str, otherwise: str) -> None:
+        """End the block, and go on at one of two others."""
+        self.do(f"br i1 {condition}, label %{then}, label %{otherwise}")
+
+    @contextmanager
+    def loop(self, condition: Callable[[], str]) -> Iterator[None]:
+        """The lines within run as long as the i1, which is looked at before each turn, holds."""
+        test, turn, after = (self.new_label() for _ in range(3))
+        self.go(test)
+        self.label(test)
+        self.fork(condition(), turn, after)
+        self.label(turn)
+        yield
+        self.go(test)
+        self.label(after)
+
+    @contextmanager
+    def repeat(self, until: str, step: int = 1) -> Iterator[str]:
+        """The lines within run for an index from 0, by `step`, below `until`."""
+        index = self.variable("i64", "0")
+        with self.loop(lambda: self.emit(f"icmp slt i64 {index.get()}, {until}")):
+            now = index.get()
+            yield now
+            index.set(self.emit(f"add i64 {now}, {step}"))
+
+    @contextmanager
+    def in_blocks(self, count: str, width: int) -> Iterator[str]:
+        """The lines within run for the first of each `width` of `count` states; the last block moves back to fit.
+
+        So a state is never computed differently at the end of a batch, only twice.
+        """
+        last = self.emit(f"sub i64 {count}, {width}")
+        with self.repeat(count, width) as block:
+            past = self.emit(f"icmp sgt i64 {block}, {last}")
+            yield self.emit(f"select i1 {past}, i64 {last}, i64 {block}")
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """The lines within run only if the i1 holds."""
+        then, after = self.new_label(), self.new_label()
+        self.fork(condition, then, after)
+        self.label(then)
+        yield
+        self.go(after)
+        self.label(after)
+
+    def leave_if(self, condition: str, result: str) -> None:
+        """Return `result` (an i32) if the i1 holds."""
+        leave, stay = self.new_label(), self.new_label()
+        self.fork(condition, leave, stay)
+        self.label(leave)
+        self.do(f"ret i32 {result}")
+        self.label(stay)
+
+    def cases(self, kind: str, value: str, numbers: Iterable[int]) -> Iterator[int]:
+        """Each number in turn: the lines of its turn run where the value is that number, which it must be one of."""
+        labels = {number: self.new_label() for number in numbers}
+        unknown, after = self.new_label(), self.new_label()
+        text = " ".join(f"{kind} {number}, label %{label}" for number, label in labels.items())
+        self.do(f"switch {kind} {value}, label %{unknown} [{text}]")
+        for number, label in labels.items():
+            self.label(label)
+            yield number
+            self.go(after)
+        self.label(unknown)
+        self.do("unreachable")
+        self.label(after)
+
     def any_lane(self, flags: str, lanes: Lanes) -> str:
         """i1: whether the flag of some lane is set."""
         if lanes.width == 1:
@@ -95,4 +218,4 @@ class Body:
         return self.emit(f"icmp ne i{lanes.width} {bits}, 0")
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join([*self.variables, *self.lines])

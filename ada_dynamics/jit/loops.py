@@ -81,37 +81,16 @@ class _Writer:
         self.called: set[Call] = set()
 
     def text(self) -> str:
-        names = [f"ptr noalias %{name}" for name in self.program.placed()]
-        head = (
-            f"define i32 @{entry_point(self.lanes.width)}({_TABLES}, {', '.join(names)}, i64 %n, i64 %states) #0 {{\n"
-        )
         body = self.body
-        body.label("entry")
-        self._states_loop()
-        return head + str(body) + "\n}\n"
-
-    def _states_loop(self) -> None:
-        """Blocks of `width` states; the last block starts earlier where the states do not fill it."""
-        body, width = self.body, self.lanes.width
-        body.do("br label %block")
-        body.label("block")
-        body.do("%first = phi i64 [0, %entry], [%next, %block_end]")
-        last = body.emit(f"sub i64 %states, {width}")
-        over = body.emit(f"icmp sgt i64 %first, {last}")
-        start = body.emit(f"select i1 {over}, i64 {last}, i64 %first")
-        self.pointers = {
-            name: body.emit(f"getelementptr double, ptr %{name}, i64 {start}") for name in self.program.placed()
-        }
-        self._base_row()
-        for number, one_pass in enumerate(self.program.passes):
-            self._pass(number, one_pass)
-        body.do("br label %block_end")
-        body.label("block_end")
-        body.do(f"%next = add i64 %first, {width}")
-        more = body.emit("icmp slt i64 %next, %states")
-        body.do(f"br i1 {more}, label %block, label %done")
-        body.label("done")
+        with body.in_blocks("%states", self.lanes.width) as first:
+            self.pointers = {name: body.element(f"%{name}", first) for name in self.program.placed()}
+            self._base_row()
+            for one_pass in self.program.passes:
+                self._pass(one_pass)
         body.do("ret i32 0")
+        names = ", ".join(f"ptr noalias %{name}" for name in self.program.placed())
+        head = f"define i32 @{entry_point(self.lanes.width)}({_TABLES}, {names}, i64 %n, i64 %states) #0"
+        return f"{head} {{\n{body}\n}}\n"
 
     def _base_row(self) -> None:
         """The world's row of workspace is set anew for each block: the inward passes add to it."""
@@ -124,28 +103,14 @@ class _Writer:
         """The same number in each lane."""
         return scalar if self.lanes.width == 1 else spread(self.body, self.lanes, scalar)
 
-    def _pass(self, number: int, one_pass: LoopPass) -> None:
-        body, name = self.body, f"pass{number}"
-        body.do(f"br label %{name}_start")
-        body.label(f"{name}_start")
+    def _pass(self, one_pass: LoopPass) -> None:
+        body = self.body
         last = body.emit("sub i64 %n, 1")
-        body.do(f"br label %{name}")
-        body.label(name)
-        begin = "0" if one_pass.outward else last
-        body.do(f"%{name}_i = phi i64 [{begin}, %{name}_start], [%{name}_next, %{name}_end]")
-        kind_place = body.emit(f"getelementptr i32, ptr %kinds, i64 %{name}_i")
-        kind = body.emit(f"load i32, ptr {kind_place}")
-        cases = " ".join(f"i32 {i}, label %{name}_kind{i}" for i in range(1, len(one_pass.bodies)))
-        body.do(f"switch i32 {kind}, label %{name}_kind0 [{cases}]")
-        for i, code in enumerate(one_pass.bodies):
-            body.label(f"{name}_kind{i}")
-            self._joint(f"%{name}_i", code)
-            body.do(f"br label %{name}_end")
-        body.label(f"{name}_end")
-        body.do(f"%{name}_next = add i64 %{name}_i, {1 if one_pass.outward else -1}")
-        end = body.emit(f"icmp slt i64 %{name}_next, %n" if one_pass.outward else f"icmp sge i64 %{name}_next, 0")
-        body.do(f"br i1 {end}, label %{name}, label %{name}_exit")
-        body.label(f"{name}_exit")
+        with body.repeat("%n") as turn:
+            i = turn if one_pass.outward else body.emit(f"sub i64 {last}, {turn}")
+            kind = body.entry("i32", "%kinds", i)
+            for number in body.cases("i32", kind, range(len(one_pass.bodies))):
+                self._joint(i, one_pass.bodies[number])
 
     def _joint(self, i: str, code: LoopBody) -> None:
         """Code of one joint: pointers to its regions, the function's nodes, the stores."""
@@ -167,18 +132,13 @@ class _Writer:
     def _regions(self, i: str) -> dict[str, Callable[[int], str]]:
         """For each region, a function from a position in it to an address."""
         body, width, row = self.body, self.lanes.width, self.program.row
-        parent_place = body.emit(f"getelementptr i32, ptr %parents, i64 {i}")
-        parent32 = body.emit(f"load i32, ptr {parent_place}")
-        parent = body.emit(f"sext i32 {parent32} to i64")
+        parent = body.emit(f"sext i32 {body.entry('i32', '%parents', i)} to i64")
         constants = body.element("%k", body.emit(f"mul i64 {i}, {self.program.constants}"))
         own, above = (
             body.element("%work", body.emit(f"mul i64 {body.emit(f'add i64 {x}, 1')}, {row * width}"))
             for x in (i, parent)
         )
-        places = {}
-        for kind in ("q", "v"):
-            where = body.emit(f"getelementptr i64, ptr %places_{kind}, i64 {i}")
-            places[kind] = body.emit(f"load i64, ptr {where}")
+        places = {kind: body.entry("i64", f"%places_{kind}", i) for kind in ("q", "v")}
 
         def argument(pointer: str, where: Place) -> Callable[[int], str]:
             place = body.emit(f"mul i64 {i}, {where}") if isinstance(where, int) else places[where]

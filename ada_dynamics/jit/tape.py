@@ -9,6 +9,7 @@ the cache.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -21,16 +22,16 @@ from ada_dynamics.jit.tape_program import (
     ARCTANGENT,
     END,
     MULTIPLY_ADD,
-    NONE,
+    NEVER,
     RECIPROCAL,
     SELECTION,
     SINCOS,
+    SIZES,
     SQUARE_ROOT,
-    Ints,
     Program,
-    make_program,
 )
 
+Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 # r = a b + c with all slots in one word: half as much to read, for files that are not too large.
@@ -39,10 +40,10 @@ NARROW_SLOTS = 2**16
 
 
 class Format(NamedTuple):
-    """How an instruction is written: its slots in order (0, 1 results, 2 to 5 operands), and how many fill a word."""
+    """How an instruction is written: the number of its slots, results first, and how many of them fill a word."""
 
-    slots: tuple[int, ...]
-    per_word: int
+    slots: int
+    per_word: int = 2
 
     @property
     def bits(self) -> int:
@@ -52,18 +53,20 @@ class Format(NamedTuple):
     @property
     def words(self) -> int:
         """Words of an instruction."""
-        return len(self.slots) // self.per_word
+        return -(-self.slots // self.per_word)
 
 
 FORMATS = {
-    MULTIPLY_ADD: Format((0, 2, 3, 4), 2),
-    RECIPROCAL: Format((0, 2), 2),
-    SQUARE_ROOT: Format((0, 2), 2),
-    SINCOS: Format((0, 1, 2, 2), 2),
-    SELECTION: Format((0, 2, 3, 4, 5, 5), 2),
-    NARROW_MULTIPLY_ADD: Format((0, 2, 3, 4), 4),
-    ARCTANGENT: Format((0, 2, 3, 3), 2),
+    MULTIPLY_ADD: Format(4),
+    RECIPROCAL: Format(2),
+    SQUARE_ROOT: Format(2),
+    SINCOS: Format(3),
+    SELECTION: Format(5),
+    NARROW_MULTIPLY_ADD: Format(4, per_word=4),
+    ARCTANGENT: Format(3),
 }
+# Words and slots of an instruction, by kind.
+_SIZES = np.array([[FORMATS[k].words, FORMATS[k].slots] if k in FORMATS else [0, 0] for k in range(max(FORMATS) + 1)]).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,98 +145,64 @@ class Tape:
 def make_tape(function: Function) -> Tape:
     """The tape of a function; time and memory grow with its operations."""
     function = expand(function)  # lanes of one state are values of their own here
-    program = make_program(function)
-    made, last = _lifetimes(program)
-    slot, constants, slots = _place(program, made, last)
-    kinds = program.kinds
+    program = Program(function)
+    places, slots = _slots(program)
+    slot = np.array(places, dtype=np.int64)
+    kinds = np.array(program.kinds, dtype=np.int64)
+    runs = np.array([*_runs(program), (END, 0)], dtype=np.int64)
     if slots <= NARROW_SLOTS:
-        kinds = np.where(kinds == MULTIPLY_ADD, NARROW_MULTIPLY_ADD, kinds)
+        for table in (kinds, runs[:, 0]):
+            table[table == MULTIPLY_ADD] = NARROW_MULTIPLY_ADD
     outputs = len(program.ends) - len(function.guards)
     sizes = np.array([program.inputs, outputs, len(function.guards), slots, program.flops], dtype=np.int64)
-    return Tape(_runs(program, kinds, made), _words(program, kinds, slot), slot[program.ends], constants, sizes)
+    constants = np.array(program.constants, dtype=np.float64)
+    return Tape(runs, _words(program, kinds, slot), slot[program.ends], constants, sizes)
 
 
-def unpack(words: Words, kind: int) -> Ints:
-    """A row of slots for each instruction of one kind."""
-    form = FORMATS[kind]
-    mask = np.uint64(2**form.bits - 1)
-    parts = [words >> np.uint64(i * form.bits) & mask for i in range(form.per_word)]
-    return np.stack(parts, axis=1).astype(np.int64).reshape(-1, len(form.slots))
-
-
-def _place(program: Program, made: Ints, last: Ints) -> tuple[Ints, npt.NDArray[np.float64], int]:
-    """The slot of each value, the constants that are used, and the number of slots."""
-    count, inputs = len(program.kinds), program.inputs
-    fixed = inputs + len(program.constants)
-    slot = np.full(len(made), NONE, dtype=np.int64)
-    slot[:inputs] = np.arange(inputs)
-    used = np.flatnonzero(last[inputs:fixed] != NONE) + inputs
-    slot[used] = inputs + np.arange(len(used))
-    top = inputs + len(used)
-
-    # What happens to slots, in order: a value's last use frees its slot before that instruction's results take theirs.
-    results = np.arange(fixed, len(made))
-    freed = np.concatenate([np.arange(inputs), results])
-    freed = freed[(last[freed] != NONE) & (last[freed] < count)]
-    unused = results[last[results] == NONE]
-    when = np.concatenate([3 * made[results] + 1, 3 * last[freed], 3 * made[unused] + 2])
-    what = np.concatenate([results, ~freed, ~unused])
-    places, top = _allocate(what[np.argsort(when, kind="stable")].tolist(), slot.tolist(), top)
-    return np.array(places, dtype=np.int64), program.constants[used - inputs], top
-
-
-def _lifetimes(program: Program) -> tuple[Ints, Ints]:
-    """For each value the instruction that makes it and the last one that uses it (their number for the ends)."""
-    count = len(program.kinds)
-    values = program.inputs + len(program.constants) + int(np.count_nonzero(program.results != NONE))
-    made, last = (np.full(values, NONE, dtype=np.int64) for _ in range(2))
-    for column in program.results.T:
-        rows = np.flatnonzero(column != NONE)
-        made[column[rows]] = rows
-    for column in program.operands.T:
-        rows = np.flatnonzero(column != NONE)
-        np.maximum.at(last, column[rows], rows)
-    last[program.ends] = count
-    return made, last
-
-
-def _allocate(events: list[int], slot: list[int], top: int) -> tuple[list[int], int]:
-    """Give slots from `top` on, and freed ones, to values v; an event ~v frees that of v."""
+def _slots(program: Program) -> tuple[list[int], int]:
+    """The slot of each value, and the number of slots; constants are at the end, where negative numbers find them."""
+    last, top = program.last.copy(), program.inputs + len(program.constants)
+    slot = [*range(program.inputs), *[0] * (len(last) - program.inputs)]
     free: list[int] = []
-    for value in events:
-        if value < 0:
-            free.append(slot[~value])
-        elif free:
-            slot[value] = free.pop()
-        else:
-            slot[value] = top
-            top += 1
-    return slot, top
+    begin = 0
+    for number, kind in enumerate(program.kinds):
+        results, end = 2 if kind == SINCOS else 1, begin + SIZES[kind]
+        values = program.values[begin:end]
+        begin = end
+        # a value's last use frees its slot before that instruction's results take theirs
+        for value in values[results:]:
+            if value >= 0 and last[value] == number:
+                free.append(slot[value])
+                last[value] = NEVER
+        for value in values[:results]:
+            slot[value] = free.pop() if free else top
+            top = max(top, slot[value] + 1)
+        free += [slot[value] for value in values[:results] if last[value] == NEVER]
+    return slot + [program.inputs + k for k in reversed(range(len(program.constants)))], top
 
 
-def _runs(program: Program, kinds: Ints, made: Ints) -> Ints:
-    """Where the kind changes a new run begins, and at a sine of what the same run would make."""
-    count = len(kinds)
-    starts = np.ones(count, dtype=bool)
-    starts[1:] = kinds[1:] != kinds[:-1]
-    first = np.maximum.accumulate(np.where(starts, np.arange(count), 0))
-    starts |= (kinds == SINCOS) & (made[program.operands[:, 0]] >= first)
-    begin = np.flatnonzero(starts)
-    runs = np.stack([kinds[begin], np.diff(begin, append=count)], axis=1)
-    return np.ascontiguousarray(np.concatenate([runs, [[END, 0]]]), dtype=np.int64)
+def _runs(program: Program) -> Iterator[tuple[int, int]]:
+    """Kind and number of instructions that follow one another; no sine is of what the same run makes."""
+    kind, count, first, begin = END, 0, 0, 0
+    for now in program.kinds:
+        if now != kind or (kind == SINCOS and program.values[begin + 2] >= first):
+            if count:
+                yield kind, count
+            kind, count, first = now, 0, program.values[begin]
+        count += 1
+        begin += SIZES[now]
+    if count:
+        yield kind, count
 
 
 def _words(program: Program, kinds: Ints, slot: Ints) -> Words:
     """Slots of all instructions, packed."""
-    sizes = np.zeros(max(FORMATS) + 1, dtype=np.int64)
-    for kind, form in FORMATS.items():
-        sizes[kind] = form.words
-    places = np.cumsum(sizes[kinds]) - sizes[kinds]
-    words = np.zeros(int(sizes[kinds].sum()), dtype=np.uint64)
-    table = np.concatenate([program.results, program.operands], axis=1)
+    places, begins = (np.cumsum(sizes[kinds]) - sizes[kinds] for sizes in _SIZES)
+    words = np.zeros(int(_SIZES[0][kinds].sum()), dtype=np.uint64)
+    slots = slot[program.values].astype(np.uint64)
     for kind, form in FORMATS.items():
         rows = np.flatnonzero(kinds == kind)
-        for i, column in enumerate(form.slots):
+        for i in range(form.slots):
             word, part = divmod(i, form.per_word)
-            words[places[rows] + word] |= slot[table[rows, column]].astype(np.uint64) << np.uint64(part * form.bits)
+            words[places[rows] + word] |= slots[begins[rows] + i] << np.uint64(part * form.bits)
     return words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs a tape: the compiled interpreter or the one in Python. The tape is made, or found in the cache, at need."""
+"""What runs a tape: the compiled interpreter. The tape is made, or found in the cache, at need."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import CompileError
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit import cache
-from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Report
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.tape import Tape, make_tape
 from ada_dynamics.jit.tape_machine import TapeMachine
-from ada_dynamics.jit.tape_python import interpret
 from ada_dynamics.jit.target import Target
 
 # States side by side in a batch. Where vectors are shorter, several of them share the work of reading an instruction.
@@ -32,10 +29,12 @@ _COLUMN_NUMBERS = 2**19
 class TapeBackend:
     """Runs a function as a tape."""
 
+    name = "tape"
+
     def __init__(
-        self, signature: Signature, trace: Callable[[], Function], key: str, target: Target | None, checked: bool = True
+        self, signature: Signature, trace: Callable[[], Function], key: str, target: Target, checked: bool = True
     ) -> None:
-        """Arguments as those of `Kernel`; the target is the machine at hand where not given."""
+        """Arguments as those of `NativeBackend`."""
         self.signature = signature
         self.report = Report()
         self._trace = trace
@@ -45,12 +44,6 @@ class TapeBackend:
         self._lock = threading.RLock()
         self._tape: Tape | None = None
         self._machines: dict[int, TapeMachine] = {}
-        self._python = False
-
-    @property
-    def name(self) -> str:
-        """The interpreter: "tape", or "python tape" where nothing can be compiled."""
-        return "python tape" if self._uses_python() else "tape"
 
     @property
     def tape(self) -> Tape:
@@ -74,19 +67,19 @@ class TapeBackend:
     def lanes(self) -> int:
         """The smallest batch that is run in lanes; 1 where there are none."""
         too_large = self.tape.slots * BATCH_WIDTH * 8 > MAX_LANE_FILE
-        return 1 if too_large or self._uses_python() else BATCH_WIDTH
+        return 1 if too_large else BATCH_WIDTH
 
-    def machine(self, width: int) -> TapeMachine | None:
-        """The tape with the compiled interpreter of a width, made at first need; None where there is no compiler."""
-        found = self._machines.get(width)
-        return found or self._load(width)
+    def library(self, kind: str) -> TapeMachine:
+        """The tape with the interpreter for "single" or "batch"."""
+        return self.machine(1 if kind == "single" else self.lanes)
+
+    def machine(self, width: int) -> TapeMachine:
+        """The tape with the interpreter of a width, made at first need; CompileError where it cannot be."""
+        return self._machines.get(width) or self._load(width)
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
         """Status of one state."""
-        machine = self.machine(1)
-        if machine is None:
-            return self._columns(1, [array[np.newaxis] for array in inputs], [out[np.newaxis] for out in outputs])
-        return self._watched(machine.one(inputs, outputs))
+        return self._watched(self.machine(1).one(inputs, outputs))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
         """Status of a batch of at least `lanes` states."""
@@ -112,8 +105,7 @@ class TapeBackend:
         columns = np.empty((self.tape.inputs, states))
         np.concatenate([array.T for array in inputs], out=columns)
         results = np.empty((self.tape.outputs, states))
-        machine = self.machine(width)
-        status = interpret(self.tape, columns, results) if machine is None else machine.columns(columns, results)
+        status = self.machine(width).columns(columns, results)
         begin = 0
         for out, size in zip(outputs, self.signature.output_sizes, strict=True):
             out[...] = results[begin : begin + size].T.reshape(out.shape)
@@ -123,28 +115,12 @@ class TapeBackend:
     def _watched(self, status: int) -> int:
         return status if self._checked else 0
 
-    def _load(self, width: int) -> TapeMachine | None:
+    def _load(self, width: int) -> TapeMachine:
         with self._lock:
-            if not self._uses_python() and width not in self._machines:
+            if width not in self._machines:
                 tape = self.tape
                 start = time.perf_counter()
-                try:
-                    machine = TapeMachine(tape, self.signature, width, self._target or Target.host())
-                except CompileError as error:
-                    self._use_python(str(error))
-                    return None
+                machine = self._machines[width] = TapeMachine(tape, self.signature, width, self._target)
                 self.report.seconds[f"width {width}"] = time.perf_counter() - start
                 self.report.cached[f"width {width}"] = machine.cached
-                self._machines[width] = machine
-            return self._machines.get(width)
-
-    def _uses_python(self) -> bool:
-        if not self._python and not self._machines:
-            reason = reason_for_fallback()
-            if reason is not None:
-                self._use_python(reason)
-        return self._python
-
-    def _use_python(self, reason: str) -> None:
-        announce(reason)
-        self._python = True
+            return self._machines[width]

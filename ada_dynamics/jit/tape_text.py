@@ -4,13 +4,12 @@
     i32 tape_W(runs, words, ends, slots, in, out, i64 inputs, i64 outputs, i64 guards, i64 states)
 
 `in` and `out` hold each element for all states, one element behind the other. The status word is that of all kernels
-(see `emit_kernel`). Variables are written as memory, which LLVM turns into registers.
+(see `emit_kernel`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from ada_dynamics.jit.atan2 import atan2_definition, atan2_name
 from ada_dynamics.jit.emit import NotFinite, either, preamble
@@ -41,13 +40,12 @@ def interpreter_text(width: int, target: Target) -> str:
 
 
 class _Writer:
-    """Writes the function. Variables: %bad sums up 0 x of what must be finite, %failed collects the guards."""
+    """Writes the function."""
 
     def __init__(self, width: int, target: Target) -> None:
         self.lanes = Lanes(width)
         self.target = target
         self.body = Body()
-        self.variables: dict[str, str] = {}
         # Angles of one state are taken together, as many as fill a vector.
         self.gathered = min(target.vector_bits, SINGLE_VECTOR_BITS) // 64 if width == 1 else 1
         self.called = {
@@ -57,58 +55,24 @@ class _Writer:
         }
 
     def text(self) -> str:
-        self._set("bad", self.lanes.real, self.lanes.number(0.0))
-        self._set("failed", "i32", "0")
-        last = self.body.emit(f"sub i64 %states, {self.lanes.width}")
-        with self._counted("block", "%states", self.lanes.width) as block:
-            # The last block of states moves back to end with the last one.
-            past = self.body.emit(f"icmp sgt i64 {block}, {last}")
-            first = self.body.emit(f"select i1 {past}, i64 {last}, i64 {block}")
+        body, lanes = self.body, self.lanes
+        self.bad = body.variable(lanes.real, lanes.number(0.0))  # sum of 0 x of what must be finite
+        self.failed = body.variable("i32", "0")  # guards
+        self.word, self.run = body.variable("ptr", "%words"), body.variable("ptr", "%runs")
+        self.left = body.variable("i64", "0")  # instructions of the run
+        with body.in_blocks("%states", lanes.width) as first:
             self._take_inputs(first)
             self._interpret()
             self._give_outputs(first)
             self._check_guards()
         self._return_status()
-        head = f"define i32 @{entry_point(self.lanes.width)}({_PARAMETERS}) #0 {{\nentry:\n"
-        variables = "".join(f"  %{name} = alloca {kind}, align 64\n" for name, kind in self.variables.items())
-        return f"{head}{variables}{self.body}\n}}\n"
-
-    # --- variables and loops ------------------------------------------------------------------------------------
-    def _set(self, name: str, kind: str, value: str) -> None:
-        self.variables[name] = kind
-        self.body.do(f"store {kind} {value}, ptr %{name}")
-
-    def _get(self, name: str) -> str:
-        return self.body.emit(f"load {self.variables[name]}, ptr %{name}")
-
-    @contextmanager
-    def _counted(self, name: str, end: str, step: int = 1) -> Iterator[str]:
-        """A loop from 0 up to `end`, which may be 0."""
-        variable = f"{name}_i"
-        self._set(variable, "i64", "0")
-        with self._while(name, lambda: self.body.emit(f"icmp slt i64 {self._get(variable)}, {end}")):
-            i = self._get(variable)
-            yield i
-            self._set(variable, "i64", self.body.emit(f"add i64 {i}, {step}"))
-
-    @contextmanager
-    def _while(self, name: str, condition: Callable[[], str]) -> Iterator[None]:
-        """A loop as long as a condition, which is looked at before each turn, holds."""
-        body = self.body
-        body.do(f"br label %{name}_test")
-        body.label(f"{name}_test")
-        body.do(f"br i1 {condition()}, label %{name}_turn, label %{name}_exit")
-        body.label(f"{name}_turn")
-        yield
-        body.do(f"br label %{name}_test")
-        body.label(f"{name}_exit")
+        return f"define i32 @{entry_point(lanes.width)}({_PARAMETERS}) #0 {{\n{body}\n}}\n"
 
     # --- around the instructions --------------------------------------------------------------------------------
     def _watch(self, value: str) -> None:
         """Note a value that must be finite."""
-        real = self.lanes.real
-        zero = self.body.emit(f"fmul {real} {value}, {self.lanes.number(0.0)}")
-        self._set("bad", real, self.body.emit(f"fadd {real} {self._get('bad')}, {zero}"))
+        zero = self.body.emit(f"fmul {self.lanes.real} {value}, {self.lanes.number(0.0)}")
+        self.bad.update("fadd", zero)
 
     def _element(self, i: str, first: str) -> str:
         """Offset of element i of state `first` among the inputs or outputs."""
@@ -116,90 +80,79 @@ class _Writer:
         return self.body.emit(f"add i64 {row}, {first}")
 
     def _take_inputs(self, first: str) -> None:
-        with self._counted("input", "%inputs") as i:
+        with self.body.repeat("%inputs") as i:
             value = self.body.load(self.lanes.real, "%in", self._element(i, first))
             self._store(i, value)
             self._watch(value)
 
     def _give_outputs(self, first: str) -> None:
-        with self._counted("output", "%outputs") as i:
+        with self.body.repeat("%outputs") as i:
             value = self._end(i)
             self.body.store(self.lanes.real, value, "%out", self._element(i, first))
             self._watch(value)
 
     def _check_guards(self) -> None:
         body, lanes = self.body, self.lanes
-        with self._counted("guard", "%guards") as i:
+        with self.body.repeat("%guards") as i:
             value = self._end(body.emit(f"add i64 {i}, %outputs"))
             # "not (guard >= 0)": true for NaN as well.
             below = body.any_lane(body.emit(f"fcmp ult {lanes.real} {value}, {lanes.number(0.0)}"), lanes)
             flag = body.emit(f"select i1 {below}, i32 {GUARD_FAILED}, i32 0")
-            self._set("failed", "i32", body.emit(f"or i32 {self._get('failed')}, {flag}"))
+            self.failed.update("or", flag)
 
     def _end(self, i: str) -> str:
         """The value of an output or guard."""
-        place = self.body.emit(f"getelementptr i64, ptr %ends, i64 {i}")
-        return self._load(self.body.emit(f"load i64, ptr {place}"))
+        return self._load(self.body.entry("i64", "%ends", i))
 
     def _return_status(self) -> None:
         watch = NotFinite(self.body, self.target)
-        watch.sums[self.lanes.width] = self._get("bad")
+        watch.sums[self.lanes.width] = self.bad.get()
         low = self.body.emit(f"zext i1 {either(self.body, watch.flags())} to i32")
-        status = self.body.emit(f"or i32 {low}, {self._get('failed')}")
+        status = self.body.emit(f"or i32 {low}, {self.failed.get()}")
         self.body.do(f"ret i32 {status}")
 
     # --- instructions -------------------------------------------------------------------------------------------
     def _interpret(self) -> None:
         """Runs one after another: a switch for each, then loops over its instructions."""
         body = self.body
-        steps: dict[int, tuple[str, int, Callable[[int], None]]] = {
-            NARROW_MULTIPLY_ADD: ("narrow_multiply_add", _UNROLLED, self._narrow_multiply_adds),
-            MULTIPLY_ADD: ("multiply_add", _UNROLLED, self._multiply_adds),
-            RECIPROCAL: ("reciprocal", 1, self._reciprocals),
-            SQUARE_ROOT: ("square_root", 1, self._square_roots),
-            SINCOS: ("sincos", self.gathered, self._sincos),
-            SELECTION: ("selection", 1, self._selections),
-            ARCTANGENT: ("arctangent", 1, self._arctangents),
+        steps: dict[int, tuple[int, Callable[[int], None]]] = {
+            NARROW_MULTIPLY_ADD: (_UNROLLED, self._narrow_multiply_adds),
+            MULTIPLY_ADD: (_UNROLLED, self._multiply_adds),
+            RECIPROCAL: (1, self._reciprocals),
+            SQUARE_ROOT: (1, self._square_roots),
+            SINCOS: (self.gathered, self._sincos),
+            SELECTION: (1, self._selections),
+            ARCTANGENT: (1, self._arctangents),
         }
-        self._set("word", "ptr", "%words")
-        self._set("run", "ptr", "%runs")
-        body.do("br label %next_run")
-        body.label("next_run")
-        run = self._get("run")
-        found = body.emit(f"load i64, ptr {run}")
-        count_at = body.emit(f"getelementptr i64, ptr {run}, i64 1")
-        self._set("left", "i64", body.emit(f"load i64, ptr {count_at}"))
-        self._set("run", "ptr", body.emit(f"getelementptr i64, ptr {run}, i64 2"))
-        cases = " ".join(f"i64 {kind}, label %{name}" for kind, (name, *_) in steps.items())
-        body.do(f"switch i64 {found}, label %unknown [i64 {END}, label %tape_end {cases}]")
-        for kind, (name, at_once, step) in steps.items():
-            body.label(name)
-            for size in sorted({at_once, 1}, reverse=True):
-                self._turns(f"{name}_by_{size}", FORMATS[kind].words, size, step)
-            body.do("br label %next_run")
-        body.label("unknown")
-        body.do("unreachable")
-        body.label("tape_end")
+        self.word.set("%words")
+        self.run.set("%runs")
+        with body.loop(lambda: body.emit(f"icmp ne i64 {body.entry('i64', self.run.get(), 0)}, {END}")):
+            run = self.run.get()
+            self.left.set(body.entry("i64", run, 1))
+            self.run.set(body.element(run, 2, "i64"))
+            for kind in body.cases("i64", body.entry("i64", run, 0), steps):
+                at_once, step = steps[kind]
+                for size in sorted({at_once, 1}, reverse=True):
+                    self._turns(FORMATS[kind].words, size, step)
 
-    def _turns(self, name: str, words: int, size: int, step: Callable[[int], None]) -> None:
+    def _turns(self, words: int, size: int, step: Callable[[int], None]) -> None:
         """Instructions of a run, `size` at a time, as long as so many are left."""
         body = self.body
-        with self._while(name, lambda: body.emit(f"icmp sge i64 {self._get('left')}, {size}")):
+        with body.loop(lambda: body.emit(f"icmp sge i64 {self.left.get()}, {size}")):
             step(size)
-            self._set("word", "ptr", body.emit(f"getelementptr i64, ptr {self._get('word')}, i64 {words * size}"))
-            self._set("left", "i64", body.emit(f"sub i64 {self._get('left')}, {size}"))
+            self.word.set(body.element(self.word.get(), words * size, "i64"))
+            self.left.update("sub", str(size))
 
     def _slots(self, number: int, kind: int) -> list[str]:
         """The slots of instruction `number` from the current word on."""
         body, form = self.body, FORMATS[kind]
         slots = []
         for i in range(form.words):
-            place = body.emit(f"getelementptr i64, ptr {self._get('word')}, i64 {number * form.words + i}")
-            word = body.emit(f"load i64, ptr {place}")
+            word = body.entry("i64", self.word.get(), number * form.words + i)
             for part in range(form.per_word):
                 moved = body.emit(f"lshr i64 {word}, {part * form.bits}")
                 slots.append(body.emit(f"and i64 {moved}, {2**form.bits - 1}"))
-        return slots
+        return slots[: form.slots]
 
     def _place(self, slot: str) -> str:
         """Offset of a slot's numbers."""
@@ -240,7 +193,7 @@ class _Writer:
     def _selections(self, count: int) -> None:
         real = self.lanes.real
         for i in range(count):
-            result, a, b, x, y, _ = self._slots(i, SELECTION)
+            result, a, b, x, y = self._slots(i, SELECTION)
             below = self.body.emit(f"fcmp olt {real} {self._load(a)}, {self._load(b)}")
             chosen = f"select {self.lanes.boolean} {below}, {real} {self._load(x)}, {real} {self._load(y)}"
             self._store(result, self.body.emit(chosen))
@@ -248,7 +201,7 @@ class _Writer:
     def _arctangents(self, count: int) -> None:
         real = self.lanes.real
         for i in range(count):
-            result, y, x, _ = self._slots(i, ARCTANGENT)
+            result, y, x = self._slots(i, ARCTANGENT)
             angle = f"call {real} {atan2_name(self.lanes.width)}({real} {self._load(y)}, {real} {self._load(x)})"
             self._store(result, self.body.emit(angle))
 
@@ -259,7 +212,7 @@ class _Writer:
         slots = [self._slots(i, SINCOS) for i in range(count)]
         angle = self._load(slots[0][2])
         if count > 1:
-            angles = [angle, *(self._load(a) for _, _, a, _ in slots[1:])]
+            angles = [angle, *(self._load(a) for _, _, a in slots[1:])]
             angle = "poison"
             for i, x in enumerate(angles):
                 angle = body.emit(f"insertelement {wide.real} {angle}, double {x}, i64 {i}")

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.defaults import Scene, scene_for
     from ada_dynamics.simulation.events import Event, at_limits
     from ada_dynamics.simulation.log import EventRecord, Log
+    from ada_dynamics.simulation.number_march import MotionError
     from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
     from ada_dynamics.simulation.servos import JointServos
     from ada_dynamics.simulation.simulation import Simulation
-    from ada_dynamics.simulation.stepper import MotionError
 
 # Loaded when first used: a node that only needs a part of this starts sooner.
 _HOMES = {
@@ -33,7 +33,7 @@ _HOMES = {
     "JointStops": "ada_dynamics.contact.stops",
     "Log": "ada_dynamics.simulation.log",
     "Material": "ada_dynamics.contact.material",
-    "MotionError": "ada_dynamics.simulation.stepper",
+    "MotionError": "ada_dynamics.simulation.number_march",
     "Scene": "ada_dynamics.simulation.defaults",
     "Simulation": "ada_dynamics.simulation.simulation",
     "WrenchProfile": "ada_dynamics.simulation.profiles",

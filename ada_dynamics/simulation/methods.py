@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.simulation import dop853
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,10 @@ class Method:
         A: stage coefficients, a row per stage; empty where a kernel takes the whole step.
         b: weights.
         c: nodes.
-        errors: weights of two error estimates over all stages and the rate at the end; none with fixed steps.
+        errors: weights of two error estimates over all stages and the rate at the end; zeros for a second one that a
+            pair lacks; none with fixed steps.
+        roots: square roots in a row that make the factor to the next step length of an error; the power of two next to
+            the order of the estimate.
         stable_to: h λ up to which a decay λ is stable on the real axis.
     """
 
@@ -37,6 +39,7 @@ class Method:
     c: Array
     errors: Array | None = None
     stable_to: float = np.inf
+    roots: int = 0
 
     @property
     def stages(self) -> int:
@@ -54,52 +57,98 @@ class Method:
         return not self.stages
 
     def table(self) -> Array:
-        """All coefficients in a row, as `jit.march_text` reads them."""
+        """All coefficients in a row, as `jit.marching` reads them."""
         more = () if self.errors is None else self.errors
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
 
-def _explicit(name: str, order: int, rows: list[list[float]], b: list[float], stable_to: float) -> Method:
-    A = np.zeros((len(b), len(b)))
-    for i, row in enumerate(rows):
-        A[i, : len(row)] = row
-    return Method(name, order, A, np.array(b), A.sum(axis=1), stable_to=stable_to)
+def _tableau(name: str, order: int, text: str, stable_to: float, nodes: str = "", roots: int = 0) -> Method:
+    """A method as books print it: a row for each stage but the first, the weights, and of pairs two rows of errors.
+
+    Rows end with a semicolon. The nodes are the sums of the rows where they are not given.
+    """
+    rows = [[_number(word) for word in row.split()] for row in text.split(";")]
+    is_pair = len(rows[-1]) == len(rows[-2])
+    stages = len(rows) - 2 * is_pair
+    A = np.zeros((stages, stages))
+    for i, row in enumerate(rows[: stages - 1]):
+        A[i + 1, : i + 1] = row
+    c = np.array([_number(word) for word in nodes.split()]) if nodes else A.sum(axis=1)
+    errors = np.array(rows[stages:]) if is_pair else None
+    return Method(name, order, A, np.array(rows[stages - 1]), c, errors, stable_to, roots)
 
 
-def _rk4() -> Method:
-    rows = [[], [0.5], [0.0, 0.5], [0.0, 0.0, 1.0]]
-    return _explicit("rk4", 4, rows, [1 / 6, 1 / 3, 1 / 3, 1 / 6], 2.78)
+def _number(word: str) -> float:
+    above, _, below = word.partition("/")
+    return float(above) / float(below or 1)
 
 
-def _rkf45() -> Method:
-    """Fehlberg's method with the weights of order 5 (Takahashi 2012, sec. 5.1: Ode45, eqs. 5.1-5.3)."""
-    rows = [
-        [],
-        [1 / 4],
-        [3 / 32, 9 / 32],
-        [1932 / 2197, -7200 / 2197, 7296 / 2197],
-        [439 / 216, -8.0, 3680 / 513, -845 / 4104],
-        [-8 / 27, 2.0, -3544 / 2565, 1859 / 4104, -11 / 40],
-    ]
-    b = [16 / 135, 0.0, 6656 / 12825, 28561 / 56430, -9 / 50, 2 / 55]
-    return _explicit("rkf45", 5, rows, b, 3.68)
+_RK4 = """
+    1/2;
+    0 1/2;
+    0 0 1;
+    1/6 1/3 1/3 1/6"""
 
+# Fehlberg's method with the weights of order 5 (Takahashi 2012, sec. 5.1: Ode45, eqs. 5.1-5.3).
+_RKF45 = """
+    1/4;
+    3/32 9/32;
+    1932/2197 -7200/2197 7296/2197;
+    439/216 -8 3680/513 -845/4104;
+    -8/27 2 -3544/2565 1859/4104 -11/40;
+    16/135 0 6656/12825 28561/56430 -9/50 2/55"""
 
-def _spread(values: dict[int, float], size: int) -> Array:
-    row = np.zeros(size)
-    row[list(values)] = list(values.values())
-    return row
+# Tsitouras' pair of orders 5 and 4 (Computers & Mathematics with Applications 62, 2011, table 1).
+_TSIT5 = """
+    0.161;
+    -0.008480655492356989 0.335480655492357;
+    2.8971530571054935 -6.359448489975075 4.3622954328695815;
+    5.325864828439257 -11.748883564062828 7.4955393428898365 -0.09249506636175525;
+    5.86145544294642 -12.92096931784711 8.159367898576159 -0.071584973281401 -0.028269050394068383;
+    0.09646076681806523 0.01 0.4798896504144996 1.379008574103742 -3.290069515436081 2.324710524099774;
+    -0.00178001105222577714 -0.0008164344596567469 0.007880878010261995 -0.1447110071732629
+      0.5823571654525552 -0.45808210592918697 1/66;
+    0 0 0 0 0 0 0"""
 
+# Dormand and Prince, order 8; error formulas of orders 5 and 3 by Hairer (Hairer, Nørsett, Wanner: Solving Ordinary
+# Differential Equations I, sec. II.5 and II.10; as in Hairer's `dop853.f`).
+_DOP853 = """
+    0.05260015195876773;
+    0.0197250569845379 0.0591751709536137;
+    0.02958758547680685 0 0.08876275643042054;
+    0.2413651341592667 0 -0.8845494793282861 0.924834003261792;
+    0.037037037037037035 0 0 0.17082860872947386 0.12546768756682242;
+    0.037109375 0 0 0.17025221101954405 0.06021653898045596 -0.017578125;
+    0.03709200011850479 0 0 0.17038392571223998 0.10726203044637328 -0.015319437748624402 0.008273789163814023;
+    0.6241109587160757 0 0 -3.3608926294469414 -0.868219346841726 27.59209969944671 20.154067550477894
+      -43.48988418106996;
+    0.47766253643826434 0 0 -2.4881146199716677 -0.590290826836843 21.230051448181193 15.279233632882423
+      -33.28821096898486 -0.020331201708508627;
+    -0.9371424300859873 0 0 5.186372428844064 1.0914373489967295 -8.149787010746927 -18.52006565999696
+      22.739487099350505 2.4936055526796523 -3.0467644718982196;
+    2.273310147516538 0 0 -10.53449546673725 -2.0008720582248625 -17.9589318631188 27.94888452941996
+      -2.8589982771350235 -8.87285693353063 12.360567175794303 0.6433927460157636;
+    0.054293734116568765 0 0 0 0 4.450312892752409 1.8915178993145003 -5.801203960010585 0.3111643669578199
+      -0.1521609496625161 0.20136540080403034 0.04471061572777259;
+    0.01312004499419488 0 0 0 0 -1.2251564463762044 -0.4957589496572502 1.6643771824549864 -0.35032884874997366
+      0.3341791187130175 0.08192320648511571 -0.022355307863886294 0;
+    -0.18980075407240762 0 0 0 0 4.450312892752409 1.8915178993145003 -5.801203960010585 -0.4226823213237919
+      -0.1521609496625161 0.20136540080403034 0.02265179219836082 0"""
+_DOP853_NODES = """
+    0.0 0.05260015195876773 0.0789002279381516 0.1183503419072274 0.2816496580927726 0.3333333333333333 0.25
+      0.3076923076923077 0.6512820512820513 0.6 0.8571428571428571 1.0"""
 
-def _dop853() -> Method:
-    n = dop853.STAGES
-    A = np.array([_spread(row, n) for row in dop853.A])
-    errors = np.array([_spread(e, n + 1) for e in (dop853.E5, dop853.E3)])
-    return Method("dop853", 8, A, _spread(dop853.B, n), np.array(dop853.C), errors, 6.0)
-
-
-def _semi_implicit() -> Method:
-    return Method("semi_implicit", 1, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
-
-
-METHODS = MappingProxyType({method.name: method for method in (_rkf45(), _rk4(), _semi_implicit(), _dop853())})
+# Everything that names methods (scenarios, the node's parameter, the command line) takes the names from here.
+METHODS = MappingProxyType(
+    {
+        method.name: method
+        for method in (
+            _tableau("rkf45", 5, _RKF45, stable_to=3.68),
+            _tableau("rk4", 4, _RK4, stable_to=2.78),
+            Method("semi_implicit", 1, np.zeros((0, 0)), np.zeros(0), np.zeros(0)),
+            _tableau("dop853", 8, _DOP853, stable_to=6.0, nodes=_DOP853_NODES, roots=3),
+            _tableau("tsit5", 5, _TSIT5, stable_to=3.5, roots=2),
+        )
+    }
+)
+DEFAULT = "rkf45"

@@ -7,10 +7,12 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TextIO
+
+from ada_dynamics.errors import InputError
 
 FIRST_AFTER = 0.5  # [s]; shorter runs show nothing
 REDRAW_AFTER = 0.1  # [s], on a terminal
@@ -137,6 +139,23 @@ class Progress:
         text = [self._text] if self._text else []
         figures = ", ".join([f"{100.0 * self.share:3.0f} %", *amount, passed, *left, *text])
         return " ".join([*([f"{self._label}:"] if self._label else []), *bar, figures])
+
+
+@contextmanager
+def reporting(
+    progress: str | Callable[[float, str], None] | None, label: str, total: float, unit: str
+) -> Iterator[Callable[[float], None] | None]:
+    """What is told how much of the total is done: nothing, a bar ("auto"), or a function of share and text."""
+    if progress is None:
+        yield None
+    elif progress == "auto":
+        with Progress(total, label, unit) as bar:
+            yield bar.update
+    elif callable(progress):
+        tell = progress
+        yield lambda done: tell(min(1.0, done / total), label)
+    else:
+        raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
 
 
 def duration_text(seconds: float) -> str:

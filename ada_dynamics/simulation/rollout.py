@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import ctypes
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +14,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.emit_kernel import COLUMNS
 from ada_dynamics.jit.march import march
 from ada_dynamics.simulation.checks import is_positive, on_loops, start_state
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.stepper import Stepper, kernels, march_state
 from ada_dynamics.simulation.system import System
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.simulation import Simulation
 
 BLOCK = 64  # states that march together: few enough for their numbers to stay in the cache
 
@@ -31,7 +30,7 @@ class Rollout(NamedTuple):
 
 
 def rollout(
-    sim: Simulation,
+    motion: Motion,
     q: ArrayLike,
     v: ArrayLike | None,
     duration: float,
@@ -39,92 +38,89 @@ def rollout(
     rows_every: int,
 ) -> Rollout:
     """See `Simulation.rollout`."""
-    model, h = sim.model, sim.step_length
-    starts, efforts = _starts(sim, q, v), _efforts(sim, q, tau)
+    model, h = motion.system.model, motion.step
+    starts, efforts = _starts(motion, q, v), _efforts(motion, q, tau)
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
         raise InputError(
             f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s."
         )
-    states = np.empty((len(starts), steps // rows_every + 1, sim._system.size))
+    states = np.empty((len(starts), steps // rows_every + 1, motion.system.size))
     states[:, 0] = starts
-    stepper = Stepper(sim._system, sim.method, sim._stepper.tolerance)
-    together = stepper.is_native and not sim.method.is_adaptive
+    stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
+    together = stepper.is_native and not motion.method.is_adaptive
     for begin in range(0, len(starts), BLOCK):
         block = slice(begin, begin + BLOCK)
         if together:
-            _together(sim, stepper, states[block], efforts[block], steps, rows_every)
+            _together(motion, stepper, states[block], efforts[block], steps, rows_every)
         else:
-            _one_by_one(sim, stepper, states[block], efforts[block], steps, rows_every)
+            _one_by_one(motion, stepper, states[block], efforts[block], steps, rows_every)
     times = np.arange(states.shape[1], dtype=np.float64) * np.float64(h * rows_every)
     return Rollout(times, states[:, :, : model.nq], states[:, :, model.nq :])
 
 
-def _starts(sim: Simulation, q: ArrayLike, v: ArrayLike | None) -> Array:
+def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
+    model = motion.system.model
     positions = np.asarray(q, dtype=np.float64)
     if positions.ndim != 2 or not len(positions):
-        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {sim.model.nq}).")
-    speeds = np.zeros((len(positions), sim.model.nv)) if v is None else np.asarray(v, dtype=np.float64)
-    if speeds.shape != (len(positions), sim.model.nv):
-        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {sim.model.nv}), as q has rows.")
+        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {model.nq}).")
+    speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
+    if speeds.shape != (len(positions), model.nv):
+        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
     rows = []
     for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
         try:
-            rows.append(np.concatenate(on_loops(sim.model, sim.dynamics, *start_state(sim.model, a, b))))
+            rows.append(np.concatenate(on_loops(model, motion.system.dynamics, *start_state(model, a, b))))
         except InputError as problem:
             raise InputError(f"start {i}: {problem}") from None
     return np.array(rows)
 
 
-def _efforts(sim: Simulation, q: ArrayLike, tau: ArrayLike | None) -> Array:
-    if sim._inputs.changes:
+def _efforts(motion: Motion, q: ArrayLike, tau: ArrayLike | None) -> Array:
+    if motion.inputs.changes:
         raise InputError(
             "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
             "called, servos, and wrenches over time, go with run()."
         )
-    count, nv = len(np.asarray(q)), sim.model.nv
-    given = sim.tau if tau is None else np.asarray(tau, dtype=np.float64)
+    count, nv = len(np.asarray(q)), motion.system.model.nv
+    given = motion.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
         raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
     return np.broadcast_to(given, (count, nv))
 
 
-def _one_by_one(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     for rows, efforts in zip(states, tau, strict=True):
         stepper.restart(rows[0])
-        stepper.u = sim._system.inputs(efforts)
-        if sim.method.is_adaptive:
-            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, sim.step_length * every, 1e-3)
+        stepper.u = motion.system.inputs(efforts)
+        if motion.method.is_adaptive:
+            rows[1:] = stepper.march_adaptively(0.0, 0, steps // every, motion.step * every)
         else:
-            rows[1:] = stepper.march(0.0, 0, steps, sim.step_length, every)
+            rows[1:] = stepper.march(0.0, 0, steps, motion.step, every)
 
 
-def _together(sim: Simulation, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
+def _together(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:
     """One block; a step that stops the kernels for one of its states is taken one by one."""
-    system, method, h = sim._system, sim.method, sim.step_length
+    system, method, h = motion.system, motion.method, motion.step
     native = march()
     count = -(-len(states) // native.lanes) * native.lanes
     padded = np.minimum(np.arange(count), len(states) - 1)
     x = np.ascontiguousarray(states[padded, 0].T)
     u = np.ascontiguousarray(np.array([system.inputs(tau[i], h=h) for i in padded]).T)
     _choose(system, x, u)
-    t, work, progress = np.zeros(count), np.empty((method.stages + 3) * x.size), np.zeros(6)
+    t, work = np.zeros(count), np.empty((method.stages + 3) * x.size)
     log = np.empty((steps // every, *x.shape))
-    main = system.step if method.is_direct else system.rate
-    settle = None if method.is_direct and system.kernels.closed is None else system.settle
-    kernels = main.native_address(COLUMNS), settle.native_address(COLUMNS) if settle else None
     table = method.table()
+    s = march_state(method, table, 0.0)
+    s.rate, s.settle = kernels(system, method, COLUMNS)
+    s.x, s.u, s.t, s.work = (a.ctypes.data for a in (x, u, t, work))
+    s.n, s.used, s.states, s.every, s.h = x.size, x.size, count, every, h
     done = 0
     while done < steps:
-        progress[:] = 0.0
-        rows = log[done // every :]
-        data = tuple(a.ctypes.data for a in (x, u, t, progress, rows, work))
-        sizes, grid = (x.size, count), (done, steps - done, every, done % every, 0.0, h)
-        if method.is_direct:
-            native.direct(*kernels, *data, *sizes, *grid)
-        else:
-            native.fixed(*kernels, *data, *sizes, table.ctypes.data, method.stages, *grid)
-        done += int(progress.view(np.int64)[0])
+        s.first, s.steps, s.phase, s.log = done, steps - done, done % every, log[done // every :].ctypes.data
+        s.done = 0
+        (native.direct if method.is_direct else native.fixed)(ctypes.addressof(s))
+        done += int(s.done)
         if done < steps:
             _step_one_by_one(stepper, x, u, done, h)
             _choose(system, x, u)

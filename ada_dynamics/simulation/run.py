@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.log import EventRecord, LogBuffer
-from ada_dynamics.simulation.reporting import Reporter
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.simulation import Simulation
+from ada_dynamics.simulation.motion import Motion
 
 CHUNK = 2000  # steps at once
 CHUNK_WITH_EVENTS = 50
@@ -28,20 +26,20 @@ class Run:
     The row of a time holds the input that acts from then on, so that a row waits until the next input is known.
     """
 
-    def __init__(self, sim: Simulation, buffer: LogBuffer | None, progress: Reporter | None) -> None:
-        """Args: the simulation, where rows go, and who is told of the progress."""
-        self.sim = sim
-        self.buffer = buffer
-        self.progress = progress
-        self.stepper = sim._stepper
-        self.begin = sim.t
+    def __init__(
+        self, motion: Motion, buffer: LogBuffer | None = None, progress: Callable[[float], None] | None = None
+    ) -> None:
+        """Args: the motion, where rows go, and what is told the time that has passed."""
+        self.motion, self.buffer, self.progress = motion, buffer, progress
+        self.stepper = motion.stepper
+        self.begin = motion.t
         self._steps_here = 0  # since the run began
         self._ended = False
         self._last_logged = -np.inf
         self._last_input: Array | None = None
         self._waiting: list[tuple[Array, Array, Array]] = []  # times, states, inputs
         self._rows_waiting = 0
-        self._values = [event.value(sim.t, sim.q, sim.v) for event in sim.events]
+        self._values = [event.value(motion.t, motion.q, motion.v) for event in motion.events]
         self._counted = len(self.stepper.counts.singular)
         self._steps_before = self.stepper.counts.steps
         self._careful_before = self.stepper.counts.careful
@@ -49,37 +47,37 @@ class Run:
     # --- time ---------------------------------------------------------------------------------------------------
     def until(self, end: float) -> None:
         """Move on to a time; steps stay on the grid of earlier ones, and one that passes the end is shortened."""
-        sim = self.sim
-        h = sim.step_length
+        motion = self.motion
+        h = motion.step
         while not self._ended:
-            left = (end - sim.t) / h
+            left = (end - motion.t) / h
             whole = int(left + ON_GRID)
             if whole < 1:
                 if left > ON_GRID:
                     self._shorter_steps(end)
-                    sim._origin, sim._done = end, 0
+                    motion.set_time(end)
                 break
             self._segment(whole)
             if self.progress is not None:
-                self.progress.at(sim.t - self.begin)
-        self._log_present(sim.t)
+                self.progress(motion.t - self.begin)
+        self._log_present(motion.t)
         self.flush()
         self._tell_singular()
 
     def _segment(self, most: int) -> None:
         """Whole steps to the next break of the input, or one step that has a break in it."""
-        sim = self.sim
-        h, t = sim.step_length, sim.t
+        motion = self.motion
+        h, t = motion.step, motion.t
         self._refresh(t)
         self._log_present_if_due(t)
-        to_break = (sim._inputs.next_break(t) - t) / h
-        steps = min(most, CHUNK_WITH_EVENTS if sim.events else CHUNK)
+        to_break = (motion.inputs.next_break(t) - t) / h
+        steps = min(most, CHUNK_WITH_EVENTS if motion.events else CHUNK)
         if to_break < 1.0 - ON_GRID:
             before = self.stepper.x
             self._shorter_steps(t + h)
-            sim._done += 1
+            motion.done += 1
             self._steps_here += 1
-            if sim.events:
+            if motion.events:
                 self._look(t, h, before[None, :], self.stepper.x[None, :])
             return
         if to_break < np.inf:
@@ -87,58 +85,58 @@ class Run:
         self._whole_steps(t, steps)
 
     def _whole_steps(self, t: float, steps: int) -> None:
-        sim = self.sim
-        h = sim.step_length
+        motion = self.motion
+        h = motion.step
         before = self.stepper.x
-        origin, first = sim._origin, sim._done - self._steps_here  # which an event may change
-        every = 1 if sim.events or self.stepper.method.is_adaptive else sim.log_every
-        if self.buffer is None and not sim.events and not self.stepper.method.is_adaptive:
+        origin, first = motion.origin, motion.done - self._steps_here  # which an event may change
+        every = 1 if motion.events or self.stepper.method.is_adaptive else motion.log_every
+        if self.buffer is None and not motion.events and not self.stepper.method.is_adaptive:
             every = 0  # nobody looks at the rows
         phase = self._steps_here % every if every else 0
-        rows = self._march(sim._origin, sim._done, steps, h, every, phase)
-        if sim.events:
+        rows = self._march(motion.origin, motion.done, steps, h, every, phase)
+        if motion.events:
             steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
         if self.buffer is not None:
-            if every != sim.log_every:
+            if every != motion.log_every:
                 numbers = self._steps_here + 1 + np.arange(len(rows))
             else:
                 numbers = (self._steps_here // every + 1 + np.arange(len(rows))) * every
-            due = (numbers % sim.log_every == 0) & (numbers < self._steps_here + steps)
+            due = (numbers % motion.log_every == 0) & (numbers < self._steps_here + steps)
             self._log_rows(origin + (first + numbers[due]) * h, rows[due])
         if not self._ended:
-            sim._done += steps
+            motion.done += steps
             self._steps_here += steps
 
     def _march(self, origin: float, first: int, steps: int, h: float, every: int, phase: int) -> Array:
         if self.stepper.method.is_adaptive:
-            return self.stepper.march_adaptively(origin, first, steps, h, 1e-3)
+            return self.stepper.march_adaptively(origin, first, steps, h)
         return self.stepper.march(origin, first, steps, h, every, phase)
 
     def _shorter_steps(self, end: float) -> None:
         """Steps from break to break of the input, up to a time; no rows."""
-        t = self.sim.t
-        while end - t > ON_GRID * self.sim.step_length:
+        t = self.motion.t
+        while end - t > ON_GRID * self.motion.step:
             self._refresh(t)
-            stop = min(end, self.sim._inputs.next_break(t))
-            if end - stop < ON_GRID * self.sim.step_length:
+            stop = min(end, self.motion.inputs.next_break(t))
+            if end - stop < ON_GRID * self.motion.step:
                 stop = end
             self._march(t, 0, 1, stop - t, 0, 0)
             t = stop
 
     def _refresh(self, t: float) -> None:
-        x, nq = self.stepper.x, self.sim.model.nq
-        if self.sim._inputs.pushes_end(t):
+        x, nq = self.stepper.x, self.motion.system.model.nq
+        if self.motion.inputs.pushes_end(t):
             self.flush()  # rows with another push are worked out on their own
-        u = self.sim._inputs.at(t, x[:nq], x[nq:])
-        loads = self.sim._system.equations.chosen.start
+        u = self.motion.inputs.at(t, x[:nq], x[nq:])
+        loads = self.motion.system.equations.chosen.start
         if u is not self._last_input and not np.array_equal(u[:loads], self.stepper.u[:loads]):
             self.stepper.u = u
         self._last_input = u
 
     # --- log ----------------------------------------------------------------------------------------------------
     def _log_present_if_due(self, t: float) -> None:
-        if self._steps_here % self.sim.log_every == 0:
+        if self._steps_here % self.motion.log_every == 0:
             self._log_present(t)
 
     def _log_present(self, t: float) -> None:
@@ -160,31 +158,31 @@ class Run:
         """Hand the rows that wait to the log."""
         if self.buffer is None or not self._waiting:
             return
-        sim, nq, nv = self.sim, self.sim.model.nq, self.sim.model.nv
+        motion, nq, nv = self.motion, self.motion.system.model.nq, self.motion.system.model.nv
         t, x, u = (np.ascontiguousarray(np.concatenate(parts)) for parts in zip(*self._waiting, strict=True))
         self._waiting, self._rows_waiting = [], 0
         q, v = np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:])
-        a = self.stepper.accelerations(x, u, t, sim.step_length)
+        a = self.stepper.accelerations(x, u, t, motion.step)
         contact: dict[str, Array] = {}
-        if sim.contact is not None and sim._system.contacts is not None:
+        if motion.contact is not None and motion.system.contacts is not None:
             found = self._contact_wrenches(q, v, a)
-            contact = {name: found[:, i, :] for i, name in enumerate(sim.contact.names)}
+            contact = {name: found[:, i, :] for i, name in enumerate(motion.contact.names)}
         tau = u[:, :nv]
-        if sim._law is not None:
-            tau = tau + sim._law.batch(np.ascontiguousarray(t[:, None]), q, v)
-        if sim._system.servo_efforts is not None:
-            tau = tau + sim._system.servo_efforts.batch(x, u)
-        self.buffer.append(t, q, v, a, tau, sim._inputs.external(t, q, u), contact)
+        if motion.law is not None:
+            tau = tau + motion.law.batch(np.ascontiguousarray(t[:, None]), q, v)
+        if motion.system.servo_efforts is not None:
+            tau = tau + motion.system.servo_efforts.batch(x, u)
+        self.buffer.append(t, q, v, a, tau, motion.inputs.external(t, q, u), contact)
         self._tell_singular()
 
     def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
         """By row and contact; of semi-implicit steps those during the step that follows, as its accelerations are."""
-        sim = self.sim
-        if not (self.stepper.method.is_direct and sim._system.has_step):
-            assert sim._system.contacts is not None
-            return np.asarray(sim._system.contacts.batch_status(q, v)[0])
-        h = sim.step_length
-        return np.asarray(sim._system.step_contacts.batch_status(q, v, v + h * a, np.full((len(q), 1), h))[0])
+        motion = self.motion
+        if not (self.stepper.method.is_direct and motion.system.has_step):
+            assert motion.system.contacts is not None
+            return np.asarray(motion.system.contacts.batch_status(q, v)[0])
+        h = motion.step
+        return np.asarray(motion.system.step_contacts.batch_status(q, v, v + h * a, np.full((len(q), 1), h))[0])
 
     def _tell_singular(self) -> None:
         times = self.stepper.counts.singular
@@ -196,21 +194,21 @@ class Run:
     # --- events -------------------------------------------------------------------------------------------------
     def _look(self, t: float, h: float, before: Array, after: Array) -> int:
         """Look for events in steps of length h from t on; the number of steps up to one that ends the run."""
-        nq = self.sim.model.nq
+        nq = self.motion.system.model.nq
         for k, (x0, x1) in enumerate(zip(before, after, strict=True)):
             start = t + k * h
             found = []
-            for i, event in enumerate(self.sim.events):
+            for i, event in enumerate(self.motion.events):
                 value = event.value(start + h, x1[:nq], x1[nq:])
                 if event.happens(self._values[i], value):
                     found.append((self._when(i, x0, start, h, self._values[i], value), i))
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
-                event = self.sim.events[i]
+                event = self.motion.events[i]
                 self._tell(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.stepper.x = x
-                    self.sim._origin, self.sim._done = start + s, 0
+                    self.motion.set_time(float(start + s))
                     self._ended = True
                     return k + 1
             self.stepper.x = after[-1]
@@ -218,7 +216,7 @@ class Run:
 
     def _when(self, i: int, x0: Array, start: float, h: float, at_start: float, at_end: float) -> tuple[float, Array]:
         """Time within a step at which an event happens, and the state there."""
-        nq, event = self.sim.model.nq, self.sim.events[i]
+        nq, event = self.motion.system.model.nq, self.motion.events[i]
         state = x0
 
         def value(s: float) -> float:
@@ -241,7 +239,7 @@ class Run:
     def figures(self, began: float) -> dict[str, Any]:
         """What the run has cost."""
         wall = time.perf_counter() - began
-        counts, span = self.stepper.counts, self.sim.t - self.begin
+        counts, span = self.stepper.counts, self.motion.t - self.begin
         return {
             "steps": counts.steps - self._steps_before,
             "careful_steps": counts.careful - self._careful_before,

@@ -40,9 +40,10 @@ from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.simulation.progress import reporting
 from ada_dynamics.simulation.rates import Loads
-from ada_dynamics.simulation.reporting import Reporter, reporter
 from ada_dynamics.simulation.rollout import Rollout, rollout
 from ada_dynamics.simulation.run import Run
 from ada_dynamics.simulation.servos import JointServos, ServoBank
@@ -111,9 +112,10 @@ class Simulation:
             controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
                 without a control period acts continuously.
             integrator: rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff contacts, stops and
-                damping are implicit) or dop853 (order 8, step lengths by the tolerance). "auto": semi_implicit with
-                contacts, or where something reacts within a step; else rkf45. `why_integrator` says what decided.
-            step: [s]; with dop853 the interval of the log.
+                damping are implicit), dop853 or tsit5 (orders 8 and 5, step lengths by the tolerance). "auto":
+                semi_implicit with contacts, or where something reacts within a step; else rkf45. `why_integrator` says
+                what decided.
+            step: [s]; with dop853 and tsit5 the interval of the log.
             contact: with the ground and between links.
             algorithm: of forward dynamics, see `Dynamics`.
             dynamics: to be used, instead of an algorithm; of the same model, without joint friction.
@@ -126,7 +128,7 @@ class Simulation:
             friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
             events: to be found, and to end a run.
             gravity: another gravity vector [m/s²].
-            tolerance: of dop853: relative, and absolute for numbers below 1.
+            tolerance: of dop853 and tsit5: relative, and absolute for numbers below 1.
             log_every: a row of the log for every so many steps.
             pushable: whether `push` can be used.
             servos: of the motors, which follow what `servos` is told; none by default.
@@ -139,7 +141,7 @@ class Simulation:
         self.model = model if gravity is None else with_gravity(model, gravity)
         if integrator not in (*METHODS, AUTO):
             raise InputError(f"integrator is {integrator!r}; it must be one of {', '.join((*METHODS, AUTO))}.")
-        self.step_length, period, self.log_every = checked_times(step, control_period, log_every, tolerance)
+        self.step_length, period, rows_every = checked_times(step, control_period, log_every, tolerance)
         if not is_positive(friction_speed):
             raise InputError(f"friction_speed is {friction_speed!r}; it must be a positive speed [rad/s, m/s].")
         checked_parts(controller, contact, stops, tuple(external), tuple(events), servos)
@@ -153,19 +155,25 @@ class Simulation:
         law = controller if isinstance(controller, CompiledController) and period is None else None
         self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
         loads = self._loads(contact, stops, friction_speed, law, pushable)
-        self._system = System(self.model, self.dynamics, loads)
+        system = System(self.model, self.dynamics, loads)
         stiff = stiffest(self.model, contact, stops, friction_speed, self._servos, q0)
         self.why_integrator = "asked for"
         if integrator == AUTO:
             integrator, self.why_integrator = suitable_method(stiff, self.step_length, contact is not None)
         self.method = METHODS[integrator]
-        self._stepper = Stepper(self._system, self.method, tolerance)
         sampler = None
         if controller is not None and law is None:
             sampler = Sampler(self.model, controller, period or self.step_length)
-        self._inputs = Inputs(self._system, self.external, sampler, tau, self._servos)
-        self.events = tuple(events)
-        self._law = None if law is None else law.kernel(self.model)
+        self.motion = Motion(
+            system,
+            Stepper(system, self.method, tolerance),
+            Inputs(system, self.external, sampler, tau, self._servos),
+            self.step_length,
+            rows_every,
+            contact,
+            tuple(events),
+            None if law is None else law.kernel(self.model),
+        )
         self.stops, self._friction_speed = stops, friction_speed
         warn_if_too_stiff(self.model, self.method, self.step_length, stiff)
         self._start = q0, v0
@@ -208,27 +216,22 @@ class Simulation:
     @property
     def t(self) -> float:
         """Present time [s]."""
-        return self._origin + self._done * self.step_length
+        return self.motion.t
 
     @property
     def q(self) -> Array:
         """Present positions."""
-        return self._stepper.x[: self.model.nq]
+        return self.motion.q
 
     @property
     def v(self) -> Array:
         """Present velocities."""
-        return self._stepper.x[self.model.nq :]
+        return self.motion.v
 
     @property
     def tau(self) -> Array:
         """Present efforts of the motors."""
-        efforts = self._system.servo_efforts
-        if efforts is None:  # no servos, or none with a joint to move
-            return self._inputs.tau.copy()
-        x = self._stepper.x
-        u = self._inputs.at(self.t, x[: self.model.nq], x[self.model.nq :])
-        return np.asarray(self._inputs.tau + efforts.single(x, u))
+        return self.motion.tau
 
     @property
     def servos(self) -> ServoBank:
@@ -243,7 +246,7 @@ class Simulation:
 
     def contact_wrenches(self) -> dict[str, Array]:
         """By contact, the wrench [f, n] on its body, in the world's axes, at the contact's place."""
-        contacts = self._system.contacts
+        contacts = self.motion.system.contacts
         if self.contact is None or contacts is None:
             return {}
         found = np.reshape(contacts.single(self.q, self.v), (-1, 6))
@@ -251,11 +254,11 @@ class Simulation:
 
     def external_wrenches(self) -> dict[str, Array]:
         """By link, the wrench [f, n] of profiles and pushes, at its origin in its axes."""
-        if not self._inputs.has_wrenches:
+        if not self.motion.inputs.has_wrenches:
             return {}
         q, v = self.q, self.v
-        u = self._inputs.at(self.t, q, v)
-        found = self._inputs.external(np.array([self.t]), q[None, :], u[None, :])
+        u = self.motion.inputs.at(self.t, q, v)
+        found = self.motion.inputs.external(np.array([self.t]), q[None, :], u[None, :])
         return {link: rows[0] for link, rows in found.items()}
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
@@ -269,9 +272,7 @@ class Simulation:
         q0, v0 = self._start
         if q is not None or v is not None:
             q0, v0 = on_loops(self.model, self.dynamics, *start_state(self.model, q0 if q is None else q, v))
-        self._stepper.restart(np.concatenate([q0, v0]))
-        self._origin, self._done = float(t), 0
-        self._inputs.restart()
+        self.motion.restart(q0, v0, float(t))
 
     # --- motion -------------------------------------------------------------------------------------------------
     def run(
@@ -308,10 +309,9 @@ class Simulation:
             info=self.info(),
             dynamics=self.dynamics if self.dynamics.model is self.model else None,
         )
-        shown: Reporter = reporter(progress, f"simulating {self.model.name}", duration, "s")
-        run = Run(self, buffer, shown)
+        run = Run(self.motion, buffer)
         try:
-            with shown:
+            with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)
         except BaseException as problem:
             if isinstance(problem, Exception):
@@ -332,19 +332,20 @@ class Simulation:
         """Take n steps; nothing is logged."""
         if n < 1:
             raise InputError(f"n is {n!r}; it must be a positive number of steps.")
-        if self._inputs.is_steady and not self.events and not self.method.is_adaptive:
+        if self.motion.inputs.is_steady and not self.motion.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return
-        Run(self, None, None).until(self.t + n * self.step_length)
+        Run(self.motion).until(self.t + n * self.step_length)
 
     def _steady_steps(self, n: int) -> None:
         """What `Run` does where nothing can come between the steps, in a fraction of its time."""
-        stepper, u = self._stepper, self._inputs.at(self.t, _NOTHING, _NOTHING)
+        motion = self.motion
+        u = motion.inputs.at(self.t, _NOTHING, _NOTHING)
         if u is not self._steady_input:
-            stepper.u = u
+            motion.stepper.u = u
             self._steady_input = u
-        stepper.march(self._origin, self._done, n, self.step_length, 0)
-        self._done += n
+        motion.stepper.march(motion.origin, motion.done, n, motion.step, 0)
+        motion.done += n
 
     def rollout(
         self, q: ArrayLike, v: ArrayLike | None, duration: float, tau: ArrayLike | None = None, rows_every: int = 1
@@ -358,7 +359,7 @@ class Simulation:
             tau: constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default.
             rows_every: a row for every so many steps.
         """
-        return rollout(self, q, v, duration, tau, rows_every)
+        return rollout(self.motion, q, v, duration, tau, rows_every)
 
     def push(
         self,
@@ -377,7 +378,7 @@ class Simulation:
             frame: of the wrench's axes, "world" or "link".
             replaces: whether earlier pushes of this link end; else it comes on top of them.
         """
-        self._inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
+        self.motion.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
 
     # --- for Run ------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:
@@ -392,15 +393,15 @@ class Simulation:
             "integrator": self.method.name,
             "step": self.step_length,
             "algorithm": self.dynamics.options["algorithm"],
-            "log_every": self.log_every,
+            "log_every": self.motion.log_every,
             "version": __version__,
         }
         if any(joint.friction for joint in self.model.joints.values()):
             info["friction_speed"] = self._friction_speed
         if self.stops is not None:
             info["stops"] = asdict(self.stops)
-        if self._law is not None or self._servos is not None:  # which act between the rows, too
+        if self.motion.law is not None or self._servos is not None:  # which act between the rows, too
             info["efforts"] = "continuous"
         if self.method.is_adaptive:
-            info["tolerance"] = self._stepper.tolerance
+            info["tolerance"] = self.motion.stepper.tolerance
         return info

@@ -7,28 +7,24 @@ here, stage by stage, and the compiled loop goes on after it.
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import AdaError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march import March, march
-from ada_dynamics.jit.march_adaptive import SMALLEST_STEP, STEP_TOO_SMALL
-from ada_dynamics.jit.march_text import DIRECT_PASSES
-from ada_dynamics.simulation.march import error_and_factor, explicit_step
+from ada_dynamics.jit.march import CompiledMarch, march
+from ada_dynamics.jit.marching import STEP_TOO_SMALL, MarchState
 from ada_dynamics.simulation.methods import Method
+from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepTooSmallError
 from ada_dynamics.simulation.system import System
 
 ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
-
-
-class MotionError(AdaError, ArithmeticError):
-    """A motion cannot be computed any further; the message says when and why."""
+FIRST_LENGTH = 1e-3  # [s] of the first step that an adaptive method tries
 
 
 @dataclass
@@ -39,6 +35,21 @@ class Counts:
     refused: int = 0  # steps of an adaptive method that were too long
     careful: int = 0  # steps that were taken on numbers
     singular: list[float] = field(default_factory=list)  # times at which singular poses were passed [s]
+
+
+def march_state(method: Method, table: Array, tolerance: float) -> MarchState:
+    """What a march is told of a method."""
+    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1)
+    state.table = table.ctypes.data
+    return state
+
+
+def kernels(system: System, method: Method, symbol: str) -> tuple[int, int | None]:
+    """Addresses of the rate and of what settles a state, where anything has to be."""
+    main = system.step if method.is_direct else system.rate
+    # a kernel writes so many numbers as the state has: the rest of a padded vector stays zero
+    settle = None if method.is_direct and system.kernels.closed is None else system.settle
+    return main.native_address(symbol), settle.native_address(symbol) if settle else None
 
 
 class Stepper:
@@ -53,20 +64,21 @@ class Stepper:
         self._last_singular = -np.inf
         self._native = self._native_march()
         lanes = self._native.lanes if self._native else 1
-        self._padded = -(-system.size // lanes) * lanes
-        self._x = np.zeros(self._padded)
+        padded = -(-system.size // lanes) * lanes
+        self._x, self._work, self._time = np.zeros(padded), np.zeros((method.stages + 3) * padded), np.zeros(1)
         self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
-        self._u_address = self._u.ctypes.data
         self._table = method.table()
-        self._table_address = self._table.ctypes.data
-        self._work = np.zeros((method.stages + 3) * self._padded)
-        self._time = np.zeros(1)
-        self._state = np.zeros(6)
-        self._counters = self._state.view(np.int64)
-        self._fixed_addresses = tuple(array.ctypes.data for array in (self._x, self._time, self._state, self._work))
-        self._addresses: tuple[int | None, int | None] | None = None
+        self._s = march_state(method, self._table, tolerance)
+        self._s.x, self._s.work, self._s.t = (a.ctypes.data for a in (self._x, self._work, self._time))
+        self._s.u = self._u.ctypes.data
+        self._s.n, self._s.used, self._s.states = padded, system.size, 1
+        self._address = ctypes.addressof(self._s)
+        self._has_kernels = False
+        self._start, self._is_singular = 0.0, False  # of the careful step that is taken
+        own = self._x[: system.size]
+        self._numbers = NumberMarch(self._s, own, self._table, self._rate_anywhere, self._settled)
 
-    def _native_march(self) -> March | None:
+    def _native_march(self) -> CompiledMarch | None:
         return march() if reason_for_fallback() is None and self.system.is_compiled else None
 
     @property
@@ -95,20 +107,21 @@ class Stepper:
         chosen = self._u[self.system.equations.chosen]
         self._u = np.array(value, dtype=np.float64)
         self._u[self.system.equations.chosen] = chosen  # which belongs to the state
-        self._u_address = self._u.ctypes.data
+        self._s.u = self._u.ctypes.data
         self.forget()
 
     def restart(self, x: Array) -> None:
         """Go on from a state as if nothing had been before."""
         self.x = x
         self._choose()
-        self._state[:] = 0.0
+        self._s.taken = self._s.refused = 0
+        self._s.time = self._s.length = 0.0
         self.counts = Counts()
         self._last_singular = -np.inf
 
     def forget(self) -> None:
         """The rate that an adaptive method kept does not hold any more."""
-        self._counters[5] = 0
+        self._s.known = 0
 
     def _choose(self) -> bool:
         """Take combinations of redundant conditions that suit the state; whether they are others than before."""
@@ -145,51 +158,41 @@ class Stepper:
             every: the states after every so many steps are kept; 0 keeps none.
             phase: steps done since the last one that was kept.
         """
-        rows = np.empty(((phase + steps) // every if every else 0, self._padded))
-        self._u[-1] = h
+        s = self._s
+        rows = np.empty(((phase + steps) // every if every else 0, s.n))
+        self._u[-1] = s.h = h
+        s.origin, s.every = origin, max(every, 1)
         done = 0
         while done < steps:
-            done += self._march_natively(origin, first + done, steps - done, h, rows, every, phase + done)
+            s.first, s.phase = first + done, (phase + done) % s.every
+            done += self._march_natively(steps - done, rows[(phase + done) // every :] if every else rows)
             if done < steps and not self._choose():
-                self._careful_step(origin + (first + done) * h, h)
+                s.first = first + done
+                self._careful_step(origin + (first + done) * h)
                 done += 1
                 if every and (phase + done) % every == 0:
                     rows[(phase + done) // every - 1] = self._x
         self.counts.steps += steps
         return rows[:, : self.system.size]
 
-    def _march_natively(
-        self, origin: float, first: int, steps: int, h: float, rows: Array, every: int, phase: int
-    ) -> int:
+    def _march_natively(self, steps: int, rows: Array) -> int:
         """Number of steps that compiled code took."""
         if self._native is None:
             return 0
-        rate, settle = self._kernel_addresses()
-        log = rows[phase // every :] if every else rows
-        pointers = (rate, settle, *self._data(log if every and len(log) else None))
-        sizes = (self._padded, 1)
-        self._counters[0] = 0
-        grid = (first, steps, max(every, 1), phase % every if every else 0, origin, h)
-        if self.method.is_direct:
-            self._native.direct(*pointers, *sizes, *grid)
-        else:
-            self._native.fixed(*pointers, *sizes, self._table_address, self.method.stages, *grid)
-        return int(self._counters[0])
+        s = self._kernels_ready()
+        s.steps, s.log, s.done = steps, rows.ctypes.data if len(rows) else None, 0
+        (self._native.direct if self.method.is_direct else self._native.fixed)(self._address)
+        return int(s.done)
 
-    def _data(self, log: Array | None) -> tuple[int | None, ...]:
-        x, t, state, work = self._fixed_addresses
-        return x, self._u_address, t, state, None if log is None else log.ctypes.data, work
-
-    def _kernel_addresses(self) -> tuple[int | None, int | None]:
-        if self._addresses is None:
-            main = self.system.step if self.method.is_direct else self.system.rate
-            # a kernel writes so many numbers as the state has: the rest of a padded vector stays zero
-            settle = None if self.method.is_direct and self.system.kernels.closed is None else self.system.settle
-            self._addresses = main.native_address(SINGLE), settle.native_address(SINGLE) if settle else None
-        return self._addresses
+    def _kernels_ready(self) -> MarchState:
+        """The state of the march, with the kernels that it calls."""
+        if not self._has_kernels:
+            self._s.rate, self._s.settle = kernels(self.system, self.method, SINGLE)
+            self._has_kernels = True
+        return self._s
 
     # --- adaptive steps -----------------------------------------------------------------------------------------
-    def march_adaptively(self, origin: float, first: int, rows: int, interval: float, length: float) -> Array:
+    def march_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
         """Go on to each of so many equidistant times; the states there, as rows.
 
         Args:
@@ -197,89 +200,63 @@ class Stepper:
             first: intervals done since then.
             rows: intervals to go.
             interval: their length [s].
-            length: of the first step to try, where none was taken before [s].
         """
-        kept = np.empty((rows, self._padded))
-        self._state[1] = origin + first * interval
-        if not self._state[2] > 0.0:
-            self._state[2] = min(length, interval)
+        s = self._s
+        kept = np.empty((rows, s.n))
+        s.origin, s.h, s.time = origin, interval, origin + first * interval
+        if not s.length > 0.0:
+            s.length = min(FIRST_LENGTH, interval)
         done = 0
         while done < rows:
-            until = origin + (first + done + 1) * interval
             status = GUARD_FAILED
             if self._native is not None:
-                rate, settle = self._kernel_addresses()
-                pointers = (rate, settle, *self._data(kept[done:]))
-                self._counters[0] = 0
-                method = (self._table.ctypes.data, self.method.stages)
-                more = (first + done, rows - done, origin, interval, self.tolerance, self.system.size)
-                status = self._native.adaptive(*pointers, self._padded, 1, *method, *more)
-                done += int(self._counters[0])
-                until = origin + (first + done + 1) * interval
+                self._kernels_ready()
+                s.first, s.steps, s.log, s.done = first + done, rows - done, kept[done:].ctypes.data, 0
+                status = self._native.adaptive(self._address)
+                done += int(s.done)
             if done < rows:
                 if status == STEP_TOO_SMALL:
-                    raise self._too_small(float(self._state[1]))
+                    raise self._too_small(s.time)
                 if self._choose():
                     continue
-                if self._careful_adaptive_step(until):
+                until = origin + (first + done + 1) * interval
+                self._careful_step(s.time, until)
+                if s.time >= until:
                     kept[done] = self._x
                     done += 1
-        self.counts.steps += int(self._counters[3])
-        self.counts.refused += int(self._counters[4])
-        self._counters[3:5] = 0
+        self.counts.steps += s.taken
+        self.counts.refused += s.refused
+        s.taken = s.refused = 0
         return kept[:, : self.system.size]
 
-    def _careful_adaptive_step(self, until: float) -> bool:
-        """One step on numbers, as long as the error allows; whether it ends at `until`."""
-        t = float(self._state[1])
-        while True:
-            wanted = float(self._state[2])
-            if wanted < SMALLEST_STEP:
-                raise self._too_small(t)
-            is_last = until - t <= wanted * (1.0 + 1e-9)
-            h = until - t if is_last else wanted
-            x = self.x
-            try:
-                new, K, singular = self._stages(x, t, h)
-                end, _ = self.system.rate_anywhere(new, self._u, t + h)
-            except MotionError:
-                self._state[2] = 0.25 * h
-                if self._state[2] < SMALLEST_STEP:
-                    raise
-                continue
-            error, factor = error_and_factor(self.method, K, end, x, new, h, self.tolerance)
-            if error < 1.0:
-                break
-            self._state[2] = h * min(factor, 1.0)
-            self._counters[4] += 1
-        self._accept(new, t, singular)
-        self._state[1] = until if is_last else t + h
-        self._state[2] = max(wanted, h * factor) if is_last else h * factor
-        self._counters[3] += 1
-        return is_last
-
     # --- careful steps ------------------------------------------------------------------------------------------
-    def _careful_step(self, t: float, h: float) -> None:
-        """One step on numbers."""
-        x = self.x
+    def _careful_step(self, t: float, until: float | None = None) -> None:
+        """One step on numbers, of the march's length; or one of an adaptive method towards a time."""
+        self._start, self._is_singular = t, False
+        try:
+            self._numbers.step(until)
+        except StepTooSmallError:
+            raise self._too_small(t) from None
+        self.counts.careful += self._native is not None
+        if self._is_singular:
+            if t > self._last_singular + ONE_PASSING:
+                self.counts.singular.append(t)
+            self._last_singular = t
+
+    def _rate_anywhere(self, x: Array, t: float) -> Array:
+        """ẋ, or of a direct method x after the step; in singular poses, too."""
         if self.method.is_direct:
-            new, singular = self._semi_implicit(x, self._u, t, h)
+            found, singular = self._semi_implicit(x, self._u, t, self._s.h)
         else:
-            new, _, singular = self._stages(x, t, h)
-        self._accept(new, t, singular)
+            found, singular = self._finite_rate(x, self._u, t)
+        self._is_singular |= singular
+        return found
 
-    def _stages(self, x: Array, t: float, h: float) -> tuple[Array, Array, bool]:
-        met = []
-
-        def rate(state: Array, time: float) -> Array:
-            found, singular = self.system.rate_anywhere(state, self._u, time)
-            if not np.isfinite(found).all():
-                raise self._explain(state, time)
-            met.append(singular)
-            return found
-
-        new, K = explicit_step(self.method, rate, x, t, h)
-        return new, K, any(met)
+    def _finite_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
+        found, singular = self.system.rate_anywhere(x, u, t)
+        if not np.isfinite(found).all():
+            raise self._explain(x, t)
+        return found, singular
 
     def _semi_implicit(self, x: Array, u: Array, t: float, h: float) -> tuple[Array, bool]:
         """x after a step; in a singular pose by accelerations in which nothing is implicit."""
@@ -287,29 +264,15 @@ class Stepper:
             found, status = self.system.step.single_status(x, u, np.array([t]))
             if not status:
                 return found, False
-        rate, singular = self.system.rate_anywhere(x, u, t)
-        if not np.isfinite(rate).all():
-            raise self._explain(x, t)
+        rate, singular = self._finite_rate(x, u, t)
         model = self.system.model
         v = x[model.nq :] + h * rate[model.nq :]
         return np.concatenate([model.integrate(x[: model.nq], v, h), v]), singular
 
-    def _accept(self, new: Array, t: float, singular: bool) -> None:
-        if not np.isfinite(new).all():
-            raise self._explain(new, t)
-        self.x = self._settled(new)
-        self.counts.careful += self._native is not None
-        if singular:
-            if t > self._last_singular + ONE_PASSING:
-                self.counts.singular.append(t)
-            self._last_singular = t
-
     def _settled(self, x: Array) -> Array:
-        for _ in range(DIRECT_PASSES if self.method.is_direct else 1):
-            x = self._settled_once(x)
-        return x
-
-    def _settled_once(self, x: Array) -> Array:
+        """The nearest allowed state."""
+        if not np.isfinite(x).all():
+            raise self._explain(x, self._start)
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None
         if settle is not None:
             found, status = settle.single_status(x, self._u)

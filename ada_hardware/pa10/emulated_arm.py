@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
-from ada_dynamics.simulation.march import Rate, explicit_step
 from ada_dynamics.simulation.methods import METHODS
+from ada_dynamics.simulation.number_march import Rate, explicit_step
 
 _METHOD = METHODS["rk4"]
 STEP = 1e-3  # [s] at most, of the rigid bodies
@@ -78,7 +78,7 @@ class EmulatedArm:
         else:
             steps, rate, x = math.ceil(duration / STEP - 1e-9), self._rate(), np.concatenate([self.q, self.v])
             for _ in range(steps):
-                x, _ = explicit_step(_METHOD, rate, x, 0.0, duration / steps)
+                x = explicit_step(_METHOD, rate, x, 0.0, duration / steps)
             self.q, self.v = np.split(x, 2)
         if ((self.q < self._lower) | (self.q > self._upper)).any():
             low, high = self.q < self._lower, self.q > self._upper

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.builder import BASES
+from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import Node, Scalar, from_object
 from ada_tools.scenario import units
@@ -32,7 +33,6 @@ from ada_tools.scenario.scenario import (
 
 ENDINGS = (".yaml", ".yml", ".json")
 
-INTEGRATORS = ("rkf45", "rk4", "semi_implicit", "dop853")
 PLANES = ("xz", "xy", "yz", "3d")
 KINDS = ("half_sine", "rectangle", "constant")
 RELATIONS = ("<=", ">=", "==")
@@ -214,7 +214,7 @@ def _simulation(part: Part) -> SimulationPart:
     if duration < step:
         raise part.problem("duration", f"it is {duration:g} s, less than one step of {step:g} s.")
     return SimulationPart(
-        integrator=part.choice("integrator", INTEGRATORS, INTEGRATORS[0]),
+        integrator=part.choice("integrator", tuple(METHODS), DEFAULT),
         step=step,
         duration=duration,
         algorithm=part.text("algorithm", "auto"),

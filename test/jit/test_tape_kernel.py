@@ -253,14 +253,14 @@ def test_there_is_no_code_of_its_own():
         kernel.prepare("lanes")
 
 
-def test_without_a_compiler_the_tape_runs_in_python(off, caplog):
+def test_without_a_compiler_it_is_generated_python(off, caplog):
     kernel = tape_of(FUNCTION)
     batch = states(FUNCTION, 11)
     with caplog.at_level(logging.WARNING, "ada_dynamics"):
         results = kernel.batch(*batch)
     assert len(caplog.records) == 1
     assert "ADA_JIT=off" in caplog.text
-    assert kernel.info().backend == "python tape"
+    assert kernel.info().backend == "python"
     for found, wanted in zip(results, reference(FUNCTION, batch), strict=True):
         assert found == pytest.approx(wanted, rel=1e-14, abs=1e-14)
     batch[1][3, 1] = -50.5
@@ -289,7 +289,7 @@ def test_an_interpreter_that_cannot_be_loaded_is_replaced(monkeypatch, caplog):
         kernel = tape_of(FUNCTION)
         assert kernel.single(*(array[1] for array in batch))[0] == pytest.approx(reference(FUNCTION, batch)[0][1])
     assert "may not be executable" in caplog.text
-    assert kernel.info().backend == "python tape"
+    assert kernel.info().backend == "python"
 
 
 def test_a_trace_that_is_not_what_was_declared_is_refused():

@@ -59,7 +59,7 @@ def test_a_switch_between_controllers_of_efforts_changes_them_smoothly(ros):
     node, sender = under_control(ros, state_rate=0.0)
     references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", qos.COMMANDS))
     references.publish(JointState(name=["s2"], position=[BENT[1] + 0.05]))
-    sender.until(lambda: node.thread.control.target.position[1] != BENT[1], effort=weight())
+    sender.until(lambda: commands and node.thread.control.target.position[1] != BENT[1], effort=weight())
     settled = stamp(commands[-1]) + 2.0 * BLEND
     sender.until(lambda: stamp(commands[-1]) > settled, what="the end of the first blend")
     old = np.array(commands[-1].effort)

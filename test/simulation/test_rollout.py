@@ -93,5 +93,5 @@ def test_simulations_under_other_loads_may_share_the_dynamics_of_one_mechanism(n
     pushable = Simulation(model, q, dynamics=dynamics, pushable=True)
     beside = pushable.run(0.2)
     assert np.max(np.abs(beside.v - alone.v)) < 1e-14  # rounding
-    found, status = pushable._system.settle.single_status(pushable._stepper.x, pushable._stepper.u)
-    assert status == 0 and np.max(np.abs(found - pushable._stepper.x)) < 1e-14
+    found, status = pushable.motion.system.settle.single_status(pushable.motion.stepper.x, pushable.motion.stepper.u)
+    assert status == 0 and np.max(np.abs(found - pushable.motion.stepper.x)) < 1e-14
