@@ -136,7 +136,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         momentum = _combined(found.columns, rates)
         joints, rank = self._nearest(found, momentum, wanted, weights, gain[0], self.coupling.loops(q, v))
         held = wrench_on_support(found, joints)
-        motion = NO_MOTION if self.is_held else free_motion(found, held).scaled(-1.0)
+        motion = NO_MOTION if self.is_held else -free_motion(found, held)
         reaction = wrench_on_support(found, joints, motion)
         return {
             "tau": efforts_of_joints(tree, q, v, found, joints, motion),
@@ -159,7 +159,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         What is preserved obeys K θ̈ + b = -gain K θ̇ with K the rows of M_fl, or of M_f⁻¹ M_fl, by which a support
         moves that nothing holds.
         """
-        due: Force | Motion = found.bias + momentum.scaled(gain)
+        due: Force | Motion = found.bias + gain * momentum
         columns: Sequence[Force | Motion] = found.columns
         if not self.is_held:
             due = free_motion(found, due)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
 def _combined(columns: Sequence[Force], rates: Sequence[Scalar]) -> Force:
     combined = NO_FORCE
     for column, rate in zip(columns, rates, strict=True):
-        combined = combined + column.scaled(rate)
+        combined = combined + rate * column
     return combined
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.analysis.differences import forward_differences
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_axis_angle
+from ada_dynamics.spatial.vec3 import Vec3
 from ada_experiments.awa_motors import WORLD, Motor
 
 
@@ -149,7 +150,7 @@ def _turn(motor: Motor, samples: Samples) -> tuple[Array, Array, Array]:
         return np.tile(motor.held, (count, 1, 1)), np.zeros((count, 3)), np.zeros((count, 3))
     column = motor.column
     theta = samples.angles[:, column]
-    entries = from_axis_angle(tuple(motor.axis.tolist()), theta)
+    entries = from_axis_angle(Vec3(*motor.axis.tolist()), theta)
     R = np.empty((count, 3, 3))
     for i, row in enumerate(entries):
         for j, entry in enumerate(row):

@@ -22,12 +22,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.model.joints import Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Mat3, Vec3, symmetric_of
 
 CLOSE: Mapping[str, Close] = {"ada": ada.close, "dca": dca.close}
 # Numbers of the links: far end of the inner body, the joint's parent and child, far end of the outer body.
@@ -126,10 +126,10 @@ def link() -> Function:
 
     def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
         joint = Revolute(2)
-        turn = Transform(MatrixRotation(_mat(given["place"])), ZERO3).then(joint.pose(given["q"]))
+        turn = Transform(MatrixRotation(_mat(given["place"])), ZERO3) @ joint.pose(given["q"])
         own = joint.relative_velocity(given["q"], given["v"]).angular
-        w = v3.add(turn.rotation.down(_vec(given["w_parent"])), own)
-        about, inverse = _symmetric(given["about"]), _symmetric(given["inverse"])
+        w = turn.rotation.to_child(_vec(given["w_parent"])) + own
+        about, inverse = symmetric_of(given["about"]), symmetric_of(given["inverse"])
         bias = FreeBody(_operator(given["operator"]), _vec(given["com"]), about, inverse).acceleration(w)
         return {"w": w, "bias": [*bias.angular, *bias.linear]}
 
@@ -141,8 +141,8 @@ def turn() -> Function:
 
     def body(inner: tuple[Expr, ...], outer: tuple[Expr, ...]) -> dict[str, Any]:
         R, S = MatrixRotation(_mat(inner)), MatrixRotation(_mat(outer))
-        w = v3.add(S.down(_vec(inner[9:])), _vec(outer[9:]))
-        return {"joined": [*_entries(v3.mat_mat(R.matrix(), S.matrix())), *w]}
+        w = S.to_child(_vec(inner[9:])) + _vec(outer[9:])
+        return {"joined": [*_entries(R.matrix() @ S.matrix()), *w]}
 
     return trace("turn", {"inner": 12, "outer": 12}, body)
 
@@ -177,19 +177,15 @@ def _write(body: ArticulatedBody) -> list[Scalar]:
 
 def _operator(x: Sequence[Scalar]) -> Operator:
     la = _mat(x[6:])
-    return Operator(_symmetric(x), v3.transpose(la), la, _symmetric(x[15:]))
+    return Operator(symmetric_of(x[:6]), la.T, la, symmetric_of(x[15:]))
 
 
 def _vec(x: Sequence[Scalar]) -> Vec3:
-    return (x[0], x[1], x[2])
+    return Vec3(*x[:3])
 
 
 def _mat(x: Sequence[Scalar]) -> Mat3:
-    return (_vec(x), _vec(x[3:]), _vec(x[6:]))
-
-
-def _symmetric(x: Sequence[Scalar]) -> Mat3:
-    return ((x[0], x[1], x[2]), (x[1], x[3], x[4]), (x[2], x[4], x[5]))
+    return Mat3.of((x[0:3], x[3:6], x[6:9]))
 
 
 def _upper(A: Mat3) -> list[Scalar]:

@@ -60,7 +60,7 @@ def _on_the_ground(model: ada.Model, contact: Contact) -> Array:
     """The neutral pose, with the lowest point of contact on the ground."""
     q = model.neutral()
     poses = {p.link: link_pose(model.tree, q.tolist(), p.link) for p in contact.points}
-    heights = [poses[p.link].point_up((p.xyz[0], p.xyz[1], p.xyz[2]))[2] for p in contact.points]
+    heights = [poses[p.link].point((p.xyz[0], p.xyz[1], p.xyz[2]))[2] for p in contact.points]
     q[2] -= min(map(float, heights))
     return q
 

@@ -20,14 +20,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import compiled_kernel
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import UNIT3, Vec3, cross
 
 X, Y, Z = 0, 1, 2
 AXES = (Z, Y, Z, Y, Z, Y, Z)
 """About which each joint turns: S1 S2 S3 E1 E2 W1 W2, eqs. 4-10."""
-_UP: Vec3 = (0.0, 0.0, 1.0)
+_UP = Vec3(0.0, 0.0, 1.0)
 _INPUTS = {"q": 7, "geometry": 15}
 
 
@@ -49,18 +49,17 @@ def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
     def outwards(vector: Vec3, count: int) -> Vec3:
         """Coordinates behind the first `count` joints, in the axes of the base."""
         for turn in reversed(turns[:count]):
-            vector = turn.up(vector)
+            vector = turn.to_parent(vector)
         return vector
 
-    units: Mat3 = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), _UP)
-    axes = tuple(outwards(units[k], i) for i, k in enumerate(AXES))
-    shoulder = v3.scale(base, _UP)
-    elbow = v3.add(shoulder, v3.scale(upper, axes[2]))
-    wrist = v3.add(elbow, v3.scale(fore, axes[4]))
+    axes = tuple(outwards(UNIT3[k], i) for i, k in enumerate(AXES))
+    shoulder = base * _UP
+    elbow = shoulder + upper * axes[2]
+    wrist = elbow + fore * axes[4]
     rows = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
-    columns = [outwards((rows[0][j], rows[1][j], rows[2][j]), 7) for j in range(4)]
+    columns = [outwards(Vec3(rows[0][j], rows[1][j], rows[2][j]), 7) for j in range(4)]
     centres = (shoulder,) * 3 + (elbow,) * 2 + (wrist,) * 2
-    return Chain(axes, centres, tuple(columns[:3]), v3.add(wrist, columns[3]))
+    return Chain(axes, centres, tuple(columns[:3]), wrist + columns[3])
 
 
 def pose_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
@@ -75,15 +74,15 @@ def body_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
     found = chain(q, geometry)
     columns = []
     for axis, centre in zip(found.axes, found.centres, strict=True):
-        linear = v3.cross(axis, v3.sub(found.place, centre))
-        columns.append([v3.dot(column, part) for part in (linear, axis) for column in found.columns])
+        linear = cross(axis, found.place - centre)
+        columns.append([column @ part for part in (linear, axis) for column in found.columns])
     return {"jacobian": list(map(list, zip(*columns, strict=True)))}
 
 
 def spatial_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
     """Spatial Jacobian: column i is [r_i x a_i, a_i] for the axis a_i through r_i (appendix, bHh of the body's)."""
     found = chain(q, geometry)
-    columns = [(*v3.cross(r, a), *a) for a, r in zip(found.axes, found.centres, strict=True)]
+    columns = [(*cross(r, a), *a) for a, r in zip(found.axes, found.centres, strict=True)]
     return {"jacobian": list(map(list, zip(*columns, strict=True)))}
 
 

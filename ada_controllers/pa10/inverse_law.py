@@ -28,9 +28,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.rotation import AxisRotation
-from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross
 
 Y, Z = 1, 2
 PI = 3.141592653589793
@@ -140,29 +140,28 @@ def s3_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[S
 def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
     """aTw2d = bTa^-1 bThd w2Th^-1, eq. 13, and eqs. 22, 24."""
     base, upper, fore = geometry[:3]
-    columns = [(pose[j], pose[4 + j], pose[8 + j]) for j in range(4)]
+    columns = [Vec3(pose[j], pose[4 + j], pose[8 + j]) for j in range(4)]
     inwards = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
 
     def hand(j: int) -> Vec3:
         """Column j of the product of both poses, without the places of the first."""
-        parts = (v3.scale(inwards[i][j], columns[i]) for i in range(3))
-        first, second, third = parts
-        return v3.add(v3.add(first, second), third)
+        result: Vec3 = inwards[0][j] * columns[0] + inwards[1][j] * columns[1] + inwards[2][j] * columns[2]
+        return result
 
-    p = v3.sub(v3.add(hand(3), columns[3]), (0.0, 0.0, base))
-    square = v3.dot(p, p)
+    p = hand(3) + columns[3] - Vec3(0.0, 0.0, base)
+    square = p @ p
     cos_4 = (square - upper * upper - fore * fore) / (2.0 * upper * fore)  # eq. 22
     cos_4 = expr.maximum(expr.minimum(cos_4, 1.0), -1.0)
     reach = expr.sqrt(square)
     distance = expr.maximum(reach - (upper + fore), expr.absolute(upper - fore) - reach)  # eq. 24
-    return Target((hand(0), hand(1), hand(2)), p, square, cos_4, distance, _defect(columns, pose[12:]))
+    return Target(Mat3(hand(0), hand(1), hand(2)), p, square, cos_4, distance, _defect(columns, pose[12:]))
 
 
 def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
     """Sum of squares that is zero for a pose: first two columns orthonormal, the third their product, the last row."""
     x, y, z, _ = columns
-    rest = v3.sub(v3.cross(x, y), z)
-    errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *last[:3], last[3] - 1.0)
+    rest = cross(x, y) - z
+    errors = (x @ x - 1.0, y @ y - 1.0, x @ y, *rest, *last[:3], last[3] - 1.0)
     return sum((error * error for error in errors), ZERO)
 
 
@@ -181,7 +180,7 @@ def _wrist(target: Target, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar
 
     def rest(column: Vec3) -> Vec3:
         for turn in arm.turns:
-            column = turn.down(column)
+            column = turn.to_child(column)
         return column
 
     m = [rest(column) for column in target.rotation]  # columns of (aTe1)^-1 aTw2d = Rz(θ5) Ry(θ6) Rz(θ7)

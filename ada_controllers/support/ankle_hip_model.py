@@ -49,7 +49,7 @@ class AnkleHipModel:
     def motions(self, angles: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
         """n_1 = [n11, 0, n31] and n_2 = [n12, n22, 0] of eq. 6.11: joint velocities that leave the foot alone."""
         a, h1, h2 = self.coupling(angles)
-        return (-1.0 * h2, 0.0, a), (-1.0 * h1, a, 0.0)
+        return (-h2, 0.0, a), (-h1, a, 0.0)
 
     def ankle_per_hip(self, angles: Sequence[Scalar]) -> Scalar:
         """n11/n31 of eq. 6.12: velocity of the ankle per velocity of h2."""

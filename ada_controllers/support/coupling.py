@@ -20,6 +20,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import Vec3
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 """Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""
@@ -121,7 +122,7 @@ class SupportCoupling:
     def _inertias(self) -> Callable[..., Any]:
         def body(q: Vector, v: Vector) -> dict[str, Any]:
             found = coupling(self.tree, q, v, self.support)
-            M = [found.inertia.times(_unit(i)) for i in range(6)]
+            M = [found.inertia @ _unit(i) for i in range(6)]
             return {
                 "M_f": _rows_of(M),
                 "M_fl": _rows_of(found.columns),
@@ -173,7 +174,7 @@ def free_motion(found: Coupling, wrench: Force) -> Motion:
     """M_f⁻¹ F: the acceleration of a support that nothing holds."""
     values = [*wrench.moment, *wrench.force]
     x = [sum((a * b for a, b in zip(row, values, strict=True)), ZERO) for row in found.inertia.inverse_matrix()]
-    return Motion((x[0], x[1], x[2]), (x[3], x[4], x[5]))
+    return Motion(Vec3(*x[:3]), Vec3(*x[3:]))
 
 
 def _rows_of(columns: Sequence[Force]) -> list[list[Scalar]]:
@@ -181,8 +182,7 @@ def _rows_of(columns: Sequence[Force]) -> list[list[Scalar]]:
 
 
 def _unit(i: int) -> Motion:
-    e = [1.0 if i == j else 0.0 for j in range(6)]
-    return Motion((e[3], e[4], e[5]), (e[0], e[1], e[2]))
+    return Motion.linear_first([1.0 if i == j else 0.0 for j in range(6)])
 
 
 def _size(tree: Tree) -> float:

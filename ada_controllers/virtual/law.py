@@ -27,8 +27,8 @@ from ada_dynamics.dynamics.quantities import closed, link_jacobian
 from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import ZERO, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
 
 Vector = Sequence[Scalar]
 
@@ -132,21 +132,21 @@ class Equations:
         assert link is not None
         root = link_pose(tree, q, self.mechanism.robot.root)
         there = link_pose(tree, q, link)
-        turned = v3.transpose(there.rotation.matrix())
-        axes = [root.rotation.down(turned[k]) for k in range(3)]
-        place = root.rotation.down(v3.sub(there.position, root.position))
-        wanted = [_vec(pose, 3 * k) for k in range(4)]
-        turn: Vec3 = (0.0, 0.0, 0.0)
+        turned = there.rotation.matrix().T
+        axes = [root.rotation.to_child(turned[k]) for k in range(3)]
+        place = root.rotation.to_child(there.position - root.position)
+        wanted = [Vec3(*pose[3 * k : 3 * k + 3]) for k in range(4)]
+        turn = ZERO3
         for now, then in zip(axes, wanted, strict=False):
-            turn = v3.add(turn, v3.cross(now, then))
-        error = [*v3.sub(wanted[3], place), *v3.scale(0.5, turn)]
+            turn = turn + cross(now, then)
+        error = [*(wanted[3] - place), *(0.5 * turn)]
         rows = link_jacobian(tree, link, "local_world_aligned").body
         assert rows is not None
         J = rows(q=q).outputs["J"]
         columns: list[list[Scalar]] = []
         for i in range(tree.nv):
-            column = tuple(J[k][i] for k in range(6)) if i >= base else (0.0,) * 6
-            columns.append([*root.rotation.down(column[:3]), *root.rotation.down(column[3:])])
+            column = [J[k][i] for k in range(6)] if i >= base else [0.0] * 6
+            columns.append([*root.rotation.to_child(Vec3(*column[:3])), *root.rotation.to_child(Vec3(*column[3:]))])
         moving = [sum((c[k] * x for c, x in zip(columns, v, strict=True)), ZERO) for k in range(6)]
         return error, [w - m for w, m in zip(twist, moving, strict=True)], columns
 
@@ -227,7 +227,3 @@ class Equations:
     def traced(self, outputs: dict[str, Any], q: Vector, guards: Sequence[Scalar]) -> Traced:
         """Outputs with all that must not be negative."""
         return Traced(outputs, [*position_guards(self.mechanism.tree, q), *guards])
-
-
-def _vec(values: Vector, start: int) -> Vec3:
-    return values[start], values[start + 1], values[start + 2]

@@ -15,7 +15,6 @@ from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, moving_
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
@@ -58,13 +57,13 @@ def eliminate_joint(
     pivots = []
     inverses = []
     for j, (s, tau) in enumerate(zip(body.joint.subspace(q), effort, strict=True)):
-        U = inertia.times(s)
+        U = inertia @ s
         armature = body.armature if added_armature is None else body.armature + added_armature[j]
-        inverse_D = 1.0 / (s.power(U) + armature)
-        u = tau - s.power(wrench)
-        scaled = U.scaled(inverse_D)
+        inverse_D = 1.0 / (s @ U + armature)
+        u = tau - s @ wrench
+        scaled = inverse_D * U
         inertia = inertia.less_outer(U, scaled)
-        wrench = wrench + scaled.scaled(u)
+        wrench = wrench + u * scaled
         pivots.append(Pivot(scaled, inverse_D * u))
         inverses.append(inverse_D)
     return Eliminated(inertia, wrench, tuple(pivots), tuple(inverses))
@@ -89,9 +88,9 @@ def joint_acceleration(
     result: list[Scalar] = [0.0] * len(subspace)
     # The last one eliminated knows the accelerations of none of the others.
     for i in range(len(subspace) - 1, -1, -1):
-        rate = pivots[i].u_over_D - carried.power(pivots[i].U_over_D)
+        rate = pivots[i].u_over_D - carried @ pivots[i].U_over_D
         result[i] = rate
-        carried = carried + subspace[i].scaled(rate)
+        carried = carried + rate * subspace[i]
     return result, carried
 
 
@@ -113,7 +112,7 @@ def forward_dynamics(
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
 
     # Pass 1: outward, wrenches with zero joint accelerations
-    biased = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))
+    biased = motions(tree, X, q, v, None, at_rest(-tree.gravity))
     wrench = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, biased, strict=True)]
     for i, given in (external or {}).items():
         wrench[i] = wrench[i] - given
@@ -127,15 +126,15 @@ def forward_dynamics(
         free = eliminate_joint(body, body.positions(q), effort[body.v], inertia[i], wrench[i], rotors)
         pivots[i] = free.pivots
         if p != WORLD:
-            inertia[p] = inertia[p] + free.inertia.up(X[i])
-            wrench[p] = wrench[p] + X[i].force_up(free.wrench)
+            inertia[p] = inertia[p] + X[i].to_parent(free.inertia)
+            wrench[p] = wrench[p] + X[i].to_parent(free.wrench)
 
     # Pass 3: outward, accelerations
     result: list[Scalar] = [0.0] * tree.nv
     acceleration: list[Motion] = []
     for body in tree.bodies:
         i = body.index
-        carried = NO_MOTION if body.parent == WORLD else X[i].motion_down(acceleration[body.parent])
+        carried = NO_MOTION if body.parent == WORLD else X[i].to_child(acceleration[body.parent])
         rates, own = joint_acceleration(body, body.positions(q), pivots[i], carried)
         acceleration.append(own)
         result[body.v] = rates

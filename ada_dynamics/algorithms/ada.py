@@ -62,7 +62,7 @@ class WayBack:
         """λ from eqs. 2.18, 3.6 and 3.14, q̈ from eqs. 2.22, 3.8 and 3.20."""
         t = list(self.start)
         for handle, force in forces.items():
-            t = [a + y.power(force) for a, y in zip(t, self.pulled[handle], strict=True)]
+            t = [a + y @ force for a, y in zip(t, self.pulled[handle], strict=True)]
         found = [-value for value in self.factors.backward(t)]
         x = list(self.known)
         for i, value in zip(self.unknown, found, strict=True):
@@ -78,7 +78,7 @@ class WayBack:
     def _rate(rate: Rate, found: Sequence[Scalar], forces: Mapping[int, Force]) -> Scalar:
         value = rate.offset + sum((g * x for g, x in zip(rate.weights, found, strict=True)), ZERO)
         for handle, force in forces.items():
-            value = value + rate.columns[handle].power(force)
+            value = value + rate.columns[handle] @ force
         return value
 
 
@@ -136,7 +136,7 @@ class System:
                     scale = 1.0 / (1.0 + row[i] * joint.terms.armature)
                     offset = scale * (offset + row[i] * tau)
                     weights = [scale * weight for weight in weights]
-                    columns = {handle: column.scaled(scale) for handle, column in columns.items()}
+                    columns = {handle: scale * column for handle, column in columns.items()}
                 found.append(Rate(offset, weights, columns))
         return found
 
@@ -158,9 +158,9 @@ def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[Articulated
         y[handle] = factors.divided_motions(z[handle])
         own = conditions.part_bias(handle)
         for column, value in zip(V, system.x, strict=True):
-            own = own if is_zero(value) else own + column.scaled(value)
+            own = own if is_zero(value) else own + value * column
         for m, value in zip(y[handle], s, strict=True):
-            own = own - m.scaled(value)
+            own = own - value * m
         bias[handle] = own
     body = joined(conditions, handles, y, z, bias)
     terms = [joint.terms for joint in conditions.joints]

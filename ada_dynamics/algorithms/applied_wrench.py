@@ -9,11 +9,11 @@ from typing import NamedTuple
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.rotation import constant_rotation
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 PARAMETERS = 20  # of a piece of a profile: t0, ω, c0, c1, c2
 
@@ -48,11 +48,8 @@ def on_body(applied: AppliedWrench, pose: Transform, wrench: Sequence[Scalar]) -
         pose: of the body in the world.
         wrench: in the axes that `applied` says.
     """
-    force, moment = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
-    if applied.is_world:
-        force, moment = pose.rotation.down(force), pose.rotation.down(moment)
-        return Force(v3.add(moment, v3.cross(applied.point, force)), force)
-    return Transform(constant_rotation(applied.axes), applied.point).force_up(Force(moment, force))
+    rotation = pose.rotation.inverse() if applied.is_world else constant_rotation(applied.axes)
+    return Transform(rotation, applied.point).to_parent(Force.force_first(wrench))
 
 
 def applied_loads(

@@ -8,21 +8,19 @@ nothing acts but weight has a centre of mass at rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.kinematics import spin_matrix
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.inertia import RigidInertia, inverse_symmetric
+from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, NoRotation, Product, Rotation
-from ada_dynamics.spatial.scalar import ZERO, ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar, algebra
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO33, Mat3, Vec3, cross, inverse_symmetric, matrix, skew, symmetric
 
-ZERO33: Mat3 = (ZERO3, ZERO3, ZERO3)
 
-
+@algebra
 class Operator(NamedTuple):
     """Φᵢⱼ in blocks: what a force at handle j does to handle i, α = aa n + al f and a = la n + ll f."""
 
@@ -31,51 +29,38 @@ class Operator(NamedTuple):
     la: Mat3
     ll: Mat3
 
-    def times(self, force: Force) -> Motion:
+    def __matmul__(self, force: Force) -> Motion:
         """Φ F."""
         n, f = force
-        return Motion(
-            v3.add(v3.mat_vec(self.aa, n), v3.mat_vec(self.al, f)),
-            v3.add(v3.mat_vec(self.la, n), v3.mat_vec(self.ll, f)),
-        )
+        return Motion(self.aa @ n + self.al @ f, self.la @ n + self.ll @ f)
 
-    def __add__(self, other: object) -> Operator:
-        if not isinstance(other, Operator):
-            return NotImplemented
-        return Operator(*(v3.mat_add(a, b) for a, b in zip(self, other, strict=True)))
+    def __add__(self, other: Operator) -> Operator:  # type: ignore[override]
+        return Operator(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def transposed(self) -> Operator:
+    @property
+    def T(self) -> Operator:
         """Φᵢⱼᵀ = Φⱼᵢ."""
-        aa, al, la, ll = (v3.transpose(block) for block in self)
-        return Operator(aa, la, al, ll)
+        return Operator(self.aa.T, self.la.T, self.al.T, self.ll.T)
 
     def force_at(self, X: Transform) -> Operator:
         """Φ X*: with the force given in a frame B of pose X in the frame of the handle (eq. A.17)."""
-        rows = [X.motion_down(Motion(n, f)) for n, f in zip((*self.aa, *self.la), (*self.al, *self.ll), strict=True)]
-        aa, al, la, ll = (
-            (part[0], part[1], part[2])
-            for part in (
-                [r.angular for r in rows[:3]],
-                [r.linear for r in rows[:3]],
-                [r.angular for r in rows[3:]],
-                [r.linear for r in rows[3:]],
-            )
-        )
-        return Operator(aa, al, la, ll)
+        rows = [X.to_child(Motion(n, f)) for n, f in zip((*self.aa, *self.la), (*self.al, *self.ll), strict=True)]
+        angular, linear = [r.angular for r in rows], [r.linear for r in rows]
+        return Operator(Mat3(*angular[:3]), Mat3(*linear[:3]), Mat3(*angular[3:]), Mat3(*linear[3:]))
 
     def motion_at(self, X: Transform) -> Operator:
         """X Φ: with the acceleration seen in a frame B of pose X in the frame of the handle (eq. A.14)."""
-        return self.transposed().force_at(X).transposed()
+        return self.T.force_at(X).T
 
     def seen_from(self, X: Transform) -> Operator:
         """X Φ X* of a symmetric Φ, at lower cost than one side after the other."""
-        R, P = reverse(X.rotation), v3.skew(X.position)
+        R, P = X.rotation.inverse(), skew(X.position)
         # with p the position: n = n' + p x f', a' = a - p x α
-        la = v3.mat_sub(self.la, v3.mat_mat(P, self.aa))
-        left, right = v3.mat_mat(self.la, P), v3.mat_mat(P, v3.transpose(la))
+        la = self.la - P @ self.aa
+        left, right = self.la @ P, P @ la.T
         ll = symmetric(lambda i, j: self.ll[i][j] + (left[i][j] - right[i][j]))
-        turned = R.up_matrix(la)
-        return Operator(R.up_symmetric(self.aa), v3.transpose(turned), turned, R.up_symmetric(ll))
+        turned = R.conjugate(la)
+        return Operator(R.conjugate_symmetric(self.aa), turned.T, turned, R.conjugate_symmetric(ll))
 
     def less_outer(self, y: Sequence[Motion], z: Sequence[Motion], is_symmetric: bool) -> Operator:
         """Φ - Σₖ yₖ zₖᵀ."""
@@ -89,38 +74,11 @@ class Operator(NamedTuple):
         ya, yl = [m.angular for m in y], [m.linear for m in y]
         za, zl = [m.angular for m in z], [m.linear for m in z]
         la = less(self.la, yl, za, False)
-        al = v3.transpose(la) if is_symmetric else less(self.al, ya, zl, False)
+        al = la.T if is_symmetric else less(self.al, ya, zl, False)
         return Operator(less(self.aa, ya, za, is_symmetric), al, la, less(self.ll, yl, zl, is_symmetric))
 
 
 NO_OPERATOR = Operator(ZERO33, ZERO33, ZERO33, ZERO33)
-
-
-def matrix(entry: Callable[[int, int], Scalar]) -> Mat3:
-    """The 3x3 matrix with these entries."""
-    rows = [(entry(i, 0), entry(i, 1), entry(i, 2)) for i in range(3)]
-    return (rows[0], rows[1], rows[2])
-
-
-def symmetric(entry: Callable[[int, int], Scalar]) -> Mat3:
-    """The symmetric 3x3 matrix with these entries on and above the diagonal; the others are not asked for."""
-    return v3.mirror_upper(
-        ((entry(0, 0), entry(0, 1), entry(0, 2)), (0.0, entry(1, 1), entry(1, 2)), (0.0, 0.0, entry(2, 2)))
-    )
-
-
-def reverse(R: Rotation) -> Rotation:
-    """R⁻¹, as cheap to apply as R."""
-    if isinstance(R, AxisRotation):
-        return AxisRotation(R.k, R.c, -R.s)
-    if isinstance(R, Product):
-        return Product(reverse(R.inner), reverse(R.outer))
-    return IDENTITY if isinstance(R, NoRotation) else MatrixRotation(v3.transpose(R.matrix()))
-
-
-def inverse(X: Transform) -> Transform:
-    """X⁻¹, as cheap to apply as X."""
-    return Transform(reverse(X.rotation), v3.negate(X.rotation.down(X.position)))
 
 
 @dataclass(frozen=True)
@@ -136,20 +94,19 @@ class FreeBody:
     def of(cls, inertia: RigidInertia) -> FreeBody:
         """From a regular inertia."""
         m, h, about = inertia
-        c = v3.scale(1.0 / m, h)
-        D = v3.skew(c)
-        DDt = v3.mat_mat(D, v3.transpose(D))
-        J = symmetric(lambda i, j: about[i][j] - m * DDt[i][j])
+        c = (1.0 / m) * h
+        D = skew(c)
+        J = about - m * (D @ D.T)
         K = inverse_symmetric(J)
-        DK = v3.mat_mat(D, K)
-        corner = v3.mat_mat(DK, v3.transpose(D))
+        DK = D @ K
+        corner = DK @ D.T
         ll = symmetric(lambda i, j: corner[i][j] + (1.0 / m if i == j else 0.0))
-        return cls(Operator(K, v3.transpose(DK), DK, ll), c, J, K)
+        return cls(Operator(K, DK.T, DK, ll), c, J, K)
 
     def acceleration(self, w: Vec3) -> Motion:
         """Of its origin while it turns with w and no force acts: J ẇ = -w x J w about its centre of mass, at rest."""
-        wd = v3.negate(v3.mat_vec(self.inverse_about_com, v3.cross(w, v3.mat_vec(self.about_com, w))))
-        return Motion(wd, v3.negate(v3.mat_vec(spin_matrix(w, wd), self.com)))
+        wd = -(self.inverse_about_com @ cross(w, self.about_com @ w))
+        return Motion(wd, -(spin_matrix(w, wd) @ self.com))
 
 
 @dataclass(frozen=True)
@@ -167,4 +124,4 @@ class ArticulatedBody:
 
     def operator(self, i: int, j: int) -> Operator:
         """Φᵢⱼ."""
-        return self.operators[i, j] if i <= j else self.operators[j, i].transposed()
+        return self.operators[i, j] if i <= j else self.operators[j, i].T

@@ -31,10 +31,10 @@ from ada_dynamics.algorithms.regular import Regular, regular
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.tree import WORLD, Loop, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 class Solution(NamedTuple):
@@ -97,8 +97,8 @@ class State:
         self.w: dict[int, Vec3] = {WORLD: ZERO3}
         for body, X in zip(tree.bodies, self.X, strict=True):
             own = body.joint.relative_velocity(body.positions(q), body.velocities(v)).angular
-            self.w[body.index] = v3.add(X.rotation.down(self.w[body.parent]), own)
-        self.upward = Motion(ZERO3, v3.negate(tree.gravity))
+            self.w[body.index] = X.rotation.to_child(self.w[body.parent]) + own
+        self.upward = Motion(ZERO3, -tree.gravity)
         self.alone: dict[int, Operator] = {}  # of links and groups of links, as assembly starts from them
 
     def moving(self, link: int, bias: Mapping[int, Motion]) -> Moving:
@@ -107,14 +107,14 @@ class State:
 
     def mobility(self, wrenches: Mapping[int, Force]) -> Scalar:
         """How fast a pair of wrenches makes its two links give way along itself, if nothing else held them."""
-        return sum((self.alone[link].times(wrench).power(wrench) for link, wrench in wrenches.items()), ZERO)
+        return sum((self.alone[link] @ wrench @ wrench for link, wrench in wrenches.items()), ZERO)
 
     def link(self, index: int) -> ArticulatedBody:
         """A link by itself."""
         free = FreeBody.of(self.tree.bodies[index].inertia)
         bias = free.acceleration(self.w[index])
         if index in self.external:
-            bias = bias + free.operator.times(self.external[index])
+            bias = bias + free.operator @ self.external[index]
         self.alone[index] = free.operator
         return ArticulatedBody.of_rigid(index, free.operator, bias)
 
@@ -271,7 +271,7 @@ def _original_wrenches(
     """Wrenches in the tree as it was given: what a joint carries for inertia that was moved through it is taken off."""
     if basis.is_unchanged:
         return wrenches
-    base = at_rest(v3.negate(state.tree.gravity))
+    base = at_rest(-state.tree.gravity)
     moving = kinematics.motions(state.tree, state.X, state.q, state.v, accelerations, base)
     return [
         wrench if moved is None else wrench - needed_force(moved, motion)

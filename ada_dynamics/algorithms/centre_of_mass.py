@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ada_dynamics.algorithms.centroidal import momentum_columns
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import ZERO, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 def moving_mass(tree: Tree) -> Scalar:
@@ -22,16 +22,17 @@ def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
     total: Vec3 = ZERO3
     for body, pose in zip(tree.bodies, poses(tree, transforms(tree, q)), strict=True):
         h = body.inertia.first_moment
-        total = v3.add(total, v3.add(v3.scale(body.inertia.mass, pose.position), pose.rotation.up(h)))
+        total = total + (body.inertia.mass * pose.position + pose.rotation.to_parent(h))
     return total
 
 
 def position(tree: Tree, q: Sequence[Scalar]) -> Vec3:
     """Position of the centre of mass in the world."""
-    return v3.scale(1.0 / moving_mass(tree), first_moment(tree, q))
+    centre: Vec3 = first_moment(tree, q) / moving_mass(tree)
+    return centre
 
 
 def jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:
     """Velocity of the centre of mass per unit velocity of each coordinate."""
     k = 1.0 / moving_mass(tree)
-    return [v3.scale(k, column.force) for column in momentum_columns(tree, q)]
+    return [k * column.force for column in momentum_columns(tree, q)]

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from ada_dynamics.algorithms.crba import composite_inertias
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
@@ -19,7 +20,7 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
     world = poses(tree, X)
     total = NO_FORCE
     for body, V in zip(tree.bodies, velocities(tree, X, q, v), strict=True):
-        total = total + world[body.index].force_up(body.inertia.times(V))
+        total = total + world[body.index].to_parent(body.inertia @ V)
     return total.at(_centre(tree, world))
 
 
@@ -31,16 +32,17 @@ def momentum_columns(tree: Tree, q: Sequence[Scalar]) -> list[Force]:
     columns = [NO_FORCE] * tree.nv
     for body, inertia in zip(tree.bodies, composite_inertias(tree, X), strict=True):
         for j, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
-            seen = world[body.index].force_up(inertia.times(s)).at(centre)
-            columns[j] = columns[j] + seen.scaled(body.multiplier)
+            seen = world[body.index].to_parent(inertia @ s).at(centre)
+            columns[j] = columns[j] + body.multiplier * seen
     return columns
 
 
-def _centre(tree: Tree, world: Sequence[object]) -> Vec3:
+def _centre(tree: Tree, world: Sequence[Transform]) -> Vec3:
     mass: Scalar = 0.0
     moment: Vec3 = ZERO3
     for body, pose in zip(tree.bodies, world, strict=True):
         m, h, _ = body.inertia
         mass = mass + m
-        moment = v3.add(moment, v3.add(v3.scale(m, pose.position), pose.rotation.up(h)))  # type: ignore[attr-defined]
-    return v3.scale(1.0 / mass, moment)
+        moment = moment + (m * pose.position + pose.rotation.to_parent(h))
+    centre: Vec3 = moment / mass
+    return centre

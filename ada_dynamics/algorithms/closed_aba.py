@@ -95,10 +95,10 @@ class Sweep:
         if body.parent == WORLD:
             return
         X, p = self.X[i], body.parent
-        self.inertia[p] = self.inertia[p] + free.inertia.up(X)
-        self.wrench[p] = self.wrench[p] + X.force_up(free.wrench)
+        self.inertia[p] = self.inertia[p] + X.to_parent(free.inertia)
+        self.wrench[p] = self.wrench[p] + X.to_parent(free.wrench)
         for c, column in columns.items():
-            self.add_column(p, c, X.force_up(column))
+            self.add_column(p, c, X.to_parent(column))
         for b, inertia in coupled.items():
             if b == p:
                 self.inertia[p] = self.inertia[p] + inertia.from_parent(X).with_transposed()
@@ -117,11 +117,11 @@ class Sweep:
         all_shares, all_far = [], []
         subspace = body.joint.subspace(body.positions(self.q))
         for s, pivot, inverse_D in zip(subspace, free.pivots, free.inverse_D, strict=True):
-            along = {c: s.power(column) for c, column in columns.items()}
+            along = {c: s @ column for c, column in columns.items()}
             along = {c: k for c, k in along.items() if not is_zero(k)}
             shares = {c: k * inverse_D for c, k in along.items()}
             for c, k in along.items():
-                columns[c] = columns[c] - pivot.U_over_D.scaled(k)
+                columns[c] = columns[c] - k * pivot.U_over_D
                 self.right[c] = self.right[c] - k * pivot.u_over_D
                 for d, other in along.items():
                     if d >= c:
@@ -134,12 +134,12 @@ class Sweep:
     def _couple(self, b: int, d: int, more: CrossInertia) -> None:
         """Add to the wrench on b per acceleration of d, and the other way round."""
         self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA) + more
-        self.cross[d][b] = self.cross[b][d].transposed()
+        self.cross[d][b] = self.cross[b][d].T
 
     def _less_outer(self, b: int, d: int, here: Force, there: Force) -> None:
         """Subtract here thereᵀ from the wrench on b per acceleration of d."""
         self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA).less_outer(here, there)
-        self.cross[d][b] = self.cross[b][d].transposed()
+        self.cross[d][b] = self.cross[b][d].T
 
     def _uncoupled(self, i: int) -> dict[int, CrossInertia]:
         """The wrenches on other bodies per acceleration of this one, which leaves."""
@@ -151,14 +151,14 @@ class Sweep:
         self, i: int, s: Motion, pivot: Pivot, inverse_D: Scalar, along: Mapping[int, Scalar]
     ) -> dict[int, Force]:
         """What freeing one velocity of body i does to the bodies b coupled to it: U_b = X_b S goes the way of U."""
-        felt = {b: self.cross[b][i].times(s) for b in sorted(self.cross[i])}
-        scaled = {b: U.scaled(inverse_D) for b, U in felt.items()}
+        felt = {b: self.cross[b][i] @ s for b in sorted(self.cross[i])}
+        scaled = {b: inverse_D * U for b, U in felt.items()}
         for b, U in felt.items():
             self._less_outer(b, i, U, pivot.U_over_D)
             self.inertia[b] = self.inertia[b].less_outer(U, scaled[b])
-            self.wrench[b] = self.wrench[b] + U.scaled(pivot.u_over_D)
+            self.wrench[b] = self.wrench[b] + pivot.u_over_D * U
             for c, k in along.items():
-                self.add_column(b, c, scaled[b].scaled(-k))
+                self.add_column(b, c, -k * scaled[b])
             for d in felt:
                 if d > b:
                     self._less_outer(b, d, U, scaled[d])
@@ -171,7 +171,7 @@ class Sweep:
         pivot, others = self.coupling.take(c)
         self.pivots[c] = -pivot
         inverse = 1.0 / pivot
-        scaled = {b: column.scaled(inverse) for b, column in columns.items()}
+        scaled = {b: inverse * column for b, column in columns.items()}
         right = self.right.pop(c)
         constant = right * inverse
         shares = {d: value * inverse for d, value in others.items()}
@@ -182,9 +182,9 @@ class Sweep:
                     self.coupling.subtract(d, e, share * value)
         for b, column in columns.items():
             self.inertia[b] = self.inertia[b].less_outer(column, scaled[b])
-            self.wrench[b] = self.wrench[b] + column.scaled(constant)
+            self.wrench[b] = self.wrench[b] + constant * column
             for d, share in shares.items():
-                self.columns[b][d] = self.columns[b].get(d, NO_FORCE) - column.scaled(share)
+                self.columns[b][d] = self.columns[b].get(d, NO_FORCE) - share * column
                 self.touched[d].add(b)
             for other, there in scaled.items():
                 if other > b:
@@ -276,13 +276,13 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
         if isinstance(step, SolvedCondition):
             value = step.constant
             for b, column in step.columns.items():
-                value = value - motion[b].power(column)
+                value = value - motion[b] @ column
             for d, share in step.shares.items():
                 value = value - share * x[d]
             x[step.condition] = value
             continue
         body = step.body
-        carried = NO_MOTION if body.parent == WORLD else sweep.X[body.index].motion_down(motion[body.parent])
+        carried = NO_MOTION if body.parent == WORLD else sweep.X[body.index].to_child(motion[body.parent])
         pivots = [
             Pivot(pivot.U_over_D, _less(pivot.u_over_D, shares, x, far, motion))
             for pivot, shares, far in zip(step.pivots, step.shares, step.far, strict=True)
@@ -304,5 +304,5 @@ def _less(
     for c, share in shares.items():
         total = total + share * x[c]
     for b, column in far.items():
-        total = total + motion[b].power(column)
+        total = total + motion[b] @ column
     return value - total

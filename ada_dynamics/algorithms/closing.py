@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator, inverse
+from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator
 from ada_dynamics.algorithms.closure import Row
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import Scalar, Vec3, is_zero
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 
 Block = list[list[Scalar]]
 
@@ -83,7 +84,7 @@ class ClosingJoint(Protocol):
 
 def moving_of(w: Vec3, acceleration: Motion) -> Moving:
     """A link's motion from its velocity and acceleration."""
-    return Moving(w, *acceleration, spin_matrix(w, acceleration.angular))
+    return Moving(w, acceleration.angular, acceleration.linear, spin_matrix(w, acceleration.angular))
 
 
 class JointFrame(NamedTuple):
@@ -100,16 +101,16 @@ class JointFrame(NamedTuple):
         """The child's frame; with `before` the other one, if [T T_a] is the same there."""
         pose = body.joint.pose(q)
         if before and body.joint.is_even:
-            return cls(body.placement, inverse(pose))
-        return cls(body.placement.then(pose), None)
+            return cls(body.placement, pose.inverse())
+        return cls(body.placement @ pose, None)
 
-    def down(self, motion: Motion) -> Motion:
+    def to_child(self, motion: Motion) -> Motion:
         """A motion in the child's frame as seen here."""
-        return motion if self.in_child is None else self.in_child.motion_down(motion)
+        return motion if self.in_child is None else self.in_child.to_child(motion)
 
-    def up(self, force: Force) -> Force:
+    def to_parent(self, force: Force) -> Force:
         """A force in the child's frame."""
-        return force if self.in_child is None else self.in_child.force_up(force)
+        return force if self.in_child is None else self.in_child.to_parent(force)
 
 
 class TreeJoint:
@@ -119,8 +120,8 @@ class TreeJoint:
         """Args: the body that it carries, positions, where its equations stand, `bias_between`, terms."""
         self.body, self.frame, self.terms = body, frame, terms
         self.basis = (*body.joint.constraint(q), *body.joint.active(q))
-        seen = frame.down(between)
-        self.bias = [seen.power(n) for n in self.basis]
+        seen = frame.to_child(between)
+        self.bias = [seen @ n for n in self.basis]
         self.ends = (body.index,) if body.parent == WORLD else (body.index, body.parent)
 
     def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
@@ -129,10 +130,10 @@ class TreeJoint:
         result = [NO_MOTION] * len(self.basis)
         if child is not None:
             own = child if self.frame.in_child is None else child.force_at(self.frame.in_child)
-            result = [own.times(n) for n in self.basis]
+            result = [own @ n for n in self.basis]
         if parent is not None:
             pulled = self.pulled_at_joint(parent)
-            result = [m - pulled.times(n) for m, n in zip(result, self.basis, strict=True)]
+            result = [m - pulled @ n for m, n in zip(result, self.basis, strict=True)]
         return result
 
     def pulled_at_joint(self, parent: Operator) -> Operator:
@@ -148,10 +149,10 @@ class TreeJoint:
 
     def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
         """Nᵀ(V̇ᴮ - V̇ᴬ)."""
-        between = self.frame.down(accelerations[self.body.index])
+        between = self.frame.to_child(accelerations[self.body.index])
         if self.body.parent != WORLD:
-            between = between - self.frame.in_parent.motion_down(accelerations[self.body.parent])
-        return [between.power(n) for n in self.basis]
+            between = between - self.frame.in_parent.to_child(accelerations[self.body.parent])
+        return [between @ n for n in self.basis]
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
         """Nᵀ(Φᴬ + Φᴮ)N, if the two links are in two articulated bodies."""
@@ -167,14 +168,14 @@ class TreeJoint:
 
     def wrench(self, x: Sequence[Scalar]) -> Force:
         """T λ + T_a τ (eq. 2.15) on the child, in its frame."""
-        return self.frame.up(combined(self.basis, x))
+        return self.frame.to_parent(combined(self.basis, x))
 
     def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
         """On the child, and its reaction on the parent."""
         wrench = combined(self.basis, x)
-        found = {self.body.index: self.frame.up(wrench)}
+        found = {self.body.index: self.frame.to_parent(wrench)}
         if self.body.parent != WORLD:
-            found[self.body.parent] = NO_FORCE - self.frame.in_parent.force_up(wrench)
+            found[self.body.parent] = -self.frame.in_parent.to_parent(wrench)
         return found
 
 
@@ -189,11 +190,11 @@ def bias_between(body: Body, q: Sequence[Scalar], v: Sequence[Scalar], own: Moti
 
 def reduced(total: Operator, wrenches: Sequence[Force]) -> Block:
     """NᵀΦN of a symmetric Φ; equal entries are one value."""
-    columns = [total.times(n) for n in wrenches]
+    columns = [total @ n for n in wrenches]
     block: Block = [[0.0] * len(columns) for _ in columns]
     for i, n in enumerate(wrenches):
         for j in range(i, len(columns)):
-            block[i][j] = block[j][i] = columns[j].power(n)
+            block[i][j] = block[j][i] = columns[j] @ n
     return block
 
 
@@ -201,7 +202,7 @@ def combined(wrenches: Sequence[Force], x: Sequence[Scalar]) -> Force:
     """N x."""
     total = NO_FORCE
     for n, value in zip(wrenches, x, strict=True):
-        total = total + n.scaled(value)
+        total = total + value * n
     return total
 
 
@@ -220,7 +221,7 @@ class LoopJoint:
         for end in self.ends:
             own = operator(end)
             if own is not None:
-                result = [m + own.times(row.wrenches[end]) for m, row in zip(result, self.rows, strict=True)]
+                result = [m + own @ row.wrenches[end] for m, row in zip(result, self.rows, strict=True)]
         return result
 
     def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
@@ -228,7 +229,7 @@ class LoopJoint:
         result: list[Scalar] = [0.0] * len(self.rows)
         for end in self.ends:
             for k, row in enumerate(self.rows):
-                result[k] = result[k] + accelerations[end].power(row.wrenches[end])
+                result[k] = result[k] + accelerations[end] @ row.wrenches[end]
         return result
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:

@@ -16,10 +16,10 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.rows import NORMAL, RowKind
 from ada_dynamics.model.tree import WORLD, Loop, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import UNIT3, ZERO, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3, cross
 
 
 def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
@@ -46,8 +46,8 @@ def combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
         for k, value in row.columns.items():
             columns[k] = columns.get(k, 0.0) + w * value
         for i, wrench in row.wrenches.items():
-            wrenches[i] = wrenches.get(i, NO_FORCE) + wrench.scaled(w)
-        own = own + row.own.scaled(w)
+            wrenches[i] = wrenches.get(i, NO_FORCE) + w * wrench
+        own = own + w * row.own
     return Row(columns, rate, wrenches, own)
 
 
@@ -68,24 +68,24 @@ class Branches:
     def up(self, x: Vec3, side: Sequence[int]) -> Vec3:
         """A direction at the end of a side, in the axes of the top body."""
         for i in reversed(side):
-            x = self.X[i].rotation.up(x)
+            x = self.X[i].rotation.to_parent(x)
         return x
 
     def direction(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in frame A's axes, in the axes of every body on both sides."""
-        return self._from_parent_side(self.loop.parent_pose.rotation.up(x))
+        return self._from_parent_side(self.loop.parent_pose.rotation.to_parent(x))
 
     def _from_parent_side(self, x: Vec3) -> dict[int, Vec3]:
         found = {self.loop.parent: x}
         for i in reversed(self.parent_side):
-            x = self.X[i].rotation.up(x)
+            x = self.X[i].rotation.to_parent(x)
             found[self.tree.bodies[i].parent] = x
         return self.downward(x, self.child_side, found)
 
     def downward(self, x: Vec3, side: Sequence[int], found: dict[int, Vec3]) -> dict[int, Vec3]:
         """A direction in the top body's axes, in those of every body on a side."""
         for i in side:
-            x = self.X[i].rotation.down(x)
+            x = self.X[i].rotation.to_child(x)
             found[i] = x
         return found
 
@@ -100,14 +100,14 @@ class Branches:
             return self._points_up(self.loop.parent_pose.position, self.loop.parent, self.parent_side), outer
         inner = {self.top: outer[self.top]}
         for i in self.parent_side:
-            apart = v3.sub(inner[self.tree.bodies[i].parent], self.X[i].position)
-            inner[i] = self.X[i].rotation.down(apart)
+            apart = inner[self.tree.bodies[i].parent] - self.X[i].position
+            inner[i] = self.X[i].rotation.to_child(apart)
         return inner, outer
 
     def _points_up(self, r: Vec3, body: int, side: Sequence[int]) -> dict[int, Vec3]:
         found = {body: r}
         for i in reversed(side):
-            r = self.X[i].point_up(r)
+            r = self.X[i].point(r)
             found[self.tree.bodies[i].parent] = r
         return found
 
@@ -117,11 +117,11 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     """How far the loop is from closed, row by row [m, rad]; its rate is J v where it is closed."""
     ways = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
-    a_axes = [ways.up(A.up(UNIT3[k]), ways.parent_side) for k in range(3)]
-    b_axes = [ways.up(B.up(UNIT3[k]), ways.child_side) for k in range(3)]
+    a_axes = [ways.up(A.to_parent(UNIT3[k]), ways.parent_side) for k in range(3)]
+    b_axes = [ways.up(B.to_parent(UNIT3[k]), ways.child_side) for k in range(3)]
     own = ways._points_up(loop.parent_pose.position, loop.parent, ways.parent_side)[ways.top]
     other = ways._points_up(loop.child_pose.position, loop.child, ways.child_side)[ways.top]
-    apart = v3.sub(other, own)
+    apart = other - own
     turned = _turned(loop, a_axes, b_axes)
     kinds = row_kinds(loop)
     result = []
@@ -130,17 +130,17 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
         if pitch:
             result.append(_screw_gap(a_axes, b_axes, apart, k, pitch))
         elif k == NORMAL:
-            result.append(-v3.dot(a_axes[2], b_axes[1]))
+            result.append(-(a_axes[2] @ b_axes[1]))
         else:
-            result.append(v3.dot(a_axes[k], apart if is_force else turned))
+            result.append(a_axes[k] @ (apart if is_force else turned))
     return result
 
 
 def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch: float) -> Scalar:
     """How far a screw is off its thread, along axis k; nothing is said about the number of its turns."""
     i, j = (k + 1) % 3, (k + 2) % 3
-    cosine, sine = v3.dot(a[i], b[i]) + v3.dot(a[j], b[j]), v3.dot(a[j], b[i]) - v3.dot(a[i], b[j])  # times two
-    wanted = v3.dot(a[k], apart) / pitch  # angle
+    cosine, sine = a[i] @ b[i] + a[j] @ b[j], a[j] @ b[i] - a[i] @ b[j]  # times two
+    wanted = a[k] @ apart / pitch  # angle
     c, s = expr.cos(wanted), expr.sin(wanted)
     return pitch * expr.atan2(cosine * s - sine * c, cosine * c + sine * s)
 
@@ -150,8 +150,8 @@ def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
     kept = loop.kept_axes
     crossed: Vec3 = ZERO3
     for k in kept:
-        crossed = v3.add(crossed, v3.cross(a_axes[k], b_axes[k]))
-    return v3.scale(0.5, crossed) if len(kept) == 3 else crossed
+        crossed = crossed + cross(a_axes[k], b_axes[k])
+    return 0.5 * crossed if len(kept) == 3 else crossed
 
 
 def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
@@ -162,7 +162,7 @@ def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     ways = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
     cosines = [
-        v3.dot(ways.up(A.up(UNIT3[k]), ways.parent_side), ways.up(B.up(UNIT3[k]), ways.child_side)) for k in kept
+        ways.up(A.to_parent(UNIT3[k]), ways.parent_side) @ ways.up(B.to_parent(UNIT3[k]), ways.child_side) for k in kept
     ]
     return sum(cosines, ZERO) - (1.0 if len(kept) == 3 else 0.0)
 
@@ -209,7 +209,7 @@ def loop_rows(
             for i in side:
                 _add_columns(tree, q, i, _wrench(kind, e[i], points[i]), sign, columns)
             if end != WORLD:
-                wrenches[end] = _wrench(kind, e[end], points[end]).scaled(sign)
+                wrenches[end] = sign * _wrench(kind, e[end], points[end])
         own = _own_wrench(kind, loop, e, inner)
         return Row(columns, rates.of(kind, e[ways.top]), wrenches, own)
 
@@ -218,17 +218,17 @@ def loop_rows(
 
 def _wrench(kind: RowKind, e: Vec3, r: Vec3) -> Force:
     """A unit force through the point r, or a unit moment."""
-    return Force(v3.cross(r, e), e) if kind.is_force else Force(e, ZERO3)
+    return Force(cross(r, e), e) if kind.is_force else Force(e, ZERO3)
 
 
 def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping[int, Vec3]) -> Force:
     """A row's unit wrench on the description's child, which is the parent where the loop is turned round."""
     if not loop.is_turned:
-        along = loop.child_pose.rotation.down(e[loop.child])
+        along = loop.child_pose.rotation.to_child(e[loop.child])
         return Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
     pose = loop.parent_pose.rotation
-    arm = pose.down(v3.sub(inner[loop.parent], loop.parent_pose.position))
-    return _wrench(kind, pose.down(e[loop.parent]), arm).scaled(-1.0)
+    arm = pose.to_child(inner[loop.parent] - loop.parent_pose.position)
+    return -_wrench(kind, pose.to_child(e[loop.parent]), arm)
 
 
 def _add_columns(
@@ -236,21 +236,21 @@ def _add_columns(
 ) -> None:
     body = tree.bodies[i]
     for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
-        columns[k] = columns.get(k, 0.0) + sign * body.multiplier * s.power(wrench)
+        columns[k] = columns.get(k, 0.0) + sign * body.multiplier * (s @ wrench)
 
 
 def _normal(ways: Branches) -> dict[int, Vec3]:
     """u x w of a universal joint, in the axes of every body on both sides."""
     u, w = _universal_axes(ways)
-    n = v3.cross(u, w)
+    n = cross(u, w)
     found = {ways.top: n}
     ways.downward(n, ways.parent_side, found)
     return ways.downward(n, ways.child_side, found)
 
 
 def _universal_axes(ways: Branches) -> tuple[Vec3, Vec3]:
-    u = ways.up(ways.loop.parent_pose.rotation.up(UNIT3[2]), ways.parent_side)
-    return u, ways.up(ways.loop.child_pose.rotation.up(UNIT3[1]), ways.child_side)
+    u = ways.up(ways.loop.parent_pose.rotation.to_parent(UNIT3[2]), ways.parent_side)
+    return u, ways.up(ways.loop.child_pose.rotation.to_parent(UNIT3[1]), ways.child_side)
 
 
 class _Rates:
@@ -273,27 +273,27 @@ class _Rates:
         loop = ways.loop
         a, b = moving[loop.parent], moving[loop.child]
         up_a, up_b = ways.parent_side, ways.child_side
-        point_a = ways.up(v3.add(a.a, v3.mat_vec(a.spin, inner[loop.parent])), up_a)
-        point_b = ways.up(v3.add(b.a, v3.mat_vec(b.spin, outer[loop.child])), up_b)
-        self.apart = v3.sub(point_b, point_a)
+        point_a = ways.up(a.a + a.spin @ inner[loop.parent], up_a)
+        point_b = ways.up(b.a + b.spin @ outer[loop.child], up_b)
+        self.apart = point_b - point_a
         self.w: Vec3 = ZERO3
         if loop.moves_origin or not all(kind.is_force for kind in chosen):
             self.w = ways.up(a.w, up_a)
-            self.w_between = v3.sub(ways.up(b.w, up_b), self.w)
-            self.wd_between = v3.sub(ways.up(b.wd, up_b), ways.up(a.wd, up_a))
+            self.w_between = ways.up(b.w, up_b) - self.w
+            self.wd_between = ways.up(b.wd, up_b) - ways.up(a.wd, up_a)
         if loop.moves_origin:
-            sliding = v3.sub(_point_velocity(ways, q, v, up_b, outer), _point_velocity(ways, q, v, up_a, inner))
-            self.apart = v3.sub(self.apart, v3.scale(2.0, v3.cross(self.w, sliding)))
+            sliding = _point_velocity(ways, q, v, up_b, outer) - _point_velocity(ways, q, v, up_a, inner)
+            self.apart = self.apart - 2.0 * cross(self.w, sliding)
 
     def of(self, kind: RowKind, n: Vec3) -> Scalar:
         """γ of a row with direction n."""
         if kind.is_force:
-            return v3.dot(n, self.apart)
-        turning = v3.cross(self.w, n)
+            return n @ self.apart
+        turning = cross(self.w, n)
         if kind.axis == NORMAL:
             u, w = _universal_axes(self.ways)
-            turning = v3.add(turning, v3.cross(u, v3.cross(self.w_between, w)))
-        return v3.dot(n, self.wd_between) + v3.dot(turning, self.w_between)
+            turning = turning + cross(u, cross(self.w_between, w))
+        return n @ self.wd_between + turning @ self.w_between
 
 
 def _point_velocity(
@@ -304,6 +304,6 @@ def _point_velocity(
     for i in reversed(side):
         body = ways.tree.bodies[i]
         relative = body.joint.relative_velocity(body.positions(q), body.velocities(v))
-        own = v3.add(relative.linear, v3.cross(relative.angular, points[i]))
-        total = ways.X[i].rotation.up(v3.add(total, own))
+        own = relative.linear + cross(relative.angular, points[i])
+        total = ways.X[i].rotation.to_parent(total + own)
     return total

@@ -20,15 +20,14 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.contact_shapes import Obstacle, middle
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO33, Mat3, Vec3, cross, symmetric
 
 EXPONENTS = (1.0, 1.5)  # of the depth: a bed of springs, two balls (Hertz)
-_NONE3: Mat3 = (ZERO3, ZERO3, ZERO3)
 
 
 class Law(NamedTuple):
@@ -48,7 +47,7 @@ class GroundContact(NamedTuple):
     point: Vec3  # its centre in the body's frame
     radius: Scalar
     law: Law
-    normal: Vec3 = (0.0, 0.0, 1.0)  # of the ground, upward, unit length, in the world's axes
+    normal: Vec3 = Vec3(0.0, 0.0, 1.0)  # of the ground, upward, unit length, in the world's axes
     height: Scalar = 0.0  # of the ground along its normal
 
 
@@ -100,7 +99,7 @@ def normal_force(law: Law, depth: Scalar, rate: Scalar) -> NormalForce:
 
 def slip_resistance(law: Law, normal: Scalar, slip: Vec3) -> Scalar:
     """c = μ f_n / √(|v_t|² + v_s²), so that the friction is -c v_t."""
-    square = v3.dot(slip, slip) + law.slip_speed * law.slip_speed
+    square = slip @ slip + law.slip_speed * law.slip_speed
     return law.friction * normal * (1.0 / expr.sqrt(square))
 
 
@@ -114,12 +113,12 @@ class _Push(NamedTuple):
 
 def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None) -> _Push:
     """Of a point that moves with `velocity` against what it touches, whose normal n points at it."""
-    leaving = v3.dot(n, velocity)
-    slip = v3.sub(velocity, v3.scale(leaving, n))
+    leaving = n @ velocity
+    slip = velocity - leaving * n
     normal = normal_force(law, depth, -leaving)
     resistance = slip_resistance(law, normal.force, slip)
-    friction = v3.scale(resistance, slip)
-    of_law = v3.sub(v3.scale(normal.force, n), friction)
+    friction = resistance * slip
+    of_law = normal.force * n - friction
     if step is None:
         return _Push(of_law, of_law, None)
     # where the contact would end within the step there is nothing to be stiff, and nothing may pull
@@ -127,18 +126,14 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     along = step * (normal.by_rate + step * normal.by_depth)
     along = expr.select(0.0, coming, along, 0.0)
     across = step * resistance
-    applied = v3.sub(v3.scale(expr.maximum(coming, 0.0), n), friction)
+    applied = expr.maximum(coming, 0.0) * n - friction
     return _Push(of_law, applied, _along_and_across(along, across, n))
 
 
 def _along_and_across(along: Scalar, across: Scalar, n: Vec3) -> Mat3:
     """across (1 - n nᵀ) + along n nᵀ."""
     more = along - across
-    outer = [[more * (n[i] * n[j]) for j in range(3)] for i in range(3)]
-    upper = [[outer[i][j] + (across if i == j else 0.0) for j in range(3)] for i in range(3)]
-    return v3.mirror_upper(
-        ((upper[0][0], upper[0][1], upper[0][2]), (0.0, upper[1][1], upper[1][2]), (0.0, 0.0, upper[2][2]))
-    )
+    return symmetric(lambda i, j: more * (n[i] * n[j]) + (across if i == j else 0.0))
 
 
 def contact_loads(
@@ -197,9 +192,9 @@ def step_wrenches(
             continue
         body = contact.body
         touch = _touch(contact, world[body], before[body], step)
-        change = v3.scale(1.0 / step, v3.sub(faster[body].at(touch.x).linear, before[body].at(touch.x).linear))
+        change = 1.0 / step * (faster[body].at(touch.x).linear - before[body].at(touch.x).linear)
         added = touch.push.added
-        kept = touch.push.applied if added is None else v3.sub(touch.push.applied, v3.mat_vec(added, change))
+        kept = touch.push.applied if added is None else touch.push.applied - added @ change
         found.append(_in_world(world[body], kept, touch.arm))
     return found
 
@@ -214,10 +209,10 @@ class _Touch(NamedTuple):
 
 def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> _Touch:
     """Where the arms are constants; a sphere touches with its lowest point."""
-    n = pose.rotation.down(contact.normal)
-    arm = v3.scale(-contact.radius, n)
-    x = v3.add(contact.point, arm)
-    depth = contact.height - (v3.dot(contact.normal, pose.position) + v3.dot(n, x))
+    n = pose.rotation.to_child(contact.normal)
+    arm = -contact.radius * n
+    x = contact.point + arm
+    depth = contact.height - (contact.normal @ pose.position + n @ x)
     return _Touch(x, arm, _push(contact.law, depth, n, moving.at(x).linear, step))
 
 
@@ -225,34 +220,32 @@ def _ground_load(index: int, contact: GroundContact, pose: Transform, moving: Mo
     x, arm, push = _touch(contact, pose, moving, step)
     added = None
     if push.added is not None:
-        added = ArticulatedInertia(_NONE3, _NONE3, push.added).up(Transform(IDENTITY, x))
-    return Load(
-        index, contact.body, Force(v3.cross(x, push.applied), push.applied), _in_world(pose, push.law, arm), added
-    )
+        added = Transform(IDENTITY, x).to_parent(ArticulatedInertia(ZERO33, ZERO33, push.added))
+    return Load(index, contact.body, Force(cross(x, push.applied), push.applied), _in_world(pose, push.law, arm), added)
 
 
 def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
-    return (*pose.rotation.up(force), *pose.rotation.up(v3.cross(arm, force)))
+    return (*pose.rotation.to_parent(force), *pose.rotation.to_parent(cross(arm, force)))
 
 
 def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], moving: Sequence[Motion]) -> list[Load]:
     """In the world's axes; both bodies are pushed at one point, so that no momentum comes from nowhere."""
     other = contact.other
     mine, theirs = (Transform() if body == WORLD else world[body] for body in (contact.body, other.body))
-    centre = mine.point_up(contact.point)
-    near = other.nearest(theirs.rotation.down(v3.sub(centre, theirs.position)))
-    near = near._replace(outward=theirs.rotation.up(near.outward))
+    centre = mine.point(contact.point)
+    near = other.nearest(theirs.rotation.to_child(centre - theirs.position))
+    near = near._replace(outward=theirs.rotation.to_parent(near.outward))
     x = middle(centre, near, contact.radius)
-    relative = v3.sub(_velocity_at(contact.body, x, world, moving), _velocity_at(other.body, x, world, moving))
+    relative = _velocity_at(contact.body, x, world, moving) - _velocity_at(other.body, x, world, moving)
     push = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
     loads: list[Load] = []
     for body, frame, force, origin in (
         (contact.body, mine, push.law, centre),
-        (other.body, theirs, v3.negate(push.law), x),
+        (other.body, theirs, -push.law, x),
     ):
         if body != WORLD or not loads:  # the first one tells the contact's force, whoever feels it
-            local = frame.force_down(Force(v3.cross(x, force), force))
-            loads.append(Load(index, body, local, (*force, *v3.cross(v3.sub(x, origin), force)), None))
+            local = frame.to_child(Force(cross(x, force), force))
+            loads.append(Load(index, body, local, (*force, *cross(x - origin, force)), None))
     return loads
 
 
@@ -261,8 +254,8 @@ def _velocity_at(body: int, x: Vec3, world: Sequence[Transform], moving: Sequenc
     if body == WORLD:
         return NO_MOTION.linear
     pose = world[body]
-    local = pose.rotation.down(v3.sub(x, pose.position))
-    return pose.rotation.up(moving[body].at(local).linear)
+    local = pose.rotation.to_child(x - pose.position)
+    return pose.rotation.to_parent(moving[body].at(local).linear)
 
 
 def gather(

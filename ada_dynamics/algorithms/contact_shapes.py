@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from ada_dynamics import expr
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 TINY = 1e-24  # [m²], squared distance under which a direction is not told any more
 
@@ -31,7 +31,7 @@ class Ball(NamedTuple):
 
     def nearest(self, x: Vec3) -> Nearest:
         """Of a point in the body's axes."""
-        return _from_centre(v3.sub(x, self.centre), self.radius)
+        return _from_centre(x - self.centre, self.radius)
 
 
 class Capsule(NamedTuple):
@@ -44,10 +44,10 @@ class Capsule(NamedTuple):
 
     def nearest(self, x: Vec3) -> Nearest:
         """Of a point in the body's axes."""
-        line, arm = v3.sub(self.end, self.start), v3.sub(x, self.start)
-        share = v3.dot(arm, line) * (1.0 / v3.dot(line, line))
+        line, arm = self.end - self.start, x - self.start
+        share = arm @ line * (1.0 / (line @ line))
         kept = expr.minimum(expr.maximum(share, 0.0), 1.0)
-        return _from_centre(v3.sub(arm, v3.scale(kept, line)), self.radius)
+        return _from_centre(arm - kept * line, self.radius)
 
 
 class HalfSpace(NamedTuple):
@@ -59,7 +59,7 @@ class HalfSpace(NamedTuple):
 
     def nearest(self, x: Vec3) -> Nearest:
         """Of a point in the body's axes."""
-        return Nearest(v3.dot(self.normal, v3.sub(x, self.point)), self.normal)
+        return Nearest(self.normal @ (x - self.point), self.normal)
 
 
 class Box(NamedTuple):
@@ -72,7 +72,7 @@ class Box(NamedTuple):
 
     def nearest(self, x: Vec3) -> Nearest:
         """Of a point in the body's axes; inside, the face that is the least deep decides."""
-        own = v3.mat_vec(v3.transpose(self.axes), v3.sub(x, self.centre))
+        own = self.axes.T @ (x - self.centre)
         side = [expr.select(c, 0.0, -1.0, 1.0) for c in own]
         over = [s * c - h for s, c, h in zip(side, own, self.half, strict=True)]
         beyond = [expr.maximum(o, 0.0) for o in over]
@@ -86,18 +86,18 @@ class Box(NamedTuple):
         scale = 1.0 / length
         way = [expr.select(TINY, square, b * scale, face) * s for b, face, s in zip(beyond, faces, side, strict=True)]
         distance = expr.select(TINY, square, length, deepest)
-        return Nearest(distance, v3.mat_vec(self.axes, (way[0], way[1], way[2])))
+        return Nearest(distance, self.axes @ Vec3(*way))
 
 
 Obstacle: TypeAlias = Ball | Capsule | HalfSpace | Box
 
 
 def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:
-    length = expr.sqrt(expr.maximum(v3.dot(arm, arm), TINY))
-    return Nearest(length - radius, v3.scale(1.0 / length, arm))
+    length = expr.sqrt(expr.maximum(arm @ arm, TINY))
+    return Nearest(length - radius, arm / length)
 
 
 def middle(x: Vec3, nearest: Nearest, radius: Scalar) -> Vec3:
     """Half way between the surface of a shape and that of a sphere at x: where the two push each other."""
-    back = 0.5 * (nearest.distance + radius)
-    return v3.sub(x, v3.scale(back, nearest.outward))
+    back: Vec3 = (0.5 * (nearest.distance + radius)) * nearest.outward
+    return x - back

@@ -20,7 +20,6 @@ from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
 from ada_dynamics.algorithms.rnea import inverse_dynamics, needed_force, wrenches_inward
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
@@ -66,43 +65,43 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
     base = 0 if floating_base(tree) else WORLD
     places = _places(tree, X, base)
     frame = tree.frames[support]
-    to_f = _flat(places[frame.body].then(frame.pose))
+    to_f = _flat(places[frame.body] @ frame.pose)
     back = to_f.inverse()
     composite = composite_inertias(tree, X)
     roots = [body.index for body in tree.bodies if body.parent == WORLD]
-    whole = _total([composite[i].up(places[i]) for i in roots]).up(back)
+    whole = back.to_parent(_total([places[i].to_parent(composite[i]) for i in roots]))
     carried = set(tree.ancestry(frame.body)) if frame.body != WORLD else set()
     first = 6 if base != WORLD else 0
     columns, moves = [NO_FORCE] * (tree.nv - first), [NO_MOTION] * (tree.nv - first)
     for body in tree.bodies[base + 1 :]:
         for j, s in enumerate(body.joint.subspace(body.positions(q)), start=body.v.start - first):
-            seen = to_f.force_down(places[body.index].force_up(composite[body.index].times(s)))
+            seen = to_f.to_child(places[body.index].to_parent(composite[body.index] @ s))
             if body.index in carried:
-                move = to_f.motion_down(places[body.index].motion_up(s))
+                move = to_f.to_child(places[body.index].to_parent(s))
                 # f stays where it is: what the joint moves f by, the whole robot moves back
-                seen = seen - whole.times(move)
-                moves[j] = moves[j] + move.scaled(body.multiplier)
-            columns[j] = columns[j] + seen.scaled(body.multiplier)
+                seen = seen - whole @ move
+                moves[j] = moves[j] + body.multiplier * move
+            columns[j] = columns[j] + body.multiplier * seen
     moving = motions(tree, X, q, v, None, at_rest())
     own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
     through = wrenches_inward(tree, X, own)
     needed = NO_FORCE
     for i in roots:
-        needed = needed + to_f.force_down(places[i].force_up(through[i]))
+        needed = needed + to_f.to_child(places[i].to_parent(through[i]))
     drift = NO_MOTION
     if frame.body != WORLD:
         m, R = moving[frame.body], frame.pose.rotation
-        point = v3.add(m.a, v3.mat_vec(m.spin, frame.pose.position))
-        drift = Motion(R.down(m.wd), R.down(point))
-        needed = needed - whole.times(drift)
+        point = m.a + m.spin @ frame.pose.position
+        drift = Motion(R.to_child(m.wd), R.to_child(point))
+        needed = needed - whole @ drift
     return Coupling(whole, tuple(columns), needed, tuple(moves), drift, to_f)
 
 
 def wrench_on_support(found: Coupling, joints: Sequence[Scalar], support: Motion = NO_MOTION) -> Force:
     """F of eq. 6.2 without weight, for accelerations of the joints and of f."""
-    wrench = found.bias + found.inertia.times(support)
+    wrench = found.bias + found.inertia @ support
     for column, a in zip(found.columns, joints, strict=True):
-        wrench = wrench + column.scaled(a)
+        wrench = wrench + a * column
     return wrench
 
 
@@ -122,19 +121,19 @@ def efforts_of_joints(
         return inverse_dynamics(tree, q, v, joints)
     wanted = support - found.acceleration
     for move, a in zip(found.motions, joints, strict=True):
-        wanted = wanted - move.scaled(a)
-    base = found.place.motion_up(wanted)
+        wanted = wanted - a * move
+    base = found.place.to_parent(wanted)
     needed = inverse_dynamics(tree, q, v, [*base.linear, *base.angular, *joints])
-    on_base = Force((needed[3], needed[4], needed[5]), (needed[0], needed[1], needed[2]))
-    on_f = found.place.force_down(on_base)
-    return [tau - move.power(on_f) for tau, move in zip(needed[6:], found.motions, strict=True)]
+    on_base = Force.force_first(needed)
+    on_f = found.place.to_child(on_base)
+    return [tau - move @ on_f for tau, move in zip(needed[6:], found.motions, strict=True)]
 
 
 def support_velocity(found: Coupling, v: Sequence[Scalar]) -> Motion:
     """V_f of a robot with a floating base, for the velocities of base and joints."""
-    total = found.place.motion_down(Motion((v[3], v[4], v[5]), (v[0], v[1], v[2])))
+    total = found.place.to_child(Motion.linear_first(v))
     for move, rate in zip(found.motions, v[6:], strict=True):
-        total = total + move.scaled(rate)
+        total = total + rate * move
     return total
 
 
@@ -143,7 +142,7 @@ def _places(tree: Tree, X: Sequence[Transform], base: int) -> dict[int, Transfor
     places = {base: Transform(), WORLD: Transform()}
     for body in tree.bodies[base + 1 :]:
         x = X[body.index]
-        places[body.index] = _flat(x if body.parent in (base, WORLD) else places[body.parent].then(x))
+        places[body.index] = _flat(x if body.parent in (base, WORLD) else places[body.parent] @ x)
     return places
 
 

@@ -25,7 +25,7 @@ def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]
     total = [body.inertia for body in tree.bodies]
     for body in reversed(tree.bodies):
         if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + total[body.index].up(X[body.index])
+            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
     return total
 
 
@@ -36,7 +36,7 @@ def _composite_with(
     total = articulated_bodies(tree, added)
     for body in reversed(tree.bodies):
         if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + total[body.index].up(X[body.index])
+            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
     return total
 
 
@@ -58,10 +58,10 @@ def mass_matrix(
     for body in tree.bodies:
         S = body.joint.subspace(body.positions(q))
         for j, s in enumerate(S):
-            wrench = composite[body.index].times(s)
+            wrench = composite[body.index] @ s
             for k in range(j, len(S)):
                 # twice on the diagonal of a mimicked pair comes out right: H_ij adds to both (i, j) and (j, i)
-                M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * S[k].power(wrench))
+                M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * (S[k] @ wrench))
             M.add(body.v.start + j, body.v.start + j, body.multiplier**2 * body.armature)
             _project_on_ancestors(tree, X, q, M, body.index, j, wrench)
     return M
@@ -79,11 +79,11 @@ def _project_on_ancestors(
     body = tree.bodies[index]
     i = body.v.start + column
     while body.parent != WORLD:
-        wrench = X[body.index].force_up(wrench)
+        wrench = X[body.index].to_parent(wrench)
         body = tree.bodies[body.parent]
         for j, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
             factor = body.multiplier * tree.bodies[index].multiplier
-            entry = factor * s.power(wrench)
+            entry = factor * (s @ wrench)
             if not is_zero(entry):
                 # A joint and one that mimics it share a coordinate: their coupling counts in both triangles.
                 M.add(i, j, 2.0 * entry if i == j else entry)

@@ -21,9 +21,9 @@ from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.rows import SECOND
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import UNIT3, ZERO, ZERO3, Scalar, Vec3, is_zero
+from ada_dynamics.spatial.scalar import ZERO, Scalar, is_zero
+from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3, cross
 
 
 class ClosedByMotion:
@@ -49,7 +49,7 @@ class ClosedByMotion:
         """q̈ from eq. 2.40, the wrenches from eq. 2.38."""
         t = list(self._s)
         for handle, force in forces.items():
-            t = [a + z.power(force) for a, z in zip(t, self._pulled[handle], strict=True)]
+            t = [a + z @ force for a, z in zip(t, self._pulled[handle], strict=True)]
         stretched = self._motion.stretched(self._Y.divided(t))
         for column, rate in zip(self._motion.columns, stretched, strict=True):
             t = [a - c * rate for a, c in zip(t, column, strict=True)]
@@ -134,7 +134,7 @@ def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:
     result = NO_MOTION
     for weight, motion in zip(weights, motions, strict=True):
-        result = result + motion.scaled(weight)
+        result = result + weight * motion
     return result
 
 
@@ -157,13 +157,13 @@ def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[Articulated
         # γ of eq. 2.43: with q̈ of the joints while the handles are free, x = Y (S q̈ - d)
         own = conditions.part_bias(handle)
         for m, value in zip(Y.divided_motions(pulled[handle]), s, strict=True):
-            own = own - m.scaled(value)
+            own = own - value * m
         by_rate = [_sum(column, pulled[handle]) for column in motion.divided]
         bias[handle] = own + _sum(stretched, by_rate)
         freed = motion.factors.forward_motions(by_rate)
         y[handle] = [
             *Y.divided_motions(pulled[handle]),
-            *(NO_MOTION - m for m in motion.factors.divided_motions(freed)),
+            *(-m for m in motion.factors.divided_motions(freed)),
         ]
         z[handle] = [*pulled[handle], *freed]
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
@@ -201,16 +201,16 @@ def free_rows(ways: Branches) -> list[Row]:
         for (end, sign), points in zip(ends, ways.points(), strict=True):
             if end != WORLD:
                 along = e[end]
-                unit = Force(v3.cross(points[end], along), along) if is_force else Force(along, ZERO3)
-                wrenches[end] = unit.scaled(sign)
-        along = loop.child_pose.rotation.down(e[loop.child])
+                unit = Force(cross(points[end], along), along) if is_force else Force(along, ZERO3)
+                wrenches[end] = sign * unit
+        along = loop.child_pose.rotation.to_child(e[loop.child])
         result.append(Row({}, 0.0, wrenches, Force(ZERO3, along) if is_force else Force(along, ZERO3)))
     return result
 
 
 def child_direction(ways: Branches, x: Vec3) -> dict[int, Vec3]:
     """A direction in frame B's axes, in the axes of every body on both sides."""
-    at_top = ways.up(ways.loop.child_pose.rotation.up(x), ways.child_side)
+    at_top = ways.up(ways.loop.child_pose.rotation.to_parent(x), ways.child_side)
     found = {ways.top: at_top}
     ways.downward(at_top, ways.parent_side, found)
     return ways.downward(at_top, ways.child_side, found)

@@ -31,7 +31,7 @@ class DenseFactors(NamedTuple):
         x: list[Motion] = []
         for value, row in zip(b, self.lower, strict=True):
             for factor, before in zip(row, x, strict=True):
-                value = value - before.scaled(factor)
+                value = value - factor * before
             x.append(value)
         return x
 
@@ -41,7 +41,7 @@ class DenseFactors(NamedTuple):
 
     def divided_motions(self, b: Sequence[Motion]) -> list[Motion]:
         """D⁻¹ b, a motion per row."""
-        return [x.scaled(k) for k, x in zip(self.inverse, b, strict=True)]
+        return [k * x for k, x in zip(self.inverse, b, strict=True)]
 
     def backward(self, b: Sequence[Scalar]) -> list[Scalar]:
         """L⁻ᵀ b."""

@@ -10,14 +10,13 @@ from ada_dynamics.algorithms.kinematics import transforms, velocities
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.algorithms.springs import stored_energy
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.scalar import ZERO, Scalar
 
 
 def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
     """½ Σ V . I V [J]."""
     moved = velocities(tree, transforms(tree, q), q, v)
-    return 0.5 * sum((V.power(b.inertia.times(V)) for b, V in zip(tree.bodies, moved, strict=True)), ZERO)
+    return 0.5 * sum((V @ (b.inertia @ V) for b, V in zip(tree.bodies, moved, strict=True)), ZERO)
 
 
 def kinetic(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
@@ -33,4 +32,4 @@ def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 
 def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """-g . Σ m c, zero at the world's origin [J]."""
-    return -v3.dot(tree.gravity, first_moment(tree, q))
+    return -(tree.gravity @ first_moment(tree, q))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_MOTION, Motion
 from ada_dynamics.spatial.rotation import Rotation
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3) -> list[Motion]:
@@ -19,10 +19,10 @@ def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body
     columns = [NO_MOTION] * tree.nv
     for i in tree.ancestry(body):
         joint, pose = tree.bodies[i], world[i]
-        arm = v3.sub(point, pose.position)
+        arm = point - pose.position
         for j, s in zip(range(joint.v.start, joint.v.stop), joint.joint.subspace(joint.positions(q)), strict=True):
-            turned = Motion(pose.rotation.up(s.angular), pose.rotation.up(s.linear)).at(arm)
-            columns[j] = columns[j] + turned.scaled(joint.multiplier)
+            turned = Motion(pose.rotation.to_parent(s.angular), pose.rotation.to_parent(s.linear)).at(arm)
+            columns[j] = columns[j] + joint.multiplier * turned
     return columns
 
 
@@ -40,11 +40,11 @@ def link_jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> lis
     if place.body == WORLD:
         return [NO_MOTION] * tree.nv
     world = poses(tree, transforms(tree, q))
-    pose = world[place.body].then(place.pose)
+    pose = world[place.body] @ place.pose
     point = ZERO3 if frame == "world" else pose.position
     columns = columns_at(tree, q, world, place.body, point)
     return [_in_axes(pose.rotation, c) for c in columns] if frame == "local" else columns
 
 
 def _in_axes(rotation: Rotation, m: Motion) -> Motion:
-    return Motion(rotation.down(m.angular), rotation.down(m.linear))
+    return Motion(rotation.to_child(m.angular), rotation.to_child(m.linear))

@@ -21,13 +21,13 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
     for body in tree.bodies:
         R = world[body.index].rotation
         columns = [
-            Motion(R.down(c.angular), R.down(c.linear))
+            Motion(R.to_child(c.angular), R.to_child(c.linear))
             for c in columns_at(tree, q, world, body.index, world[body.index].position)
         ]
-        momenta = [body.inertia.times(c) for c in columns]
+        momenta = [body.inertia @ c for c in columns]
         for i in range(n):
             for j in range(i + 1):
-                M[i][j] = M[i][j] + columns[i].power(momenta[j])
+                M[i][j] = M[i][j] + columns[i] @ momenta[j]
     for i in range(n):
         unit = [1.0 if j == i else 0.0 for j in range(n)]
         M[i][i] = M[i][i] + rotor_efforts(tree, unit)[i]

@@ -15,10 +15,10 @@ from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Op
 from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -112,7 +112,7 @@ class JointSpaceBody:
         body = tree.bodies[link]
         columns = [NO_MOTION] * tree.nv
         if body.parent != WORLD:
-            columns = [self.X[link].motion_down(m) for m in self._jacobian(body.parent)]
+            columns = [self.X[link].to_child(m) for m in self._jacobian(body.parent)]
         columns[body.v] = body.joint.subspace(self._q[body.q])
         return columns
 
@@ -120,7 +120,7 @@ class JointSpaceBody:
         """The group as an articulated body with handles on some links."""
         at = {link: self.part.links.index(link) for link in handles}
         z = {link: self._factors.forward_motions(self._columns[i]) for link, i in at.items()}
-        y = {link: [NO_MOTION - m for m in self._factors.divided_motions(columns)] for link, columns in z.items()}
+        y = {link: [-m for m in self._factors.divided_motions(columns)] for link, columns in z.items()}
         operators: dict[tuple[int, int], Operator] = {
             (i, j): NO_OPERATOR.less_outer(y[i], z[j], i == j) for i in handles for j in handles if i <= j
         }
@@ -129,7 +129,7 @@ class JointSpaceBody:
         return ArticulatedBody(handles, operators, bias)
 
     def _moving(self, a: Sequence[Scalar]) -> list[kinematics.Moving]:
-        gravity = ZERO3 if self.part.floats else v3.negate(self.part.tree.gravity)
+        gravity = ZERO3 if self.part.floats else -self.part.tree.gravity
         return kinematics.motions(self.part.tree, self.X, self._q, self._v, a, kinematics.at_rest(gravity))
 
     def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
@@ -138,7 +138,7 @@ class JointSpaceBody:
         given = dict(self._external)
         for link, force in forces.items():
             i = self.part.links.index(link)
-            pull = [p + column.power(force) for p, column in zip(pull, self._columns[i], strict=True)]
+            pull = [p + column @ force for p, column in zip(pull, self._columns[i], strict=True)]
             given[i] = given.get(i, NO_FORCE) + force
         a = [x + y for x, y in zip(self._alone, self._solve(pull), strict=True)]
         tree = self.part.tree

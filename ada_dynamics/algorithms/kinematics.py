@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import Motion
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, cross
 
 
 class Moving(NamedTuple):
@@ -27,7 +27,7 @@ class Moving(NamedTuple):
 
 def at_rest(a: Vec3 = ZERO3) -> Moving:
     """A frame that only accelerates: the world, with a = -gravity where weight is wanted."""
-    return Moving(ZERO3, ZERO3, a, (ZERO3, ZERO3, ZERO3))
+    return Moving(ZERO3, ZERO3, a, ZERO33)
 
 
 def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
@@ -35,10 +35,10 @@ def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
     x, y, z = w
     xx, yy, zz = x * x, y * y, z * z
     xy, xz, yz = x * y, x * z, y * z
-    return (
-        (-(yy + zz), xy - wd[2], xz + wd[1]),
-        (xy + wd[2], -(xx + zz), yz - wd[0]),
-        (xz - wd[1], yz + wd[0], -(xx + yy)),
+    return Mat3(
+        Vec3(-(yy + zz), xy - wd[2], xz + wd[1]),
+        Vec3(xy + wd[2], -(xx + zz), yz - wd[0]),
+        Vec3(xz - wd[1], yz + wd[0], -(xx + yy)),
     )
 
 
@@ -59,12 +59,12 @@ def moving_outward(
     rate = body.joint.bias(q, v)
     if a is not None:
         rate = rate + body.joint.relative_velocity(q, a)
-    carried = X.rotation.down(parent.w)
-    w = v3.add(carried, relative.angular)
-    wd = v3.add(v3.add(X.rotation.down(parent.wd), v3.cross(carried, relative.angular)), rate.angular)
-    point = X.rotation.down(v3.add(parent.a, v3.mat_vec(parent.spin, X.position)))
-    coriolis = v3.cross(v3.add(v3.scale(2.0, carried), relative.angular), relative.linear)
-    acceleration = v3.add(v3.add(point, coriolis), rate.linear)
+    carried = X.rotation.to_child(parent.w)
+    w = carried + relative.angular
+    wd = X.rotation.to_child(parent.wd) + cross(carried, relative.angular) + rate.angular
+    point = X.rotation.to_child(parent.a + parent.spin @ X.position)
+    coriolis = cross(2.0 * carried + relative.angular, relative.linear)
+    acceleration = point + coriolis + rate.linear
     return Moving(w, wd, acceleration, spin_matrix(w, wd))
 
 
@@ -77,7 +77,7 @@ def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
     """Pose of every body in the world, rotations multiplied out."""
     result: list[Transform] = []
     for body, x in zip(tree.bodies, X, strict=True):
-        result.append(_flat(x) if body.parent == WORLD else _flat(result[body.parent].then(x)))
+        result.append(_flat(x) if body.parent == WORLD else _flat(result[body.parent] @ x))
     return result
 
 
@@ -92,7 +92,7 @@ def velocities(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Seque
     result: list[Motion] = []
     for body, x in zip(tree.bodies, X, strict=True):
         own = body.joint.relative_velocity(body.positions(q), body.velocities(v))
-        result.append(own if body.parent == WORLD else x.motion_down(result[body.parent]) + own)
+        result.append(own if body.parent == WORLD else x.to_child(result[body.parent]) + own)
     return result
 
 
@@ -117,7 +117,7 @@ def world_and_bodies(
     tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], gravity: bool = True
 ) -> dict[int, Moving]:
     """`motions` with zero joint accelerations by body, the world's among them; weight as an acceleration upward."""
-    base = at_rest(v3.negate(tree.gravity) if gravity else ZERO3)
+    base = at_rest(-tree.gravity if gravity else ZERO3)
     return {WORLD: base, **dict(enumerate(motions(tree, X, q, v, None, base)))}
 
 
@@ -129,15 +129,15 @@ def link_pose(tree: Tree, q: Sequence[Scalar], link: str) -> Transform:
     X = Transform()
     for i in reversed(tree.ancestry(frame.body)):
         body = tree.bodies[i]
-        X = _flat(X.then(body.transform(body.positions(q))))
-    return X.then(frame.pose)
+        X = _flat(X @ body.transform(body.positions(q)))
+    return X @ frame.pose
 
 
 def all_link_poses(tree: Tree, q: Sequence[Scalar]) -> dict[str, Transform]:
     """Pose of every link in the world."""
     world = poses(tree, transforms(tree, q))
     return {
-        name: frame.pose if frame.body == WORLD else world[frame.body].then(frame.pose)
+        name: frame.pose if frame.body == WORLD else world[frame.body] @ frame.pose
         for name, frame in tree.frames.items()
     }
 
@@ -148,9 +148,9 @@ def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
     X = transforms(tree, q)
-    local = frame.pose.motion_down(velocities(tree, X, q, v)[frame.body])
+    local = frame.pose.to_child(velocities(tree, X, q, v)[frame.body])
     R = link_pose(tree, q, link).rotation
-    return Motion(R.up(local.angular), R.up(local.linear))
+    return Motion(R.to_parent(local.angular), R.to_parent(local.linear))
 
 
 def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str) -> Motion:
@@ -159,8 +159,8 @@ def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: S
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
     body = motions(tree, transforms(tree, q), q, v, a, at_rest())[frame.body]
-    point = v3.add(body.a, v3.mat_vec(body.spin, frame.pose.position))
+    point = body.a + body.spin @ frame.pose.position
     # The link's axes need not be the body's, whose joint axis was brought onto a coordinate axis.
     local = frame.pose.rotation
     R = link_pose(tree, q, link).rotation
-    return Motion(R.up(local.down(body.wd)), R.up(local.down(point)))
+    return Motion(R.to_parent(local.to_child(body.wd)), R.to_parent(local.to_child(point)))

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
-from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO3, Mat3, Scalar, Vec3, is_zero
+from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
+from ada_dynamics.spatial.scalar import Scalar, is_zero
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Mat3, Vec3, cross, diagonal, skew
 
 
 def forward_dynamics(
@@ -34,15 +34,15 @@ def forward_dynamics(
     P = [[s.at(centres[b.index]) for s in b.joint.subspace(b.positions(q))] for b in tree.bodies]
 
     # Forward pass 1: M_k, X_k (eqs. 6, 7)
-    moving = motions(tree, X, q, v, None, at_rest(v3.negate(tree.gravity)))
+    moving = motions(tree, X, q, v, None, at_rest(-tree.gravity))
     M: list[ArticulatedInertia] = []
     rest: list[Force] = []
     for body, state in zip(tree.bodies, moving, strict=True):
         c = centres[body.index]
         about = _about_centre(body.inertia, c)
         m = body.inertia.mass
-        M.append(ArticulatedInertia(about, (ZERO3, ZERO3, ZERO3), v3.diagonal(m, m, m)))
-        applied = (external or {}).get(body.index, Force(ZERO3, ZERO3)).at(c)
+        M.append(ArticulatedInertia(about, ZERO33, diagonal(m, m, m)))
+        applied = (external or {}).get(body.index, NO_FORCE).at(c)
         rest.append(_remainder(body, about, state, c) - applied)
 
     # Backward pass: remove the unknown constraint forces
@@ -50,53 +50,52 @@ def forward_dynamics(
     for body in reversed(tree.bodies):
         i = body.index
         for p, t in zip(P[i], effort[body.v], strict=True):
-            MP = M[i].times(p)
-            k = 1.0 / (p.power(MP) + body.armature)
-            gain, drive = MP.scaled(k), t - p.power(rest[i])
+            MP = M[i] @ p
+            k = 1.0 / (p @ MP + body.armature)
+            gain, drive = k * MP, t - p @ rest[i]
             kept[i].append((gain, k * drive))
             M[i] = M[i].less_outer(MP, gain)
-            rest[i] = rest[i] + gain.scaled(drive)
+            rest[i] = rest[i] + drive * gain
         if body.parent != WORLD:
-            M[body.parent] = M[body.parent] + M[i].up(Y[i])
-            rest[body.parent] = rest[body.parent] + Y[i].force_up(rest[i])
+            M[body.parent] = M[body.parent] + Y[i].to_parent(M[i])
+            rest[body.parent] = rest[body.parent] + Y[i].to_parent(rest[i])
 
     # Forward pass 2: u̇
     S: list[Motion] = []
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         i = body.index
-        state_part = NO_MOTION if body.parent == WORLD else Y[i].motion_down(S[body.parent])
+        state_part = NO_MOTION if body.parent == WORLD else Y[i].to_child(S[body.parent])
         for j in range(len(P[i]) - 1, -1, -1):
             gain, drive = kept[i][j]
-            rate = drive - state_part.power(gain)
+            rate = drive - state_part @ gain
             result[body.v.start + j] = rate
-            state_part = state_part + P[i][j].scaled(rate)
+            state_part = state_part + rate * P[i][j]
         S.append(state_part)
     return result
 
 
 def _centre(inertia: RigidInertia) -> Vec3:
     """Centre of mass; the origin for a massless body."""
-    return ZERO3 if is_zero(inertia.mass) else v3.scale(1.0 / inertia.mass, inertia.first_moment)
+    return ZERO3 if is_zero(inertia.mass) else inertia.first_moment / inertia.mass
 
 
 def _about_centre(inertia: RigidInertia, c: Vec3) -> Mat3:
     """I_k of eq. 6: the tensor about the centre of mass."""
-    D = v3.skew(c)
-    shift = v3.mat_mat(D, v3.transpose(D))
-    m = inertia.mass
-    return v3.mat_sub(inertia.about_origin, (v3.scale(m, shift[0]), v3.scale(m, shift[1]), v3.scale(m, shift[2])))
+    D = skew(c)
+    shift: Mat3 = inertia.mass * (D @ D.T)
+    return inertia.about_origin - shift
 
 
 def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Transform:
     """Pose of the frame at the body's centre in that at its parent's."""
-    own = v3.add(X.position, X.rotation.up(centres[body.index]))
-    return Transform(X.rotation, own if body.parent == WORLD else v3.sub(own, centres[body.parent]))
+    own = X.position + X.rotation.to_parent(centres[body.index])
+    return Transform(X.rotation, own if body.parent == WORLD else own - centres[body.parent])
 
 
 def _remainder(body: Body, about: Mat3, state: Moving, c: Vec3) -> Force:
     """[I α_t + ω x I ω; m a_t], eq. 7 without the external wrench."""
-    a_t = v3.add(state.a, v3.mat_vec(state.spin, c))
-    gyroscopic = v3.cross(state.w, v3.mat_vec(about, state.w))
-    moment = v3.add(v3.mat_vec(about, state.wd), gyroscopic)
-    return Force(moment, v3.scale(body.inertia.mass, a_t))
+    a_t = state.a + state.spin @ c
+    gyroscopic = cross(state.w, about @ state.w)
+    moment = about @ state.wd + gyroscopic
+    return Force(moment, body.inertia.mass * a_t)

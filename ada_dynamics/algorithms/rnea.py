@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross, diagonal
 
 
 def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
@@ -25,21 +25,21 @@ def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
     E = ½ tr(I) 1 - I: nᵢ = (ΨE)_kj - (ΨE)_jk for cyclic i, j, k, which reuses the products in Ψ.
     """
     m, h, about = inertia
-    f = v3.add(v3.scale(m, moving.a), v3.mat_vec(moving.spin, h))
+    f = m * moving.a + moving.spin @ h
     half_trace = 0.5 * (about[0][0] + about[1][1] + about[2][2])
-    E = v3.mat_sub(v3.diagonal(half_trace, half_trace, half_trace), about)
+    E = diagonal(half_trace, half_trace, half_trace) - about
     P = moving.spin
-    turn = (
-        v3.dot(P[2], E[1]) - v3.dot(P[1], E[2]),
-        v3.dot(P[0], E[2]) - v3.dot(P[2], E[0]),
-        v3.dot(P[1], E[0]) - v3.dot(P[0], E[1]),
+    turn = Vec3(
+        P[2] @ E[1] - P[1] @ E[2],
+        P[0] @ E[2] - P[2] @ E[0],
+        P[1] @ E[0] - P[0] @ E[1],
     )
-    return Force(v3.add(turn, v3.cross(h, moving.a)), f)
+    return Force(turn + cross(h, moving.a), f)
 
 
 def joint_efforts(body: Body, q: Sequence[Scalar], wrench: Force) -> list[Scalar]:
     """Sᵀ F: the part of a joint's wrench that the joint's motors must give (eq. 2.10)."""
-    return [s.power(wrench) for s in body.joint.subspace(q)]
+    return [s @ wrench for s in body.joint.subspace(q)]
 
 
 def wrenches_inward(tree: Tree, X: Sequence[Transform], own: Sequence[Force]) -> list[Force]:
@@ -47,7 +47,7 @@ def wrenches_inward(tree: Tree, X: Sequence[Transform], own: Sequence[Force]) ->
     total = list(own)
     for body in reversed(tree.bodies):
         if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + X[body.index].force_up(total[body.index])
+            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
     return total
 
 
@@ -80,7 +80,7 @@ def joint_wrenches(
         gravity: whether weight acts.
     """
     X = transforms(tree, q)
-    base = at_rest(v3.negate(tree.gravity) if gravity else (0.0, 0.0, 0.0))
+    base = at_rest(-tree.gravity if gravity else ZERO3)
     own = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, motions(tree, X, q, v, a, base), strict=True)]
     for i, wrench in (external or {}).items():
         own[i] = own[i] - wrench

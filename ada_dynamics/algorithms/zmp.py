@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.scalar import Vec3
+from ada_dynamics.spatial.vec3 import Vec3, cross
 
 
 def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:
     """Sum about the origin of wrenches that act at points."""
     total = NO_FORCE
     for point, wrench in wrenches:
-        total = total + wrench.at(v3.negate(point))
+        total = total + wrench.at(-point)
     return total
 
 
@@ -29,4 +28,5 @@ def zero_moment_point(wrenches: Iterable[tuple[Vec3, Force]], normal: Vec3, poin
         point: any point of the plane.
     """
     n, f = total_wrench(wrenches).at(point)
-    return v3.add(point, v3.scale(1.0 / v3.dot(normal, f), v3.cross(normal, n)))
+    arm: Vec3 = cross(normal, n) / (normal @ f)
+    return point + arm

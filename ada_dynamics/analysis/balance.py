@@ -21,7 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.scalar import Vec3
+from ada_dynamics.spatial.vec3 import Vec3
 
 # Contact -> link, point in its frame [m], and the link that takes the opposite wrench (none: the ground); the
 # `contact_frames` of a log are such.
@@ -123,7 +123,7 @@ def _zmp(pairs: list[tuple[Array, Array]], normal: ArrayLike, height: float, lar
 
 
 def _columns(vectors: Array) -> Vec3:
-    return (vectors[..., 0], vectors[..., 1], vectors[..., 2])
+    return Vec3(vectors[..., 0], vectors[..., 1], vectors[..., 2])
 
 
 def _unit(normal: ArrayLike) -> Array:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,27 +14,28 @@ from ada_dynamics.algorithms import contact_shapes
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import Material, finite
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.align import to_mat3
 from ada_dynamics.model.tree import Frame
-from ada_dynamics.spatial.scalar import Mat3, Vec3
+from ada_dynamics.spatial.vec3 import Vec3
 
 
-def _vector(value: object, what: str) -> Vec3:
+def _vector(value: object, what: str) -> tuple[float, ...]:
     try:
         x = np.array(value, dtype=float)
     except (TypeError, ValueError):
         x = np.full(1, np.nan)
     if x.shape != (3,) or not np.isfinite(x).all():
         raise InputError(f"{what} is {value!r}; it must be 3 finite numbers.")
-    return (float(x[0]), float(x[1]), float(x[2]))
+    return tuple(x.tolist())
 
 
-def _direction(value: object, what: str) -> Vec3:
+def _direction(value: object, what: str) -> tuple[float, ...]:
     x = np.array(_vector(value, what))
     length = float(np.linalg.norm(x))
     if length < 1e-9:
         raise InputError(f"{what} is {value!r}, of length zero; give a direction such as (0, 0, 1).")
     x = x if abs(length - 1.0) < 1e-15 else x / length
-    return (float(x[0]), float(x[1]), float(x[2]))
+    return tuple(x.tolist())
 
 
 def set_values(owner: object, **values: object) -> None:
@@ -134,7 +135,7 @@ class Plane:
 
     def at(self, frame: Frame) -> contact_shapes.Obstacle:
         """In the frame of its body."""
-        n = frame.pose.rotation.up(triple(self.normal))
+        n = frame.pose.rotation.to_parent(triple(self.normal))
         return contact_shapes.HalfSpace(frame.body, point_in(frame, self.xyz), n)
 
 
@@ -162,7 +163,7 @@ class Box:
         """In the frame of its body."""
         axes: Array = np.array(frame.pose.rotation.matrix()) @ np.array(self.rotation)
         half = tuple(0.5 * s for s in self.size)
-        return contact_shapes.Box(frame.body, point_in(frame, self.xyz), _tuple33(axes), triple(half))
+        return contact_shapes.Box(frame.body, point_in(frame, self.xyz), to_mat3(axes), triple(half))
 
 
 Obstacle: TypeAlias = Ball | Capsule | Plane | Box
@@ -208,13 +209,9 @@ class Ground:
 # --- in the frames of bodies ------------------------------------------------------------------------------------------
 def point_in(frame: Frame, xyz: Sequence[float]) -> Vec3:
     """A point of a link in the frame of its body."""
-    return triple(frame.pose.point_up(triple(xyz)))
+    return triple(frame.pose.point(triple(xyz)))
 
 
-def triple(x: Sequence[float]) -> Vec3:
-    """Three numbers as a tuple."""
-    return (float(x[0]), float(x[1]), float(x[2]))
-
-
-def _tuple33(R: Array) -> Mat3:
-    return (triple(R[0]), triple(R[1]), triple(R[2]))
+def triple(x: Iterable[float]) -> Vec3:
+    """Three numbers as a vector of Python floats."""
+    return Vec3(*map(float, x))

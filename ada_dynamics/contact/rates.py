@@ -13,6 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import GRAVITY
 from ada_dynamics.model.model import Model
+from ada_dynamics.spatial.vec3 import Vec3
 
 STANDING_ON = 4  # points that carry the weight, where there are more
 
@@ -41,12 +42,12 @@ def fastest_rate(model: Model, contact: Contact, q: Array | None = None) -> floa
     damping = np.zeros((model.nv, model.nv))
     for c in grounds:
         n: Array = np.array(c.normal, dtype=float)
-        x = np.array(world[c.body].point_up(c.point), dtype=float) - c.radius * n
-        columns = columns_at(tree, at, world, c.body, (float(x[0]), float(x[1]), float(x[2])))
+        x = np.array(world[c.body].point(c.point), dtype=float) - c.radius * n
+        columns = columns_at(tree, at, world, c.body, Vec3(*x.tolist()))
         J: Array = np.array([m.linear for m in columns], dtype=float).T
         depth = (load / c.law.stiffness) ** (1.0 / c.law.exponent)
         normal = normal_force(c.law, depth, 0.0)
-        slip = slip_resistance(c.law, normal.force, (0.0, 0.0, 0.0))
+        slip = slip_resistance(c.law, normal.force, Vec3(0.0, 0.0, 0.0))
         outer = np.outer(n, n)
         stiffness += J.T @ (normal.by_depth * outer) @ J
         damping += J.T @ (normal.by_rate * outer + slip * (np.eye(3) - outer)) @ J

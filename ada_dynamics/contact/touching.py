@@ -129,7 +129,7 @@ def _link_frames(model: Model, q: Array) -> dict[str, Callable[[Array], Array]]:
     """By link that moves, what brings points of it into the world."""
     world = poses(model.tree, transforms(model.tree, q.tolist()))
     frames = {name: frame for name, frame in model.tree.frames.items() if frame.body != WORLD}
-    return {name: _mover(world[frame.body].then(frame.pose)) for name, frame in frames.items()}
+    return {name: _mover(world[frame.body] @ frame.pose) for name, frame in frames.items()}
 
 
 def _mover(pose: Transform) -> Callable[[Array], Array]:

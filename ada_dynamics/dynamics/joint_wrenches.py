@@ -86,7 +86,7 @@ class JointWrenches(Mapping[str, Array]):
         found = np.zeros((len(q), count))
         for line, state, w in zip(found, q, wrench, strict=True):
             own = body.positions(state.tolist())
-            columns = [pose.force_down(t) for t in (*body.joint.constraint(own), *body.joint.active(own))]
+            columns = [pose.to_child(t) for t in (*body.joint.constraint(own), *body.joint.active(own))]
             matrix = np.array([[*c.force, *c.moment] for c in columns], dtype=float).T
             line[:] = np.linalg.solve(matrix, w)[:count]
         return found if self._wrenches[body.name].ndim == 2 else found[0]

@@ -7,7 +7,7 @@ Twists are [linear, angular], wrenches [f, n], both of a body frame in its axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
 
@@ -77,7 +77,7 @@ def length(a: Array) -> float:
 
 
 # --- over generic scalars ---------------------------------------------------------------------------------------------
-def rotation_vector(R: Sequence[Vec3]) -> tuple[Vec3, Scalar]:
+def rotation_vector(R: Mat3) -> tuple[Vec3, Scalar]:
     """Axis times angle of a rotation, at most π long, and k of V⁻¹ = 1 - ½ [w] + k [w]².
 
     By the unit quaternion of its largest entry (Shepperd), with half angle h: k = (1 - h cot h) / (2 h)².
@@ -102,12 +102,12 @@ def rotation_vector(R: Sequence[Vec3]) -> tuple[Vec3, Scalar]:
     half = expr.atan2(sine, w)
     factor = expr.select(square, _SMALL, 2.0 + square / 3.0, 2.0 * half / safe)
     k = expr.select(square, _SMALL, 1.0 / 12.0 + square / 180.0, (1.0 - half * w / safe) / (4.0 * half * half + 1e-300))
-    return (factor * x, factor * y, factor * z), k
+    return Vec3(factor * x, factor * y, factor * z), k
 
 
 def rotated(vector: Vec3) -> tuple[list[list[Scalar]], tuple[Scalar, Scalar]]:
     """The rotation of a rotation vector, and b, c of V = 1 + b [w] + c [w]² (Rodrigues)."""
-    square = v3.dot(vector, vector)
+    square = vector @ vector
     angle = expr.sqrt(expr.maximum(square, _SMALL))
     sine, half = expr.sin(angle), expr.sin(0.5 * angle)
     a = expr.select(square, _SMALL, 1.0 - square / 6.0, sine / angle)
@@ -139,7 +139,7 @@ def _between() -> Callable[..., Any]:
         d = [other[4 * i + 3] - pose[4 * i + 3] for i in range(3)]
         way = [sum((R[k][i] * d[k] for k in (1, 2)), R[0][i] * d[0]) for i in range(3)]
         turn = [[sum((R[k][i] * S[k][j] for k in (1, 2)), R[0][i] * S[0][j]) for j in range(3)] for i in range(3)]
-        w, k = rotation_vector([(row[0], row[1], row[2]) for row in turn])
+        w, k = rotation_vector(Mat3.of(turn))
         back = _one_and(w, -0.5, k)
         screw = [sum((row[j] * way[j] for j in (1, 2)), row[0] * way[0]) for row in back]
         return {"screw": [*screw, *w], "straight": [*way, *w]}
@@ -152,7 +152,7 @@ def _screw() -> Callable[..., Any]:
     """Twist -> upper three rows of the pose that it leads to."""
 
     def body(twist: Vector) -> Any:
-        w = (twist[3], twist[4], twist[5])
+        w = Vec3(*twist[3:])
         R, (b, c) = rotated(w)
         V = _one_and(w, b, c)
         way = [sum((row[j] * twist[j] for j in (1, 2)), row[0] * twist[0]) for row in V]

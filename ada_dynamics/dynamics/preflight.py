@@ -57,7 +57,7 @@ def refuse_unusable(model: Model, tree: Tree) -> None:
 def _resistance(body: Body) -> float:
     """The smallest Sᵀ I S over the joint's velocities, at the zero position."""
     q = body.joint.neutral().tolist()
-    return min((s.power(body.inertia.times(s)) for s in body.joint.subspace(q)), default=1.0)
+    return min((s @ (body.inertia @ s) for s in body.joint.subspace(q)), default=1.0)
 
 
 def _size(inertia: RigidInertia) -> float:

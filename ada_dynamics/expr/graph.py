@@ -113,7 +113,7 @@ class Expr:
     def __add__(self, other: Scalar) -> Scalar:
         if type(other) is Expr:
             return _add(self, other)
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         return NotImplemented if constant is None else _add_constant(constant, self)
 
     __radd__ = __add__
@@ -121,11 +121,11 @@ class Expr:
     def __sub__(self, other: Scalar) -> Scalar:
         if type(other) is Expr:
             return _sub(self, other)
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         return NotImplemented if constant is None else _add_constant(-constant, self)
 
     def __rsub__(self, other: Scalar) -> Scalar:
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         if constant is None:
             return NotImplemented
         if constant == 0.0:
@@ -137,7 +137,7 @@ class Expr:
     def __mul__(self, other: Scalar) -> Scalar:
         if type(other) is Expr:
             return _mul(self, other)
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         return NotImplemented if constant is None else _mul_constant(constant, self)
 
     __rmul__ = __mul__
@@ -145,11 +145,11 @@ class Expr:
     def __truediv__(self, other: Scalar) -> Scalar:
         if type(other) is Expr:
             return _mul(self, _reciprocal(other))
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         return NotImplemented if constant is None else _mul_constant(1.0 / constant, self)
 
     def __rtruediv__(self, other: Scalar) -> Scalar:
-        constant = _constant(other)
+        constant = other if type(other) is float else _constant(other)
         return NotImplemented if constant is None else _mul_constant(constant, _reciprocal(self))
 
     def __neg__(self) -> Expr:
@@ -182,7 +182,11 @@ class Expr:
 
 def _constant(value: object) -> Any:
     """A plain Python float for anything that is a real number, constants per lane as they are, None for the rest."""
-    if isinstance(value, (float, int, Real)):
+    if isinstance(value, (float, int)):
+        return float(value)
+    if isinstance(value, tuple):  # a vector, which multiplies its components by itself; Real would be slow to tell
+        return None
+    if isinstance(value, Real):
         return float(value)
     return value if type(value) is PerLane and value.is_constant else None
 

@@ -17,8 +17,9 @@ from ada_dynamics.algorithms.sparse_ldl import factorise
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Vec3
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class ByMassMatrix:
         for body in reversed(state.tree.bodies):
             needed[body.v] = rnea.joint_efforts(body, state.q[body.q], wrenches[body.index])
             if body.parent != WORLD:
-                wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].force_up(wrenches[body.index])
+                wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].to_parent(wrenches[body.index])
         x = [a - b for a, b in zip(state.tau, needed, strict=True)]
         for k in self._factors.order:
             for i, factor in self._factors.rows[k].items():
@@ -81,7 +82,7 @@ class ByMassMatrix:
         body = tree.bodies[link]
         columns = [NO_MOTION] * tree.nv
         if body.parent != WORLD:
-            columns = [self._state.X[link].motion_down(m) for m in self._jacobian(body.parent)]
+            columns = [self._state.X[link].to_child(m) for m in self._jacobian(body.parent)]
         columns[body.v] = body.joint.subspace(self._state.q[body.q])
         return columns
 
@@ -90,7 +91,7 @@ class ByMassMatrix:
         x = self._jacobian(link)
         for k in self._factors.order:
             for i, factor in self._factors.rows[k].items():
-                x[i] = x[i] - x[k].scaled(factor)
+                x[i] = x[i] - factor * x[k]
         return x
 
     def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
@@ -121,8 +122,8 @@ class ByArticulatedInertia:
             inverse[v] = free.inverse_D
             t[v] = _efforts_left(body.joint.subspace(state.q[body.q]), state.tau[v], wrenches[i], self._L[v])
             if body.parent != WORLD:
-                inertia[body.parent] = inertia[body.parent] + free.inertia.up(state.X[i])
-                wrenches[body.parent] = wrenches[body.parent] + state.X[i].force_up(free.wrench)
+                inertia[body.parent] = inertia[body.parent] + state.X[i].to_parent(free.inertia)
+                wrenches[body.parent] = wrenches[body.parent] + state.X[i].to_parent(free.wrench)
         self.t: Sequence[Scalar] = t
         self.inverse: Sequence[Scalar] = inverse
 
@@ -134,10 +135,10 @@ class ByArticulatedInertia:
         while link != WORLD:
             body = tree.bodies[link]
             for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(self._state.q[body.q]), strict=True):
-                felt = [s.power(force) for force in forces]
-                rows[k] = Motion((felt[0], felt[1], felt[2]), (felt[3], felt[4], felt[5]))
-                forces = [force - self._L[k].scaled(x) for force, x in zip(forces, felt, strict=True)]
-            forces = [self._state.X[link].force_up(force) for force in forces]
+                felt = [s @ force for force in forces]
+                rows[k] = Motion(Vec3(*felt[:3]), Vec3(*felt[3:]))
+                forces = [force - x * self._L[k] for force, x in zip(forces, felt, strict=True)]
+            forces = [self._state.X[link].to_parent(force) for force in forces]
             link = body.parent
         return rows
 
@@ -151,7 +152,7 @@ class ByArticulatedInertia:
             pivots = [aba.Pivot(L, x) for L, x in zip(self._L[v], y[v], strict=True)]
             above = NO_MOTION
             if body.parent != WORLD:
-                above = self._state.X[body.index].motion_down(accelerations[body.parent])
+                above = self._state.X[body.index].to_child(accelerations[body.parent])
             result[v], own = aba.joint_acceleration(body, self._state.q[body.q], pivots, above)
             accelerations.append(own)
         return result
@@ -164,7 +165,7 @@ def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: For
     """u of each velocity of a joint (see `aba.eliminate_joint`)."""
     result = []
     for s, effort, column in zip(subspace, tau, L, strict=True):
-        u = effort - s.power(wrench)
-        wrench = wrench + column.scaled(u)
+        u = effort - s @ wrench
+        wrench = wrench + u * column
         result.append(u)
     return result

@@ -15,7 +15,6 @@ from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.hybrid.lane_tree import LaneTree, lane_tree
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.scalar import Scalar
@@ -50,14 +49,14 @@ def forward_dynamics(
             needed = needed + carried_wrench
         free = eliminate_joint(body, body.positions(q), effort[body.v], inertia, needed)
         pivots[i] = free.pivots
-        inertias[i], wrenches[i] = free.inertia.up(X[i]), X[i].force_up(free.wrench)
+        inertias[i], wrenches[i] = X[i].to_parent(free.inertia), X[i].to_parent(free.wrench)
 
     # Pass 3: outward, accelerations
     rates: list[Scalar] = [0.0] * limbs.tree.nv
     acceleration: dict[int, Motion] = {WORLD: NO_MOTION}
     for body in bodies:
         i = body.index
-        carried = X[i].motion_down(limbs.from_above(i, acceleration))
+        carried = X[i].to_child(limbs.from_above(i, acceleration))
         rates[body.v], acceleration[i] = joint_acceleration(body, body.positions(q), pivots[i], carried)
     return limbs.original_rates(rates)
 
@@ -66,7 +65,7 @@ def _wrenches_at_rest(
     limbs: LaneTree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], external: Mapping[int, Force]
 ) -> list[Force]:
     """Pass 1: outward, wrenches that the bodies need with zero joint accelerations."""
-    moving: dict[int, Moving] = {WORLD: at_rest(v3.negate(limbs.tree.gravity))}
+    moving: dict[int, Moving] = {WORLD: at_rest(-limbs.tree.gravity)}
     result = []
     for body in limbs.tree.bodies:
         i = body.index

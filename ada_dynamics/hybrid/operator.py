@@ -18,9 +18,9 @@ from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody
 from ada_dynamics.algorithms.joint_space import SubTree, local_motion, local_position
 from ada_dynamics.hybrid.elimination import Method, PieceState
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 class SubChain:
@@ -44,7 +44,7 @@ class SubChain:
         outside = {i: external[link] for i, link in enumerate(part.links) if link in external}
         X = kinematics.transforms(tree, self._q)
         # a piece that floats is weightless: its weight is an acceleration of the world, which it meets at its joints
-        upward = ZERO3 if part.floats else v3.negate(tree.gravity)
+        upward = ZERO3 if part.floats else -tree.gravity
         self._carried = kinematics.motions(tree, X, self._q, self._v, None, kinematics.at_rest(upward))
         state = PieceState(tree, self._q, X, self._carried, tau, outside)
         self._factors = method(state)
@@ -55,8 +55,7 @@ class SubChain:
         place = {link: self.part.links.index(link) for link in handles}
         self._pulled = {link: self._factors.pulled(i) for link, i in place.items()}
         eased = {
-            link: [NO_MOTION - m.scaled(d) for m, d in zip(z, self._factors.inverse, strict=True)]
-            for link, z in self._pulled.items()
+            link: [-d * m for m, d in zip(z, self._factors.inverse, strict=True)] for link, z in self._pulled.items()
         }
         operators = {
             (i, j): NO_OPERATOR.less_outer(eased[i], self._pulled[j], i == j)
@@ -68,7 +67,7 @@ class SubChain:
         for link, i in place.items():
             own = Motion(self._carried[i].wd, self._carried[i].a)
             for m, value in zip(eased[link], self._factors.t, strict=True):
-                own = own - m.scaled(value)
+                own = own - value * m
             bias[link] = own
         return ArticulatedBody(handles, operators, bias)
 
@@ -76,7 +75,7 @@ class SubChain:
         """q̈ of the joints inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
         t = list(self._factors.t)
         for link, force in forces.items():
-            t = [x + z.power(force) for x, z in zip(t, self._pulled[link], strict=True)]
+            t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
         a = self._factors.rates([d * x for d, x in zip(self._factors.inverse, t, strict=True)])
         bodies = self.part.tree.bodies
         return {link: a[bodies[i].v] for i, link in enumerate(self.part.links) if link in self.part.joints}

@@ -154,15 +154,15 @@ class LoopNumbers:
         own: list[Force] = [NO_FORCE] * len(tree.bodies)
         closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
         for (name, _, _), row, x in zip(self.conditions, rows, multipliers, strict=True):
-            closing[name] = closing[name] + row.own.scaled(x)
+            closing[name] = closing[name] + x * row.own
             for i, wrench in row.wrenches.items():
-                own[i] = own[i] - wrench.scaled(x)
+                own[i] = own[i] - x * wrench
         result: dict[str, Array] = {}
         for body, f in zip(tree.bodies, wrenches_inward(tree, X, own), strict=True):
-            at_link = tree.frames[self.model.joints[body.name].child].pose.force_down(f)
+            at_link = tree.frames[self.model.joints[body.name].child].pose.to_child(f)
             result[body.name] = np.array([*at_link.force, *at_link.moment])
         for loop in tree.loops:
-            turned = loop.turn.force_up(closing[loop.name])
+            turned = loop.turn.to_parent(closing[loop.name])
             result[loop.name] = np.array([*turned.force, *turned.moment])
         return result
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.spatial.scalar import Mat3, Vec3
+from ada_dynamics.spatial.vec3 import Mat3, Vec3
 
 # Entries of a rotation matrix this near to 0 or 1 are rounding of sin and cos of multiples of 90 deg.
 ROUNDING = 1e-15
@@ -51,12 +51,10 @@ def align(axis: Array, onto: int | None = None) -> tuple[Array, int]:
 
 
 def to_mat3(R: Array) -> Mat3:
-    """A numpy 3x3 matrix as nested tuples of Python floats."""
-    a, b, c = (R + 0.0).tolist()  # + 0.0: no negative zeros
-    return (tuple(a), tuple(b), tuple(c))
+    """A numpy matrix as one of Python floats."""
+    return Mat3.of((R + 0.0).tolist())  # + 0.0: no negative zeros
 
 
 def to_vec3(x: Array) -> Vec3:
-    """A numpy three-vector as a tuple of Python floats."""
-    a, b, c = (x + 0.0).tolist()
-    return (a, b, c)
+    """A numpy vector as one of Python floats."""
+    return Vec3(*(x + 0.0).tolist())

@@ -42,7 +42,7 @@ def regroup(tree: Tree) -> Tree:
         kept, moved = parts
         inertias[body.index] = kept
         if body.parent != WORLD:
-            inertias[body.parent] = _clean(inertias[body.parent] + moved.up(body.placement))
+            inertias[body.parent] = _clean(inertias[body.parent] + body.placement.to_parent(moved))
     return tree.with_inertias(inertias)
 
 

@@ -54,14 +54,14 @@ def spread(tree: Tree) -> Spread:
         return Spread(tree, (None,) * len(tree.bodies))
     problem = _Problem(tree)
     amounts = problem.solve()
-    moved = [_total(basis, x) for basis, x in zip(problem.bases, amounts, strict=True)]
+    moved = [_total(basis, x.tolist()) for basis, x in zip(problem.bases, amounts, strict=True)]
     inertias = [b.inertia for b in tree.bodies]
     for body, m in zip(tree.bodies, moved, strict=True):
         if m is None:
             continue
         inertias[body.index] = inertias[body.index] + m
         if body.parent != WORLD:
-            inertias[body.parent] = inertias[body.parent] + _scaled(m, -1.0).up(body.placement)
+            inertias[body.parent] = inertias[body.parent] - body.placement.to_parent(m)
     return Spread(tree.with_inertias(inertias), tuple(moved))
 
 
@@ -73,18 +73,12 @@ def is_thin(inertia: RigidInertia) -> bool:
     return bool(moments[0] <= THIN * moments[-1])
 
 
-def _scaled(inertia: RigidInertia, s: float) -> RigidInertia:
-    return RigidInertia(
-        s * inertia.mass, to_vec3(s * np.array(inertia.first_moment)), to_mat3(s * np.array(inertia.about_origin))
-    )
-
-
-def _total(basis: list[RigidInertia], amounts: Array) -> RigidInertia | None:
-    if not basis or not np.any(amounts):
+def _total(basis: list[RigidInertia], amounts: list[float]) -> RigidInertia | None:
+    if not basis or not any(amounts):
         return None
-    total = _scaled(basis[0], float(amounts[0]))
-    for b, x in zip(basis[1:], amounts[1:], strict=True):
-        total = total + _scaled(b, float(x))
+    total: RigidInertia = amounts[0] * basis[0]
+    for x, b in zip(amounts[1:], basis[1:], strict=True):
+        total = total + x * b
     return total
 
 
@@ -135,7 +129,8 @@ class _Problem:
         self.bases = [b.joint.unfelt() for b in tree.bodies]
         self.gain = [_matrices(basis) for basis in self.bases]
         self.loss = [
-            -_matrices([m.up(b.placement) for m in basis]) for b, basis in zip(tree.bodies, self.bases, strict=True)
+            -_matrices([b.placement.to_parent(m) for m in basis])
+            for b, basis in zip(tree.bodies, self.bases, strict=True)
         ]
         self.children: list[list[int]] = [[] for _ in tree.bodies]
         for body in tree.bodies:

@@ -10,8 +10,9 @@ from functools import cached_property
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 
 WORLD = -1
 NO_MOVE = Transform()
@@ -60,7 +61,7 @@ class Body:
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
         """Pose of the body's frame in its parent's, for the joint's own position variables."""
-        return self.placement.then(self.joint.pose(q))
+        return self.placement @ self.joint.pose(q)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from ada_dynamics.model.tree import WORLD, Body, Frame, Loop, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
 
@@ -100,7 +101,7 @@ def _body(
         parent,
         kind,
         _transform(*pose),
-        RigidInertia(0.0, (0.0, 0.0, 0.0), to_mat3(np.zeros((3, 3)))),
+        RigidInertia(0.0, Vec3(0.0, 0.0, 0.0), to_mat3(np.zeros((3, 3)))),
         q_slices.get(source, NOTHING),
         v_slices.get(source, NOTHING),
         joint.armature,

@@ -19,6 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.vec3 import Vec3
 
 Six = tuple[float, ...]
 FRAMES = ("link", "world")
@@ -94,7 +95,7 @@ class WrenchProfile:
         if self.link not in model.links:
             raise unknown_name("link", self.link, model.links)
         frame = tree.frames[self.link]
-        axes, point = frame.pose.rotation.matrix(), frame.pose.point_up(self.point)
+        axes, point = frame.pose.rotation.matrix(), frame.pose.point(Vec3(*self.point))
         return AppliedWrench(frame.body, axes, point, self.frame == "world")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import Force, Motion
-from ada_dynamics.spatial.rotation import Rotation
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar, algebra
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, diagonal, inverse_symmetric, skew, symmetric
 
 
+@algebra
 class RigidInertia(NamedTuple):
     """Inertia of one rigid body about the origin O of its frame (eq. A.29)."""
 
@@ -22,67 +22,58 @@ class RigidInertia(NamedTuple):
     @classmethod
     def from_com(cls, mass: Scalar, com: Vec3, about_com: Mat3) -> RigidInertia:
         """From mass, centre of mass and the inertia tensor about the centre of mass (eqs. A.27-A.29)."""
-        D = v3.skew(com)
-        shift = v3.mat_mat(D, v3.transpose(D))
-        moved = v3.mat_add(about_com, (v3.scale(mass, shift[0]), v3.scale(mass, shift[1]), v3.scale(mass, shift[2])))
-        return cls(mass, v3.scale(mass, com), moved)
+        D = skew(com)
+        return cls(mass, mass * com, about_com + mass * (D @ D.T))
 
-    def __add__(self, other: object) -> RigidInertia:
-        if not isinstance(other, RigidInertia):
-            return NotImplemented
-        return RigidInertia(
-            self.mass + other.mass,
-            v3.add(self.first_moment, other.first_moment),
-            v3.mat_add(self.about_origin, other.about_origin),
-        )
+    def __add__(self, other: RigidInertia) -> RigidInertia:  # type: ignore[override]
+        return RigidInertia(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def times(self, m: Motion) -> Force:
+    def __sub__(self, other: RigidInertia) -> RigidInertia:
+        return RigidInertia(*(a - b for a, b in zip(self, other, strict=True)))
+
+    def __rmul__(self, s: Scalar) -> RigidInertia:
+        return RigidInertia(*(s * a for a in self))
+
+    def __matmul__(self, m: Motion) -> Force:
         """I V: the momentum of the body (eqs. A.24, A.25)."""
         h, (w, v) = self.first_moment, m
-        moment = v3.add(v3.mat_vec(self.about_origin, w), v3.cross(h, v))
-        return Force(moment, v3.sub(v3.scale(self.mass, v), v3.cross(h, w)))
+        return Force(self.about_origin @ w + cross(h, v), self.mass * v - cross(h, w))
 
-    def up(self, X: Transform) -> RigidInertia:
+    def in_parent(self, X: Transform) -> RigidInertia:
         """The same body seen from the parent frame A of X = ᴬT_B (eq. A.37)."""
-        h = X.rotation.up(self.first_moment)
-        turned = X.rotation.up_symmetric(self.about_origin)
+        h = X.rotation.to_parent(self.first_moment)
+        turned = X.rotation.conjugate_symmetric(self.about_origin)
         p, m = X.position, self.mass
         # I' = I + (p.g) 1 - (p gᵀ + g pᵀ)/2 with g = 2 h + m p
-        g = v3.add(v3.scale(2.0, h), v3.scale(m, p))
-        shifted = [[turned[i][j] for j in range(3)] for i in range(3)]
-        for i in range(3):
+        g = 2.0 * h + m * p
+
+        def entry(i: int, j: int) -> Scalar:
+            if i != j:
+                return turned[i][j] - 0.5 * (p[i] * g[j] + g[i] * p[j])
             j, k = (i + 1) % 3, (i + 2) % 3
-            shifted[i][i] = turned[i][i] + (p[j] * g[j] + p[k] * g[k])
-            cross = p[i] * g[j] + g[i] * p[j]
-            shifted[i][j] = shifted[j][i] = turned[i][j] - 0.5 * cross
-        about = (tuple(shifted[0]), tuple(shifted[1]), tuple(shifted[2]))
-        return RigidInertia(m, v3.add(h, v3.scale(m, p)), about)
+            return turned[i][i] + (p[j] * g[j] + p[k] * g[k])
+
+        return RigidInertia(m, h + m * p, symmetric(entry))
 
     def matrix(self) -> list[list[Scalar]]:
         """The 6x6 matrix of eq. A.29, [angular; linear]."""
-        D = v3.skew(self.first_moment)
-        top = [[*self.about_origin[i], *D[i]] for i in range(3)]
-        Dt = v3.transpose(D)
-        return top + [[*Dt[i], *(self.mass if i == j else 0.0 for j in range(3))] for i in range(3)]
+        D, m = skew(self.first_moment), self.mass
+        return _blocks(self.about_origin, D, D.T, diagonal(m, m, m))
 
     def inverse_matrix(self) -> list[list[Scalar]]:
         """Φ = I⁻¹ in the closed form of eq. A.34; needs positive mass and a regular tensor about the CoM."""
-        c = v3.scale(1.0 / self.mass, self.first_moment)
-        D = v3.skew(c)
-        DDt = v3.mat_mat(D, v3.transpose(D))
-        about_com = v3.mat_sub(
-            self.about_origin,
-            (v3.scale(self.mass, DDt[0]), v3.scale(self.mass, DDt[1]), v3.scale(self.mass, DDt[2])),
-        )
-        J = inverse_symmetric(about_com)
-        JDt, DJ = v3.mat_mat(J, v3.transpose(D)), v3.mat_mat(D, J)
-        corner = v3.mat_mat(D, JDt)
-        top = [[*J[i], *JDt[i]] for i in range(3)]
-        return top + [
-            [*DJ[i], *(corner[i][j] + (1.0 / self.mass if i == j else 0.0) for j in range(3))] for i in range(3)
-        ]
+        k = 1.0 / self.mass
+        D = skew(k * self.first_moment)
+        J = inverse_symmetric(self.about_origin - self.mass * (D @ D.T))
+        JDt = J @ D.T
+        return _blocks(J, JDt, D @ J, D @ JDt + diagonal(k, k, k))
 
 
+def _blocks(A: Mat3, B: Mat3, C: Mat3, D: Mat3) -> list[list[Scalar]]:
+    return [[*left, *right] for left, right in zip((*A, *C), (*B, *D), strict=True)]
+
+
+@algebra
 class ArticulatedInertia(NamedTuple):
     """Symmetric 6x6 operator from accelerations to forces, in blocks (eq. 2.2): n = H α + Bᵀ a, f = B α + A a."""
 
@@ -94,52 +85,29 @@ class ArticulatedInertia(NamedTuple):
     def of_rigid(cls, body: RigidInertia) -> ArticulatedInertia:
         """A rigid body as an articulated body without joints."""
         m = body.mass
-        return cls(body.about_origin, v3.transpose(v3.skew(body.first_moment)), v3.diagonal(m, m, m))
+        return cls(body.about_origin, skew(body.first_moment).T, diagonal(m, m, m))
 
-    def __add__(self, other: object) -> ArticulatedInertia:
-        if not isinstance(other, ArticulatedInertia):
-            return NotImplemented
-        return ArticulatedInertia(v3.mat_add(self.H, other.H), v3.mat_add(self.B, other.B), v3.mat_add(self.A, other.A))
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:  # type: ignore[override]
+        return ArticulatedInertia(self.H + other.H, self.B + other.B, self.A + other.A)
 
-    def times(self, m: Motion) -> Force:
+    def __matmul__(self, m: Motion) -> Force:
         """I^A V̇."""
-        (w, v), Bt = m, v3.transpose(self.B)
-        return Force(
-            v3.add(v3.mat_vec(self.H, w), v3.mat_vec(Bt, v)), v3.add(v3.mat_vec(self.B, w), v3.mat_vec(self.A, v))
-        )
+        w, v = m
+        return Force(self.H @ w + self.B.T @ v, self.B @ w + self.A @ v)
 
     def less_outer(self, U: Force, scaled: Force) -> ArticulatedInertia:
         """I^A - U Uᵀ/D, given U and U/D: what is left of the operator once one joint axis is free (eq. 2.32)."""
         (un, uf), (sn, sf) = U, scaled
-        H = v3.mirror_upper(_upper(lambda i, j: self.H[i][j] - un[i] * sn[j]))
-        A = v3.mirror_upper(_upper(lambda i, j: self.A[i][j] - uf[i] * sf[j]))
-        B = v3.mat_sub(self.B, (v3.scale(uf[0], sn), v3.scale(uf[1], sn), v3.scale(uf[2], sn)))
-        return ArticulatedInertia(H, B, A)
+        H = symmetric(lambda i, j: self.H[i][j] - un[i] * sn[j])
+        A = symmetric(lambda i, j: self.A[i][j] - uf[i] * sf[j])
+        return ArticulatedInertia(H, self.B - Mat3(*(x * sn for x in uf)), A)
 
-    def up(self, X: Transform) -> ArticulatedInertia:
+    def in_parent(self, X: Transform) -> ArticulatedInertia:
         """The operator seen from the parent frame A of X = ᴬT_B (eq. A.37)."""
-        R: Rotation = X.rotation
-        A, B, H = R.up_symmetric(self.A), R.up_matrix(self.B), R.up_symmetric(self.H)
-        P = v3.skew(X.position)
+        R = X.rotation
+        A, B, H = R.conjugate_symmetric(self.A), R.conjugate(self.B), R.conjugate_symmetric(self.H)
+        P = skew(X.position)
         # a_B = a_A + α x p, n_A = n_B + p x f
-        Bp = v3.mat_sub(B, v3.mat_mat(A, P))
-        left, right = v3.mat_mat(P, Bp), v3.mat_mat(P, B)
-        Hp = _upper(lambda i, j: H[i][j] + (left[i][j] + right[j][i]))
-        return ArticulatedInertia(v3.mirror_upper(Hp), Bp, A)
-
-
-def _upper(entry: object) -> Mat3:
-    """The 3x3 matrix whose upper triangle is entry(i, j); its lower triangle is left 0."""
-    f = entry
-    return (
-        (f(0, 0), f(0, 1), f(0, 2)),  # type: ignore[operator]
-        (0.0, f(1, 1), f(1, 2)),  # type: ignore[operator]
-        (0.0, 0.0, f(2, 2)),  # type: ignore[operator]
-    )
-
-
-def inverse_symmetric(A: Mat3) -> Mat3:
-    """Inverse of a symmetric 3x3 matrix by cofactors."""
-    c0, c1, c2 = v3.cross(A[1], A[2]), v3.cross(A[2], A[0]), v3.cross(A[0], A[1])
-    k = 1.0 / v3.dot(A[0], c0)
-    return v3.mirror_upper((v3.scale(k, c0), v3.scale(k, c1), v3.scale(k, c2)))
+        Bp = B - A @ P
+        left, right = P @ Bp, P @ B
+        return ArticulatedInertia(symmetric(lambda i, j: H[i][j] + (left[i][j] + right[j][i])), Bp, A)

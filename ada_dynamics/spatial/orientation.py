@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_dynamics.spatial.scalar import Mat3, Scalar
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Mat3
 
 
 def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
@@ -38,13 +39,12 @@ def rpy_of(R: Mat3) -> tuple[Scalar, Scalar, Scalar]:
     # R Rx(-roll) = Rz(yaw) Ry(pitch): its second column is (-sin yaw, cos yaw, 0).
     yaw = expr.atan2(s * R[0][2] - c * R[0][1], c * R[1][1] - s * R[1][2])
     level = expr.cos(yaw) * R[0][0] + expr.sin(yaw) * R[1][0]
-    return roll, expr.atan2(-1.0 * R[2][0], level), yaw
+    return roll, expr.atan2(-R[2][0], level), yaw
 
 
 def to_rpy(R: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a rotation matrix of numbers."""
-    rows: list[list[float]] = R.tolist()
-    roll, pitch, yaw = rpy_of(rows)  # type: ignore[arg-type]
+    roll, pitch, yaw = rpy_of(Mat3.of(R.tolist()))
     return float(roll), float(pitch), float(yaw)
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations over generic scalars: about a coordinate axis, general, from an axis and angle, a quaternion or RPY.
 
-A rotation R maps the coordinates of a frame B to those of a frame A, written ᴬR_B: `up` applies R (child to parent),
-`down` applies Rᵀ (parent to child).
+A rotation R maps the coordinates of a frame B, the child, to those of a frame A, its parent, written ᴬR_B.
 """
 
 from __future__ import annotations
@@ -10,27 +9,31 @@ from __future__ import annotations
 from typing import Protocol
 
 from ada_dynamics import expr
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import UNIT3, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import UNIT3, Mat3, Vec3, skew, symmetric
 
 
 class Rotation(Protocol):
     """What every kind of rotation can do."""
 
-    def up(self, a: Vec3) -> Vec3:
+    def to_parent(self, a: Vec3) -> Vec3:
         """R a."""
         ...
 
-    def down(self, a: Vec3) -> Vec3:
+    def to_child(self, a: Vec3) -> Vec3:
         """Rᵀ a."""
         ...
 
-    def up_matrix(self, A: Mat3) -> Mat3:
+    def conjugate(self, A: Mat3) -> Mat3:
         """R A Rᵀ."""
         ...
 
-    def up_symmetric(self, A: Mat3) -> Mat3:
+    def conjugate_symmetric(self, A: Mat3) -> Mat3:
         """R A Rᵀ for symmetric A, at lower cost."""
+        ...
+
+    def inverse(self) -> Rotation:
+        """R⁻¹, as cheap to apply as R."""
         ...
 
     def matrix(self) -> Mat3:
@@ -45,21 +48,21 @@ class AxisRotation:
         self.k, self.a, self.b = k, (k + 1) % 3, (k + 2) % 3
         self.c, self.s = c, s
 
-    def up(self, v: Vec3) -> Vec3:
+    def to_parent(self, v: Vec3) -> Vec3:
         """R v."""
         out = list(v)
         out[self.a] = self.c * v[self.a] - self.s * v[self.b]
         out[self.b] = self.s * v[self.a] + self.c * v[self.b]
-        return (out[0], out[1], out[2])
+        return Vec3(*out)
 
-    def down(self, v: Vec3) -> Vec3:
+    def to_child(self, v: Vec3) -> Vec3:
         """Rᵀ v."""
         out = list(v)
         out[self.a] = self.c * v[self.a] + self.s * v[self.b]
         out[self.b] = self.c * v[self.b] - self.s * v[self.a]
-        return (out[0], out[1], out[2])
+        return Vec3(*out)
 
-    def up_matrix(self, A: Mat3) -> Mat3:
+    def conjugate(self, A: Mat3) -> Mat3:
         """R A Rᵀ.
 
         With u = s (A_aa - A_bb) + c (A_ab + A_ba): A'_aa = A_aa - s u, A'_bb = A_bb + s u, A'_ab = c u - A_ba,
@@ -68,20 +71,16 @@ class AxisRotation:
         k, a, b, c, s = self.k, self.a, self.b, self.c, self.s
         u = s * (A[a][a] - A[b][b]) + c * (A[a][b] + A[b][a])
         su, cu = s * u, c * u
-        out = [[A[i][j] for j in range(3)] for i in range(3)]
+        out = [list(row) for row in A]
         out[a][a], out[b][b] = A[a][a] - su, A[b][b] + su
         out[a][b], out[b][a] = cu - A[b][a], cu - A[a][b]
         out[a][k] = c * A[a][k] - s * A[b][k]
         out[b][k] = s * A[a][k] + c * A[b][k]
         out[k][a] = c * A[k][a] - s * A[k][b]
         out[k][b] = s * A[k][a] + c * A[k][b]
-        return (
-            (out[0][0], out[0][1], out[0][2]),
-            (out[1][0], out[1][1], out[1][2]),
-            (out[2][0], out[2][1], out[2][2]),
-        )
+        return Mat3.of(out)
 
-    def up_symmetric(self, A: Mat3) -> Mat3:
+    def conjugate_symmetric(self, A: Mat3) -> Mat3:
         """R A Rᵀ for symmetric A.
 
         With d = A_aa - A_bb, u = s d + 2 c A_ab: A'_aa = A_aa - s u, A'_bb = A_bb + s u, A'_ab = c u - A_ab.
@@ -90,48 +89,48 @@ class AxisRotation:
         aa, bb, ab, ak, bk = A[a][a], A[b][b], A[a][b], A[a][k], A[b][k]
         u = s * (aa - bb) + 2.0 * (c * ab)
         su = s * u
-        out = [[A[i][j] for j in range(3)] for i in range(3)]
+        out = [list(row) for row in A]
         out[a][a], out[b][b] = aa - su, bb + su
         out[a][b] = out[b][a] = c * u - ab
         out[a][k] = out[k][a] = c * ak - s * bk
         out[b][k] = out[k][b] = s * ak + c * bk
-        return (
-            (out[0][0], out[0][1], out[0][2]),
-            (out[1][0], out[1][1], out[1][2]),
-            (out[2][0], out[2][1], out[2][2]),
-        )
+        return Mat3.of(out)
+
+    def inverse(self) -> AxisRotation:
+        """Rotation by the opposite angle."""
+        return AxisRotation(self.k, self.c, -self.s)
 
     def matrix(self) -> Mat3:
         """R as a matrix."""
-        e = UNIT3
-        return v3.transpose((self.up(e[0]), self.up(e[1]), self.up(e[2])))
+        return Mat3(*map(self.to_parent, UNIT3)).T
 
 
 class MatrixRotation:
     """Rotation given by its matrix, of constants or of generic scalars."""
 
     def __init__(self, R: Mat3) -> None:
-        self.R, self.Rt = R, v3.transpose(R)
+        self.R, self.Rt = R, R.T
 
-    def up(self, a: Vec3) -> Vec3:
+    def to_parent(self, a: Vec3) -> Vec3:
         """R a."""
-        return v3.mat_vec(self.R, a)
+        return self.R @ a
 
-    def down(self, a: Vec3) -> Vec3:
+    def to_child(self, a: Vec3) -> Vec3:
         """Rᵀ a."""
-        return v3.mat_vec(self.Rt, a)
+        return self.Rt @ a
 
-    def up_matrix(self, A: Mat3) -> Mat3:
+    def conjugate(self, A: Mat3) -> Mat3:
         """R A Rᵀ."""
-        return v3.mat_mat(v3.mat_mat(self.R, A), self.Rt)
+        return self.R @ A @ self.Rt
 
-    def up_symmetric(self, A: Mat3) -> Mat3:
+    def conjugate_symmetric(self, A: Mat3) -> Mat3:
         """R A Rᵀ for symmetric A: only the upper triangle is computed."""
-        T = v3.mat_mat(self.R, A)
-        R = self.R
-        xx, xy, xz = v3.dot(T[0], R[0]), v3.dot(T[0], R[1]), v3.dot(T[0], R[2])
-        yy, yz, zz = v3.dot(T[1], R[1]), v3.dot(T[1], R[2]), v3.dot(T[2], R[2])
-        return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+        R, T = self.R, self.R @ A
+        return symmetric(lambda i, j: T[i] @ R[j])
+
+    def inverse(self) -> MatrixRotation:
+        """Rotation given by Rᵀ."""
+        return MatrixRotation(self.Rt)
 
     def matrix(self) -> Mat3:
         """R as a matrix."""
@@ -144,45 +143,53 @@ class Product:
     def __init__(self, outer: Rotation, inner: Rotation) -> None:
         self.outer, self.inner = outer, inner
 
-    def up(self, a: Vec3) -> Vec3:
+    def to_parent(self, a: Vec3) -> Vec3:
         """R₁ R₂ a."""
-        return self.outer.up(self.inner.up(a))
+        return self.outer.to_parent(self.inner.to_parent(a))
 
-    def down(self, a: Vec3) -> Vec3:
+    def to_child(self, a: Vec3) -> Vec3:
         """R₂ᵀ R₁ᵀ a."""
-        return self.inner.down(self.outer.down(a))
+        return self.inner.to_child(self.outer.to_child(a))
 
-    def up_matrix(self, A: Mat3) -> Mat3:
+    def conjugate(self, A: Mat3) -> Mat3:
         """R A Rᵀ."""
-        return self.outer.up_matrix(self.inner.up_matrix(A))
+        return self.outer.conjugate(self.inner.conjugate(A))
 
-    def up_symmetric(self, A: Mat3) -> Mat3:
+    def conjugate_symmetric(self, A: Mat3) -> Mat3:
         """R A Rᵀ for symmetric A."""
-        return self.outer.up_symmetric(self.inner.up_symmetric(A))
+        return self.outer.conjugate_symmetric(self.inner.conjugate_symmetric(A))
+
+    def inverse(self) -> Product:
+        """R₂⁻¹ R₁⁻¹."""
+        return Product(self.inner.inverse(), self.outer.inverse())
 
     def matrix(self) -> Mat3:
         """R₁ R₂ as a matrix."""
-        return v3.mat_mat(self.outer.matrix(), self.inner.matrix())
+        return self.outer.matrix() @ self.inner.matrix()
 
 
 class NoRotation:
     """The identity."""
 
-    def up(self, a: Vec3) -> Vec3:
+    def to_parent(self, a: Vec3) -> Vec3:
         """a."""
         return a
 
-    def down(self, a: Vec3) -> Vec3:
+    def to_child(self, a: Vec3) -> Vec3:
         """a."""
         return a
 
-    def up_matrix(self, A: Mat3) -> Mat3:
+    def conjugate(self, A: Mat3) -> Mat3:
         """A."""
         return A
 
-    def up_symmetric(self, A: Mat3) -> Mat3:
+    def conjugate_symmetric(self, A: Mat3) -> Mat3:
         """A."""
         return A
+
+    def inverse(self) -> NoRotation:
+        """The identity."""
+        return self
 
     def matrix(self) -> Mat3:
         """The unit matrix."""
@@ -207,14 +214,9 @@ def constant_rotation(R: Mat3) -> Rotation:
 
 def from_axis_angle(axis: Vec3, angle: Scalar) -> Mat3:
     """Rotation about a unit axis a by θ: R = E + [a×] sin θ + [a×]² (1 - cos θ) = e^{[a×]θ} (Awa 2009, eqs. 3-6)."""
-    K = v3.skew(axis)
-    KK = v3.mat_mat(K, K)
-    s, one_minus_c = expr.sin(angle), 1.0 - expr.cos(angle)
-    turned = v3.mat_add(
-        (v3.scale(s, K[0]), v3.scale(s, K[1]), v3.scale(s, K[2])),
-        (v3.scale(one_minus_c, KK[0]), v3.scale(one_minus_c, KK[1]), v3.scale(one_minus_c, KK[2])),
-    )
-    return v3.mat_add(UNIT3, turned)
+    K = skew(axis)
+    turned: Mat3 = expr.sin(angle) * K + (1.0 - expr.cos(angle)) * (K @ K)
+    return UNIT3 + turned
 
 
 def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3:
@@ -227,10 +229,10 @@ def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3:
     xx, yy, zz = xs * x, ys * y, zs * z
     xy, xz, yz = xs * y, xs * z, ys * z
     wx, wy, wz = xs * w, ys * w, zs * w
-    return (
-        (1.0 - (yy + zz), xy - wz, xz + wy),
-        (xy + wz, 1.0 - (xx + zz), yz - wx),
-        (xz - wy, yz + wx, 1.0 - (xx + yy)),
+    return Mat3(
+        Vec3(1.0 - (yy + zz), xy - wz, xz + wy),
+        Vec3(xy + wz, 1.0 - (xx + zz), yz - wx),
+        Vec3(xz - wy, yz + wx, 1.0 - (xx + yy)),
     )
 
 
@@ -239,8 +241,8 @@ def from_rpy(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Mat3:
     cr, sr = expr.cos(roll), expr.sin(roll)
     cp, sp = expr.cos(pitch), expr.sin(pitch)
     cy, sy = expr.cos(yaw), expr.sin(yaw)
-    return (
-        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
-        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
-        (-sp, cp * sr, cp * cr),
+    return Mat3(
+        Vec3(cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        Vec3(sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        Vec3(-sp, cp * sr, cp * cr),
     )

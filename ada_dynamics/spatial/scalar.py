@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 # The algorithms use + - * / and the functions of `ada_dynamics.expr` on these and nothing else, so a Protocol
-# would say no more than Any does; the aliases below carry the meaning.
+# would say no more than Any does; the alias carries the meaning.
 Scalar: TypeAlias = Any
-Vec3: TypeAlias = tuple[Scalar, Scalar, Scalar]
-Mat3: TypeAlias = tuple[Vec3, Vec3, Vec3]
 
 
 class Zero(float):
@@ -32,7 +30,8 @@ class Zero(float):
         return other
 
     def __mul__(self, other: Scalar) -> Scalar:
-        return self
+        # A vector multiplies its components by itself.
+        return NotImplemented if isinstance(other, tuple) else self
 
     def __neg__(self) -> Zero:
         return self
@@ -42,10 +41,23 @@ class Zero(float):
 
 
 ZERO: Final = Zero(0.0)
-ZERO3: Vec3 = (ZERO, ZERO, ZERO)
-UNIT3: Mat3 = ((1.0, ZERO, ZERO), (ZERO, 1.0, ZERO), (ZERO, ZERO, 1.0))
 
 
 def is_zero(x: Scalar) -> bool:
     """True if x is the constant zero (not: a variable that happens to be zero)."""
     return (type(x) is float or type(x) is Zero) and x == 0.0
+
+
+Tuple = TypeVar("Tuple", bound=type[tuple[Any, ...]])
+
+
+def algebra(cls: Tuple) -> Tuple:
+    """A named tuple whose + and * are its own: it is neither joined nor repeated, and numpy makes no array of it."""
+    for name, value in (("__radd__", _refused), ("__mul__", _refused), ("__array_ufunc__", None)):
+        setattr(cls, name, value)
+    return cls
+
+
+def _refused(self: object, other: object) -> Scalar:
+    kind = type(self).__name__
+    raise TypeError(f"{other!r} with a {kind}: one {kind} is added to another, and a number stands before it: s * a")

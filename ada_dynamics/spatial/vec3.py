@@ -1,89 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three-vectors and 3x3 matrices as tuples of generic scalars (Takahashi 2012, eqs. A.4, A.7, A.11).
+"""Three-vectors and 3x3 matrices of generic scalars (Takahashi 2012, eqs. A.4, A.7, A.11).
 
 A constant zero costs nothing: expression graphs fold it, `ZERO` stays zero with every other type of scalar.
 """
 
 from __future__ import annotations
 
-from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, overload
+
+from ada_dynamics.spatial.scalar import ZERO, Scalar, algebra
+
+_new = tuple.__new__  # what Vec3(x, y, z) comes to, in half of the time
 
 
-def add(a: Vec3, b: Vec3) -> Vec3:
-    """a + b."""
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+@algebra
+class Vec3(NamedTuple):
+    """A vector: a + b, a - b, -a, s * a, a / s, and a @ b for the inner product."""
+
+    x: Scalar
+    y: Scalar
+    z: Scalar
+
+    def __add__(self, other: Vec3) -> Vec3:  # type: ignore[override]
+        return _new(Vec3, (self[0] + other[0], self[1] + other[1], self[2] + other[2]))
+
+    def __sub__(self, other: Vec3) -> Vec3:
+        return _new(Vec3, (self[0] - other[0], self[1] - other[1], self[2] - other[2]))
+
+    def __neg__(self) -> Vec3:
+        return _new(Vec3, (-self[0], -self[1], -self[2]))
+
+    def __rmul__(self, s: Scalar) -> Vec3:
+        return _new(Vec3, (s * self[0], s * self[1], s * self[2]))
+
+    def __truediv__(self, s: Scalar) -> Vec3:
+        return Vec3.__rmul__(self, 1.0 / s)
+
+    def __matmul__(self, other: Vec3) -> Scalar:
+        return self[0] * other[0] + self[1] * other[1] + self[2] * other[2]
 
 
-def sub(a: Vec3, b: Vec3) -> Vec3:
-    """a - b."""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+@algebra
+class Mat3(NamedTuple):
+    """A matrix by its rows: A + B, A - B, s * A, A @ b and A @ B, and A.T."""
+
+    x: Vec3
+    y: Vec3
+    z: Vec3
+
+    @classmethod
+    def of(cls, rows: Iterable[Iterable[Scalar]]) -> Mat3:
+        """From three rows of three."""
+        return cls(*(Vec3(*row) for row in rows))
+
+    def __add__(self, other: Mat3) -> Mat3:  # type: ignore[override]
+        return Mat3(self[0] + other[0], self[1] + other[1], self[2] + other[2])
+
+    def __sub__(self, other: Mat3) -> Mat3:
+        return Mat3(self[0] - other[0], self[1] - other[1], self[2] - other[2])
+
+    def __rmul__(self, s: Scalar) -> Mat3:
+        return Mat3(s * self[0], s * self[1], s * self[2])
+
+    @overload
+    def __matmul__(self, other: Vec3) -> Vec3: ...
+
+    @overload
+    def __matmul__(self, other: Mat3) -> Mat3: ...
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Mat3):
+            Bt = other.T
+            return Mat3(Bt @ self[0], Bt @ self[1], Bt @ self[2])
+        return _new(Vec3, (self[0] @ other, self[1] @ other, self[2] @ other))
+
+    @property
+    def T(self) -> Mat3:
+        """The transpose."""
+        return Mat3.of(zip(*self, strict=True))
 
 
-def scale(s: Scalar, a: Vec3) -> Vec3:
-    """s a."""
-    return (s * a[0], s * a[1], s * a[2])
-
-
-def negate(a: Vec3) -> Vec3:
-    """-a."""
-    return (-a[0], -a[1], -a[2])
-
-
-def dot(a: Vec3, b: Vec3) -> Scalar:
-    """a . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+ZERO3 = Vec3(ZERO, ZERO, ZERO)
+ZERO33 = Mat3(ZERO3, ZERO3, ZERO3)
+UNIT3 = Mat3(Vec3(1.0, ZERO, ZERO), Vec3(ZERO, 1.0, ZERO), Vec3(ZERO, ZERO, 1.0))
 
 
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """a x b."""
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return _new(Vec3, (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]))
 
 
 def skew(a: Vec3) -> Mat3:
     """The matrix [a x] with [a x] b = a x b (eqs. A.4, A.7, A.11; Awa 2009, eq. 6)."""
     x, y, z = a
-    return ((ZERO, -z, y), (z, ZERO, -x), (-y, x, ZERO))
-
-
-def mat_vec(A: Mat3, b: Vec3) -> Vec3:
-    """A b."""
-    return (dot(A[0], b), dot(A[1], b), dot(A[2], b))
-
-
-def transpose(A: Mat3) -> Mat3:
-    """Aᵀ."""
-    return (
-        (A[0][0], A[1][0], A[2][0]),
-        (A[0][1], A[1][1], A[2][1]),
-        (A[0][2], A[1][2], A[2][2]),
-    )
-
-
-def mat_mat(A: Mat3, B: Mat3) -> Mat3:
-    """A B."""
-    Bt = transpose(B)
-    return (mat_vec(Bt, A[0]), mat_vec(Bt, A[1]), mat_vec(Bt, A[2]))
-
-
-def mat_add(A: Mat3, B: Mat3) -> Mat3:
-    """A + B."""
-    return (add(A[0], B[0]), add(A[1], B[1]), add(A[2], B[2]))
-
-
-def mat_sub(A: Mat3, B: Mat3) -> Mat3:
-    """A - B."""
-    return (sub(A[0], B[0]), sub(A[1], B[1]), sub(A[2], B[2]))
-
-
-def mirror_upper(A: Mat3) -> Mat3:
-    """The symmetric matrix that has the upper triangle of A (so that equal entries are one value, not two)."""
-    return (A[0], (A[0][1], A[1][1], A[1][2]), (A[0][2], A[1][2], A[2][2]))
+    return Mat3(Vec3(ZERO, -z, y), Vec3(z, ZERO, -x), Vec3(-y, x, ZERO))
 
 
 def diagonal(a: Scalar, b: Scalar, c: Scalar) -> Mat3:
     """diag(a, b, c)."""
-    return ((a, 0.0, 0.0), (0.0, b, 0.0), (0.0, 0.0, c))
+    return Mat3(Vec3(a, 0.0, 0.0), Vec3(0.0, b, 0.0), Vec3(0.0, 0.0, c))
+
+
+def matrix(entry: Callable[[int, int], Scalar]) -> Mat3:
+    """The matrix with these entries."""
+    return Mat3.of((entry(i, 0), entry(i, 1), entry(i, 2)) for i in range(3))
+
+
+def symmetric(entry: Callable[[int, int], Scalar]) -> Mat3:
+    """The symmetric matrix with these entries on and above the diagonal; the others are not asked for.
+
+    Equal entries are one value, not two.
+    """
+    return symmetric_of((entry(0, 0), entry(0, 1), entry(0, 2), entry(1, 1), entry(1, 2), entry(2, 2)))
+
+
+def symmetric_of(x: Sequence[Scalar]) -> Mat3:
+    """The symmetric matrix with these six entries on and above the diagonal, row by row."""
+    xx, xy, xz, yy, yz, zz = x
+    return Mat3(Vec3(xx, xy, xz), Vec3(xy, yy, yz), Vec3(xz, yz, zz))
+
+
+def inverse_symmetric(A: Mat3) -> Mat3:
+    """Inverse of a symmetric matrix by cofactors."""
+    x, y, z = A
+    c0, c1, c2 = cross(y, z), cross(z, x), cross(x, y)
+    k = 1.0 / (x @ c0)
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = k * c0, k * c1, k * c2
+    return symmetric_of((xx, xy, xz, yy, yz, zz))

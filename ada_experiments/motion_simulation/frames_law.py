@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross
 
 Vector = Sequence[Scalar]
 Six = tuple[Vec3, Vec3]
@@ -21,12 +21,12 @@ def carried_law(pose: Vector, twist: Vector, acceleration: Vector, fixed: Vector
     R, p = _parts(pose)
     S, s = _parts(fixed)
     (v, w), (a, turning) = _six(twist), _six(acceleration)
-    arm = v3.mat_vec(R, s)
-    across = v3.cross(w, arm)
-    rate = v3.add(a, v3.add(v3.cross(turning, arm), v3.cross(w, across)))
+    arm = R @ s
+    across = cross(w, arm)
+    rate = a + (cross(turning, arm) + cross(w, across))
     return {
-        "found": _pose(v3.mat_mat(R, S), v3.add(p, arm)),
-        "rate": [*v3.add(v, across), *w],
+        "found": _pose(R @ S, p + arm),
+        "rate": [*v + across, *w],
         "bend": [*rate, *turning],
     }
 
@@ -39,16 +39,16 @@ def seen_law(
     S, s = _parts(pose_2)
     (v_1, w), (a_1, turning) = _six(twist_1), _six(acceleration_1)
     (v_2, w_2), (a_2, turning_2) = _six(twist_2), _six(acceleration_2)
-    back = v3.transpose(R)
-    r, v, a, spin = v3.sub(s, p), v3.sub(v_2, v_1), v3.sub(a_2, a_1), v3.sub(w_2, w)
-    rate = v3.sub(v, v3.cross(w, r))
-    coriolis = v3.scale(2.0, v3.cross(w, v))
-    bend = v3.add(v3.sub(v3.sub(a, v3.cross(turning, r)), coriolis), v3.cross(w, v3.cross(w, r)))
-    twisting = v3.sub(v3.sub(turning_2, turning), v3.cross(w, spin))
+    back = R.T
+    r, v, a, spin = s - p, v_2 - v_1, a_2 - a_1, w_2 - w
+    rate = v - cross(w, r)
+    coriolis = 2.0 * cross(w, v)
+    bend = a - cross(turning, r) - coriolis + cross(w, cross(w, r))
+    twisting = turning_2 - turning - cross(w, spin)
     return {
-        "found": _pose(v3.mat_mat(back, S), v3.mat_vec(back, r)),
-        "rate": [*v3.mat_vec(back, rate), *v3.mat_vec(back, spin)],
-        "bend": [*v3.mat_vec(back, bend), *v3.mat_vec(back, twisting)],
+        "found": _pose(back @ S, back @ r),
+        "rate": [*back @ rate, *back @ spin],
+        "bend": [*back @ bend, *back @ twisting],
     }
 
 
@@ -56,8 +56,8 @@ def wrench_law(pose: Vector, wrench: Vector) -> dict[str, Any]:
     """A wrench about the origin of a frame, in its axes, about the origin that its pose is given in."""
     R, p = _parts(pose)
     f, n = _six(wrench)
-    force = v3.mat_vec(R, f)
-    return {"found": [*force, *v3.add(v3.mat_vec(R, n), v3.cross(p, force))]}
+    force = R @ f
+    return {"found": [*force, *R @ n + cross(p, force)]}
 
 
 def opposite_law(tip: Vector, face: Vector, on_tip: Vector) -> dict[str, Any]:
@@ -65,21 +65,20 @@ def opposite_law(tip: Vector, face: Vector, on_tip: Vector) -> dict[str, Any]:
     R, p = _parts(tip)
     _, q = _parts(face)
     f, n = _six(on_tip)
-    force, moment = v3.mat_vec(R, f), v3.mat_vec(R, n)
-    about_face = v3.add(moment, v3.cross(v3.sub(p, q), force))
-    return {"first": [*force, *moment], "second": [*v3.negate(force), *v3.negate(about_face)]}
+    force, moment = R @ f, R @ n
+    about_face = moment + cross(p - q, force)
+    return {"first": [*force, *moment], "second": [*-force, *-about_face]}
 
 
 def inverse_law(pose: Vector) -> dict[str, Any]:
     """The pose of A in B from that of B in A."""
     R, p = _parts(pose)
-    back = v3.transpose(R)
-    return {"found": _pose(back, v3.negate(v3.mat_vec(back, p)))}
+    back = R.T
+    return {"found": _pose(back, -(back @ p))}
 
 
 def _parts(pose: Vector) -> tuple[Mat3, Vec3]:
-    rows = tuple((pose[4 * i], pose[4 * i + 1], pose[4 * i + 2]) for i in range(3))
-    return (rows[0], rows[1], rows[2]), (pose[3], pose[7], pose[11])
+    return Mat3.of((pose[0:3], pose[4:7], pose[8:11])), Vec3(pose[3], pose[7], pose[11])
 
 
 def _pose(R: Mat3, p: Vec3) -> list[Scalar]:
@@ -87,4 +86,4 @@ def _pose(R: Mat3, p: Vec3) -> list[Scalar]:
 
 
 def _six(values: Vector) -> Six:
-    return (values[0], values[1], values[2]), (values[3], values[4], values[5])
+    return Vec3(*values[0:3]), Vec3(*values[3:6])

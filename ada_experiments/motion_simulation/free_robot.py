@@ -28,6 +28,7 @@ from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, tree_of
 from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Vec3
 from ada_experiments.motion_simulation.frames import Motion, carried, cross
 
 ALGORITHMS = ("order_n", "ada", "aba", "auto")
@@ -112,7 +113,7 @@ class FreeRobot:
         self._joints = _turning(self.model)
         tree = tree_of(self.dynamics)
         at = tree.frames[place.link]
-        point = at.pose.point_up(tuple(place.frame[:3, 3].tolist()))
+        point = at.pose.point(Vec3(*place.frame[:3, 3].tolist()))
         applied = AppliedWrench(at.body, at.pose.rotation.matrix(), point, True)
         law = None if hold is None else self._holding(hold)
         loads = Loads(

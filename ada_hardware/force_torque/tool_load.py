@@ -11,10 +11,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Motion
-from ada_dynamics.spatial.scalar import ZERO3
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3, symmetric_of
 from ada_hardware.force_torque.tool_motion import ToolMotion
 
 INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, xy, xz, yz)
@@ -36,8 +35,8 @@ class ToolLoad:
             inertia: xx, yy, zz, xy, xz, yz about that centre, in its axes [kg m^2].
         """
         xx, yy, zz, xy, xz, yz = map(float, inertia)
-        c = (float(com[0]), float(com[1]), float(com[2]))
-        body = RigidInertia.from_com(float(mass), c, ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+        about_com = symmetric_of((xx, xy, xz, yy, yz, zz))
+        body = RigidInertia.from_com(float(mass), Vec3(*map(float, com)), about_com)
         I = body.about_origin
         self.parameters = np.array(
             [body.mass, *body.first_moment, I[0][0], I[1][1], I[2][2], I[0][1], I[0][2], I[1][2]], dtype=np.float64
@@ -62,11 +61,10 @@ def tool_wrench(parameters: Array, motion: ToolMotion) -> Array:
 def _law() -> Callable[..., Any]:
     def body(parameters: Vector, motion: Vector) -> Any:
         m, hx, hy, hz, xx, yy, zz, xy, xz, yz = parameters
-        w, wd, a = tuple(motion[:3]), tuple(motion[3:6]), tuple(motion[6:])
-        inertia = RigidInertia(m, (hx, hy, hz), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-        turning = Motion((w[0], w[1], w[2]), ZERO3)
-        needed = inertia.times(Motion((wd[0], wd[1], wd[2]), (a[0], a[1], a[2])))
-        needed = needed + turning.cross_force(inertia.times(turning))
-        return {"wrench": [*v3.scale(-1.0, needed.force), *v3.scale(-1.0, needed.moment)]}
+        w, wd, a = (Vec3(*motion[k : k + 3]) for k in (0, 3, 6))
+        inertia = RigidInertia(m, Vec3(hx, hy, hz), symmetric_of((xx, xy, xz, yy, yz, zz)))
+        turning = Motion(w, ZERO3)
+        needed = inertia @ Motion(wd, a) + turning.cross_force(inertia @ turning)
+        return {"wrench": [*-needed.force, *-needed.moment]}
 
     return compiled("tool_wrench", {"parameters": INERTIAL, "motion": 9}, body)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import ZERO, Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import ZERO, Scalar
+from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, matrix
 
 PI = 3.141592653589793
 _TINY = 1e-200
@@ -36,8 +36,8 @@ def legs_of(geometry: HexaGeometry) -> tuple[Leg, ...]:
     found = []
     for i in range(LEGS):
         azimuth = geometry.azimuth(i)
-        u = (float(expr.cos(azimuth)), float(expr.sin(azimuth)), 0.0)
-        found.append(Leg(_triple(geometry.shoulder(i)), u, _triple(geometry.ball(i))))
+        u = Vec3(float(expr.cos(azimuth)), float(expr.sin(azimuth)), 0.0)
+        found.append(Leg(Vec3(*map(float, geometry.shoulder(i))), u, Vec3(*map(float, geometry.ball(i)))))
     return tuple(found)
 
 
@@ -58,9 +58,9 @@ def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar], branch: Sequence
     angles, check = [], []
     L, rod = geometry.crank, geometry.rod
     for leg, sign in zip(legs_of(geometry), branch, strict=True):
-        d = v3.sub(_ball(pose, leg)[0], leg.shoulder)
-        a, b = v3.dot(d, leg.outwards), -d[2]
-        c = (v3.dot(d, d) + (L * L - rod * rod)) * (0.5 / L)
+        d = _ball(pose, leg)[0] - leg.shoulder
+        a, b = d @ leg.outwards, -d[2]
+        c = (d @ d + (L * L - rod * rod)) * (0.5 / L)
         square = a * a + b * b
         opening = expr.atan2(expr.sqrt(expr.maximum(square - c * c, 0.0)), c)
         angles.append(_within_a_turn(expr.atan2(b, a) + sign * opening))
@@ -80,11 +80,11 @@ def rods_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]
     for leg, angle in zip(legs_of(geometry), q, strict=True):
         ball, arm = _ball(pose, leg)
         crank, tangent = crank_of(leg, angle)
-        r = v3.sub(v3.sub(ball, leg.shoulder), v3.scale(geometry.crank, crank))
-        length = expr.sqrt(v3.dot(r, r))
-        n = v3.scale(1.0 / expr.maximum(length, _TINY), r)
-        rows.append([*n, *v3.cross(arm, n)])
-        motors.append(geometry.crank * v3.dot(n, tangent))
+        r = ball - leg.shoulder - geometry.crank * crank
+        length = expr.sqrt(r @ r)
+        n = r / expr.maximum(length, _TINY)
+        rows.append([*n, *cross(arm, n)])
+        motors.append(geometry.crank * (n @ tangent))
         longer.append(length - geometry.rod)
     return {"rows": rows, "motors": motors, "longer": longer}
 
@@ -101,8 +101,8 @@ def newton_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scala
     """
     at = rods_law(geometry, pose, q)
     step = solve([list(row) for row in at["rows"]], [-x for x in at["longer"]])
-    turn = _rational_rotation((step[3], step[4], step[5]))
-    R = v3.mat_mat(turn, _nearer_to_rotation(rotation_of(pose)))
+    turn = _rational_rotation(Vec3(*step[3:]))
+    R = turn @ _nearer_to_rotation(rotation_of(pose))
     moved = [[*R[i], pose[4 * i + 3] + step[i]] for i in range(3)]
     return {
         "moved": [*moved[0], *moved[1], *moved[2], *pose[12:]],
@@ -115,7 +115,7 @@ def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
     """Direction of a crank, cos q u - sin q z, and its derivative by q."""
     c, s = expr.cos(angle), expr.sin(angle)
     x, y, _ = leg.outwards
-    return (c * x, c * y, -s), (-(s * x), -(s * y), -c)
+    return Vec3(c * x, c * y, -s), Vec3(-(s * x), -(s * y), -c)
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def determinant(A: Sequence[Row]) -> Scalar:
 
 def _triple_product(A: Sequence[Row], rows: Sequence[int], columns: Sequence[int]) -> Scalar:
     """Determinant of a 3x3 part."""
-    x, y, z = (_row([A[i][j] for j in columns]) for i in rows)
-    return v3.dot(x, v3.cross(y, z))
+    x, y, z = (Vec3(*(A[i][j] for j in columns)) for i in rows)
+    return x @ cross(y, z)
 
 
 def _dot(a: Row, b: Row) -> Scalar:
@@ -167,38 +167,37 @@ def _dot(a: Row, b: Row) -> Scalar:
 
 def rotation_of(pose: Sequence[Scalar]) -> Mat3:
     """R of a pose in rows."""
-    return ((pose[0], pose[1], pose[2]), (pose[4], pose[5], pose[6]), (pose[8], pose[9], pose[10]))
+    return Mat3.of((pose[0:3], pose[4:7], pose[8:11]))
 
 
 def _ball(pose: Sequence[Scalar], leg: Leg) -> tuple[Vec3, Vec3]:
     """A leg's ball in the base, and R B."""
-    arm = v3.mat_vec(rotation_of(pose), leg.ball)
-    return v3.add((pose[3], pose[7], pose[11]), arm), arm
+    arm = rotation_of(pose) @ leg.ball
+    return Vec3(pose[3], pose[7], pose[11]) + arm, arm
 
 
 def _defect(pose: Sequence[Scalar]) -> Scalar:
     """Sum of squares that is zero for a pose: rows orthonormal, the third their product, and the last row."""
     x, y, z = rotation_of(pose)
-    rest = v3.sub(v3.cross(x, y), z)
-    errors = (v3.dot(x, x) - 1.0, v3.dot(y, y) - 1.0, v3.dot(x, y), *rest, *pose[12:15], pose[15] - 1.0)
+    rest = cross(x, y) - z
+    errors = (x @ x - 1.0, y @ y - 1.0, x @ y, *rest, *pose[12:15], pose[15] - 1.0)
     return sum((error * error for error in errors), ZERO)
 
 
 def _nearer_to_rotation(R: Mat3) -> Mat3:
     """R (3 - RᵀR) / 2: an error e of a rotation becomes one of the order of e²."""
-    square = v3.mat_mat(v3.transpose(R), R)
-    rest = [[(1.5 if i == j else 0.0) - 0.5 * square[i][j] for j in range(3)] for i in range(3)]
-    return v3.mat_mat(R, (_row(rest[0]), _row(rest[1]), _row(rest[2])))
+    square = R.T @ R
+    return R @ matrix(lambda i, j: (1.5 if i == j else 0.0) - 0.5 * square[i][j])
 
 
 def _rational_rotation(turn: Vec3) -> Mat3:
     """Rotation about `turn` by 2 atan(|turn| / 2), from the quaternion (turn / 2, 1)."""
-    x, y, z = v3.scale(0.5, turn)
+    x, y, z = 0.5 * turn
     k = 2.0 / (1.0 + x * x + y * y + z * z)
-    return (
-        (1.0 - k * (y * y + z * z), k * (x * y - z), k * (x * z + y)),
-        (k * (x * y + z), 1.0 - k * (x * x + z * z), k * (y * z - x)),
-        (k * (x * z - y), k * (y * z + x), 1.0 - k * (x * x + y * y)),
+    return Mat3(
+        Vec3(1.0 - k * (y * y + z * z), k * (x * y - z), k * (x * z + y)),
+        Vec3(k * (x * y + z), 1.0 - k * (x * x + z * z), k * (y * z - x)),
+        Vec3(k * (x * z - y), k * (y * z + x), 1.0 - k * (x * x + y * y)),
     )
 
 
@@ -206,11 +205,3 @@ def _within_a_turn(angle: Scalar) -> Scalar:
     """The angle from -π to π, of one from -2π to 2π."""
     low = expr.select(angle, -PI, angle + 2.0 * PI, angle)
     return expr.select(PI, low, low - 2.0 * PI, low)
-
-
-def _triple(x: Any) -> Vec3:
-    return (float(x[0]), float(x[1]), float(x[2]))
-
-
-def _row(x: Sequence[Scalar]) -> Vec3:
-    return (x[0], x[1], x[2])

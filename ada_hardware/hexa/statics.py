@@ -14,8 +14,8 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.scalar import Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
 from ada_hardware.hexa.kinematics_law import crank_of, legs_of, rods_law, rotation_of, solve
 
 
@@ -48,8 +48,9 @@ class Masses(NamedTuple):
         is_ours = np.allclose(plate.com, 0.0) and np.allclose(np.asarray(rod.com), (0.0, 0.0, 0.5 * length))
         if not is_ours or not np.allclose(np.asarray(crank.com)[1:], 0.0):
             raise InputError(f"model {model.name!r} has its centres of mass elsewhere than the catalogue's hexa.")
-        x, y, z = (float(g) for g in model.gravity)
-        return cls(float(plate.mass), float(crank.mass), float(crank.com[0]), float(rod.mass), (x, y, z))
+        return cls(
+            float(plate.mass), float(crank.mass), float(crank.com[0]), float(rod.mass), Vec3(*map(float, model.gravity))
+        )
 
 
 def weight_law(
@@ -61,16 +62,16 @@ def weight_law(
     directly, and by Jᵀ = J_q J_x⁻ᵀ its share of the plate with the other halves.
     """
     at = rods_law(geometry, pose, q)
-    half: Vec3 = v3.scale(0.5 * masses.rod, masses.gravity)
-    moment: Vec3 = (0.0, 0.0, 0.0)
+    half: Vec3 = 0.5 * masses.rod * masses.gravity
+    moment = ZERO3
     own = []
     for leg, angle in zip(legs_of(geometry), q, strict=True):
         _, tangent = crank_of(leg, angle)
         arm = masses.crank * masses.crank_arm + 0.5 * masses.rod * geometry.crank
-        own.append(arm * v3.dot(tangent, masses.gravity))
-        ball = v3.mat_vec(rotation_of(pose), leg.ball)
-        moment = v3.add(moment, v3.cross(ball, half))
-    force = v3.scale(masses.plate + 0.5 * LEGS * masses.rod, masses.gravity)
+        own.append(arm * (tangent @ masses.gravity))
+        ball = rotation_of(pose) @ leg.ball
+        moment = moment + cross(ball, half)
+    force = (masses.plate + 0.5 * LEGS * masses.rod) * masses.gravity
     rows = at["rows"]
     along = solve([[rows[i][j] for i in range(LEGS)] for j in range(LEGS)], [*force, *moment])
     return {"tau": [-(a + m * x) for a, m, x in zip(own, at["motors"], along, strict=True)]}

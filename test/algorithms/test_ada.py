@@ -26,6 +26,7 @@ from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import Vec3
 
 Array = NDArray[np.float64]
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
@@ -189,7 +190,7 @@ def test_an_external_wrench_acts_as_in_the_joint_space_equations(algorithm: str,
     q, v, tau = random_state(model)
     rng = np.random.default_rng(4)
     external = {
-        b.index: Force(tuple(rng.normal(size=3).tolist()), tuple(rng.normal(size=3).tolist()))
+        b.index: Force(Vec3(*rng.normal(size=3).tolist()), Vec3(*rng.normal(size=3).tolist()))
         for b in model.tree.bodies
         if b.index % 2 == 0
     }
@@ -237,7 +238,7 @@ def test_motors_pass_their_effort_on_less_what_the_rotor_takes() -> None:
         for i, axis in zip(range(body.v.start, body.v.stop), body.joint.subspace(q[body.q].tolist()), strict=True):
             losses = body.damping * v[i] + body.friction * np.sign(v[i])
             passed = tau[i] - losses - body.armature * solution.accelerations[i]
-            assert axis.power(wrench) == pytest.approx(passed, rel=1e-10, abs=1e-10)
+            assert axis @ wrench == pytest.approx(passed, rel=1e-10, abs=1e-10)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

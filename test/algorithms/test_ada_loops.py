@@ -38,7 +38,7 @@ def six(force: Force) -> Array:
 
 def loop_wrench(model: ada.Model, index: int, force: Force) -> Array:
     """[force, moment] in the child-side frame of the description."""
-    return six(model.tree.loops[index].turn.force_up(force))
+    return six(model.tree.loops[index].turn.to_parent(force))
 
 
 # --- the rhombus: φ̈ = -(6/5) g cos φ with φ the angle of both sides against the ground -------------------------------
@@ -177,7 +177,7 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
             assert error < 1e-12 * size / case.smallest**2
         for body, wrench in zip(model.tree.bodies, solution.wrenches, strict=True):
             link = model.joints[body.name].child
-            ours = six(model.tree.frames[link].pose.force_down(wrench))
+            ours = six(model.tree.frames[link].pose.to_child(wrench))
             theirs = case.answer.tree_wrenches[body.name]
             if not any(j.kind == "fixed" for j in model.joints.values()):
                 assert np.max(np.abs(ours - theirs)) < 1e-12 * max(size, np.max(np.abs(theirs))) / case.smallest**2

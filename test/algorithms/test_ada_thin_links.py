@@ -23,6 +23,7 @@ from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.algorithms.regular import regular
 from ada_dynamics.model.spread import is_thin, spread
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import Vec3
 
 Array = NDArray[np.float64]
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
@@ -114,7 +115,7 @@ def test_links_with_singular_inertias_move_as_in_joint_space_in_any_order(algori
     model = MODELS[name]
     assert any(is_thin(body.inertia) for body in model.tree.bodies)
     q, v, tau = state_of(model)
-    external = {len(model.tree.bodies) - 1: Force((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))}
+    external = {len(model.tree.bodies) - 1: Force(Vec3(0.1, 0.2, 0.3), Vec3(1.0, 2.0, 3.0))}
     expected = np.array(crba.forward_dynamics(model.tree, q, v, tau, external))
     M = np.array(crba.mass_matrix(model.tree, q).dense())
     wrenches = rnea.joint_wrenches(model.tree, q, v, expected.tolist(), external)
@@ -154,19 +155,10 @@ def test_inertia_is_moved_only_where_nobody_feels_it(kinds: list[str], seed: int
     for body in tree.bodies:
         for own in body.joint.unfelt():
             amount = float(rng.uniform(-1, 1))
-            moved = type(own)(
-                amount * own.mass,
-                tuple(amount * x for x in own.first_moment),
-                tuple(tuple(amount * x for x in row) for row in own.about_origin),
-            )
-            minus = type(own)(
-                -moved.mass,
-                tuple(-x for x in moved.first_moment),
-                tuple(tuple(-x for x in r) for r in moved.about_origin),
-            )
+            moved = amount * own
             inertias[body.index] = inertias[body.index] + moved
             if body.parent >= 0:
-                inertias[body.parent] = inertias[body.parent] + minus.up(body.placement)
+                inertias[body.parent] = inertias[body.parent] - body.placement.to_parent(moved)
     other = tree.with_inertias(inertias)
     model = builder.build()
     q, v, _ = state_of(model)
@@ -227,7 +219,7 @@ def test_loops_close_on_groups(algorithm: str, order: str) -> None:
     open_chain = builder.build("floating")
     q, v, tau = state_of(open_chain)
     poses = kinematics.all_link_poses(open_chain.tree, q)
-    end = poses["link_1"].inverse().point_up(poses["link_4"].point_up((0.0, 0.0, 1.0)))
+    end = poses["link_1"].inverse().point(poses["link_4"].point(Vec3(0.0, 0.0, 1.0)))
     model = builder.loop("pin", "spherical", "link_1", "link_4", end, child_xyz=(0, 0, 1)).build("floating")
     assert regular(model.tree).groups
     oracle = Oracle(model)
@@ -237,5 +229,5 @@ def test_loops_close_on_groups(algorithm: str, order: str) -> None:
     solution = ALGORITHMS[algorithm].solve(model.tree, q, v, tau, order=order)
     expected = np.asarray(answer.acceleration, dtype=float)
     assert np.max(np.abs(solution.accelerations - expected)) < 1e-10 * np.max(np.abs(expected))
-    force = np.array(model.tree.loops[0].turn.rotation.up(solution.loop_wrenches[0].force))
+    force = np.array(model.tree.loops[0].turn.rotation.to_parent(solution.loop_wrenches[0].force))
     assert np.allclose(force, answer.wrenches["pin"][:3], rtol=1e-9, atol=1e-9)

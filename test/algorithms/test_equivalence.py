@@ -38,6 +38,7 @@ from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 linalg = pytest.importorskip("scipy.linalg")
 
@@ -294,9 +295,10 @@ def test_an_external_wrench_acts_through_the_transposed_jacobian(recipe: Recipe)
     # wrench at the link's origin, in its axes; the algorithms want it at the body's
     w = rng.normal(size=6)
     J = jacobian.link_jacobian(model.tree, q.tolist(), name, "local")
-    through = tau + np.array([w[:3] @ c.angular + w[3:] @ c.linear for c in J], dtype=float)
+    wrench = Force(Vec3(*w[:3].tolist()), Vec3(*w[3:].tolist()))
+    through = tau + np.array([c @ wrench for c in J], dtype=float)
     frame = model.tree.frames[name].pose
-    external = {body_index: frame.force_up(Force(tuple(w[:3]), tuple(w[3:])))}
+    external = {body_index: frame.to_parent(wrench)}
     arguments = floats(q, v, tau)
     expected = aba.forward_dynamics(model.tree, *floats(q, v, through))
     for algorithm in (aba, crba, order_n):
@@ -652,10 +654,10 @@ def test_a_heavy_symmetric_top_precesses_steadily() -> None:
 
 # --- zero-moment point ----------------------------------------------------------------------------------------------
 def test_the_zero_moment_point_of_weights_is_their_balance_point() -> None:
-    forces = [((0.1, 0.2, 0.0), 3.0), ((-0.4, 0.5, 0.0), 1.0), ((0.3, -0.1, 0.0), 2.0)]
-    wrenches = [(p, Force((0.0, 0.0, 0.0), (0.0, 0.0, f))) for p, f in forces]
+    forces = [(Vec3(0.1, 0.2, 0.0), 3.0), (Vec3(-0.4, 0.5, 0.0), 1.0), (Vec3(0.3, -0.1, 0.0), 2.0)]
+    wrenches = [(p, Force(Vec3(0.0, 0.0, 0.0), Vec3(0.0, 0.0, f))) for p, f in forces]
     expected = sum(f * np.array(p) for p, f in forces) / 6.0
-    assert np.allclose(zmp.zero_moment_point(wrenches, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)), expected, atol=1e-15)
+    assert np.allclose(zmp.zero_moment_point(wrenches, Vec3(0.0, 0.0, 1.0), ZERO3), expected, atol=1e-15)
 
 
 @given(x=st.lists(st.floats(-2.0, 2.0), min_size=6, max_size=6), height=st.floats(-0.5, 0.5))
@@ -663,6 +665,8 @@ def test_the_zero_moment_point_of_an_accelerated_mass_is_that_of_the_cart_table(
     """x_zmp = x - (z - z0) ẍ/(z̈ + g), whatever frame the force acts in; moments along the normal play no part."""
     c, a = np.array(x[:3]), np.array(x[3:])
     f = 1.7 * (a + np.array([0.0, 0.0, g]))
-    p = zmp.zero_moment_point([(tuple(c), Force((0.0, 0.0, 0.9), tuple(f)))], (0.0, 0.0, 1.0), (5.0, -3.0, height))
+    p = zmp.zero_moment_point(
+        [(Vec3(*c), Force(Vec3(0.0, 0.0, 0.9), Vec3(*f)))], Vec3(0.0, 0.0, 1.0), Vec3(5.0, -3.0, height)
+    )
     expected = c - (c[2] - height) * np.array([a[0], a[1], a[2] + g]) / (a[2] + g)
     assert np.max(np.abs(np.array(p) - expected)) < 1e-12

@@ -23,6 +23,7 @@ from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.expr import Cost, cost, trace
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
+from ada_dynamics.spatial.vec3 import Vec3
 
 Solver = Callable[..., list[Any]]
 ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one
@@ -230,7 +231,7 @@ def test_wrenches_cost_nothing_in_ada_and_a_pass_over_all_links_after_aba() -> N
     def recursive(q: Any, v: Any, tau: Any) -> dict[str, Any]:
         a = aba.forward_dynamics(tree, q, v, tau)
         X = kinematics.transforms(tree, q)
-        moving = kinematics.motions(tree, X, q, v, a, kinematics.at_rest((0.0, 0.0, 9.81)))
+        moving = kinematics.motions(tree, X, q, v, a, kinematics.at_rest(Vec3(0.0, 0.0, 9.81)))
         own = [rnea.needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
         return {"a": a, "wrenches": [[*w.moment, *w.force] for w in rnea.wrenches_inward(tree, X, own)]}
 

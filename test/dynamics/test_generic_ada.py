@@ -14,6 +14,7 @@ from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.dynamics.loop_programs import assembly, loop_kernel
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import Vec3
 
 pytestmark = pytest.mark.skipif(not LoopKernel.available(), reason="code cannot be compiled here")
 
@@ -90,7 +91,7 @@ def test_external_wrenches_act_on_every_body() -> None:
     rng = np.random.default_rng(0)
     flat = rng.normal(size=6 * len(model.tree.bodies))  # [force, moment] in the axes of the uniform tree's bodies
     external = {
-        i: Force(tuple(flat[6 * i + 3 : 6 * i + 6].tolist()), tuple(flat[6 * i : 6 * i + 3].tolist()))
+        i: Force(Vec3(*flat[6 * i + 3 : 6 * i + 6].tolist()), Vec3(*flat[6 * i : 6 * i + 3].tolist()))
         for i in range(len(model.tree.bodies))
     }
     rows = zip(q.tolist(), v.tolist(), tau.tolist(), strict=True)

@@ -31,6 +31,7 @@ from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import Vec3
 
 Array = NDArray[np.float64]
 KINDS = [kind for kind in JOINT_TYPES if not kind.startswith("floating") and kind != "spherical_euler"]
@@ -142,7 +143,7 @@ def test_a_traced_program_with_forces_on_links_computes_what_pinocchio_does() ->
     rng = np.random.default_rng(5)
     pulled = {link: rng.normal(size=6) for link in model.link_names[::2]}  # [force, moment] in the link's axes
     wrenches = {
-        tree.frames[link].body: tree.frames[link].pose.force_up(Force(tuple(x[3:]), tuple(x[:3])))
+        tree.frames[link].body: tree.frames[link].pose.to_parent(Force(Vec3(*x[3:]), Vec3(*x[:3])))
         for link, x in pulled.items()
     }
     cuts = [names(model)[2], names(model)[4]]

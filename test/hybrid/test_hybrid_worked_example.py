@@ -25,6 +25,7 @@ from ada_dynamics.hybrid.forward import forward_dynamics
 from ada_dynamics.hybrid.operator import SubChain
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.motion import Force, Motion
+from ada_dynamics.spatial.vec3 import Vec3
 
 Array = NDArray[np.float64]
 HALF, GRAVITY, INERTIA = 0.5, 9.81, 1.0 / 12.0  # of rods of 1 m and 1 kg (sec. 4.4.1)
@@ -174,7 +175,7 @@ def test_forces_on_the_handles_accelerate_the_joints_inside_as_in_maximal_coordi
     piece.body(handles)
     rng = np.random.default_rng(9)
     loads = {i: rng.normal(size=6) for i in handles}
-    found = piece.released({i: Force(tuple(x[:3]), tuple(x[3:])) for i, x in loads.items()})
+    found = piece.released({i: Force(Vec3(*x[:3]), Vec3(*x[3:])) for i, x in loads.items()})
     turning = rods.accelerations({i - first: x for i, x in loads.items()})[:, 1]
     relative = np.diff(turning, prepend=0.0)
     for joint, rates in found.items():

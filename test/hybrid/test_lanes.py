@@ -26,6 +26,7 @@ from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.vec3 import Vec3
 
 Array = NDArray[np.float64]
 # Sums of some hundred products in double precision, through different algorithms.
@@ -160,7 +161,7 @@ def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk
     rng = np.random.default_rng(seed)
     tree, (q, v, tau) = model.tree, (x[0] for x in states(model, 1, seed))
     assert any(len(group) >= len(loaded) for group in lane_tree(tree).members)
-    external = {i: Force(*map(tuple, rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
+    external = {i: Force(*(Vec3(*x) for x in rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
     a = np.array(lanes.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
     assert mismatch(tree, q, v, tau, a, external) < RELATIVE
 

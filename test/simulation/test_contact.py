@@ -27,6 +27,7 @@ from ada_dynamics.contact.rates import fastest_rate
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, Mat3, Vec3
 
 G = 9.81
 LEVEL = [0.0, 0.0, 0.0, 1.0]
@@ -224,13 +225,13 @@ def _added_matrix(inertia):
 def test_the_implicit_part_is_symmetric_not_negative_and_the_slope_of_the_force():
     h, law = 1e-3, Law(5000.0, 1.0, 4.0, 0.8, 0.02)
     tree = body().tree
-    n = tuple(np.array([0.2, -0.1, 0.9]) / np.linalg.norm([0.2, -0.1, 0.9]))
-    contact = [GroundContact(0, (0.1, 0.05, -0.05), 0.02, law, n, 0.0)]
+    n = Vec3(*np.array([0.2, -0.1, 0.9]) / np.linalg.norm([0.2, -0.1, 0.9]))
+    contact = [GroundContact(0, Vec3(0.1, 0.05, -0.05), 0.02, law, n, 0.0)]
     q = [0.0, 0.0, 0.06, *TURNED]
     # slipping not at all, where the secant of friction is its slope
     pose = poses(tree, transforms(tree, q))[0]
     for sink_rate in (0.0, 0.05, -0.05):
-        v = [*np.array(pose.rotation.down(n)) * -sink_rate, 0.0, 0.0, 0.0]
+        v = [*np.array(pose.rotation.to_child(n)) * -sink_rate, 0.0, 0.0, 0.0]
         (load,) = contact_loads(tree, contact, q, v, h)
         found = _added_matrix(load.added)
         np.testing.assert_allclose(found, found.T, atol=1e-15)
@@ -248,16 +249,18 @@ def test_the_implicit_part_is_symmetric_not_negative_and_the_slope_of_the_force(
             by_rate[:, k] = (sides[0] - sides[1]) / 2e-6
         lower = contact_loads(tree, contact, [x - 1e-7 * y for x, y in zip(q[:3], n, strict=True)] + q[3:], v)
         stiffness = (np.dot(lower[0].world[:3], n) - np.dot(explicit.world[:3], n)) / 1e-7
-        line = np.array([*np.cross(_touching(pose, contact[0]), pose.rotation.down(n)), *pose.rotation.down(n)])
+        line = np.array([*np.cross(_touching(pose, contact[0]), pose.rotation.to_child(n)), *pose.rotation.to_child(n)])
         expected = -h * by_rate + h * h * stiffness * np.outer(line, line)
         np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
         # the force holds h K δ̇ along the normal
-        more = np.dot(load.force.force, pose.rotation.down(n)) - np.dot(explicit.force.force, pose.rotation.down(n))
+        more = np.dot(load.force.force, pose.rotation.to_child(n)) - np.dot(
+            explicit.force.force, pose.rotation.to_child(n)
+        )
         assert more == pytest.approx(h * stiffness * sink_rate, rel=1e-5, abs=1e-8)
 
 
 def _touching(pose, contact):
-    return np.array(contact.point) - contact.radius * np.array(pose.rotation.down(contact.normal))
+    return np.array(contact.point) - contact.radius * np.array(pose.rotation.to_child(contact.normal))
 
 
 def _random_chain():
@@ -289,7 +292,7 @@ def test_what_is_added_gives_the_accelerations_of_the_dense_system_by_both_algor
     for i, A in added.items():
         columns = columns_at(tree, q.tolist(), world, i, world[i].position)
         R = np.array(world[i].rotation.matrix(), dtype=float)
-        J = np.array([[*(R.T @ c.angular), *(R.T @ c.linear)] for c in columns]).T
+        J = np.array([[*(R.T @ np.array(c.angular)), *(R.T @ np.array(c.linear))] for c in columns]).T
         M += J.T @ _added_matrix(A) @ J
     np.testing.assert_allclose(found, np.linalg.solve(M, M0 @ explicit), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found, crba.forward_dynamics(*args), rtol=1e-9, atol=1e-9)
@@ -363,9 +366,9 @@ def test_nearest_points_of_shapes_are_those_of_brute_force():
     rng = np.random.default_rng(5)
     R = np.array(from_rpy(0.3, -0.4, 0.5))
     half, centre = np.array([0.1, 0.2, 0.3]), np.array([0.05, 0, 0.1])
-    box = shapes.Box(0, tuple(centre), tuple(map(tuple, R)), tuple(half))
+    box = shapes.Box(0, Vec3(*centre), Mat3.of(R), Vec3(*half))
     start, end = np.array([0.1, 0, 0]), np.array([0.0, 0.3, 0.2])
-    capsule = shapes.Capsule(0, tuple(start), tuple(end), 0.05)
+    capsule = shapes.Capsule(0, Vec3(*start), Vec3(*end), 0.05)
     for x in rng.uniform(-0.5, 0.5, (300, 3)):
         own = R.T @ (x - centre)
         outside = np.linalg.norm(np.maximum(np.abs(own) - half, 0.0))
@@ -373,18 +376,18 @@ def test_nearest_points_of_shapes_are_those_of_brute_force():
         line = start + np.linspace(0, 1, 2001)[:, None] * (end - start)
         by_hand = np.min(np.linalg.norm(line - x, axis=1)) - 0.05
         for shape, distance, tolerance in ((box, expected, 1e-12), (capsule, by_hand, 1e-4)):
-            near = shape.nearest(tuple(x))
+            near = shape.nearest(Vec3(*x))
             assert near.distance == pytest.approx(distance, abs=tolerance)
             assert np.linalg.norm(near.outward) == pytest.approx(1.0)
             # the way out changes the distance at rate one
-            further = shape.nearest(tuple(x + 1e-6 * np.array(near.outward)))
+            further = shape.nearest(Vec3(*(x + 1e-6 * np.array(near.outward))))
             assert (further.distance - near.distance) / 1e-6 == pytest.approx(1.0, abs=1e-4)
 
 
 def test_the_centre_of_a_ball_and_of_a_box_give_finite_numbers():
-    ball = shapes.Ball(0, (0.0, 0.0, 0.0), 0.1).nearest((0.0, 0.0, 0.0))
-    assert ball.outward == (0.0, 0.0, 0.0) and ball.distance == pytest.approx(-0.1)
-    box = shapes.Box(0, (0, 0, 0), ((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0.1, 0.1, 0.1)).nearest((0.0, 0.0, 0.0))
+    ball = shapes.Ball(0, ZERO3, 0.1).nearest(ZERO3)
+    assert ball.outward == ZERO3 and ball.distance == pytest.approx(-0.1)
+    box = shapes.Box(0, ZERO3, UNIT3, Vec3(0.1, 0.1, 0.1)).nearest(ZERO3)
     assert box.distance == pytest.approx(-0.1) and np.linalg.norm(box.outward) == pytest.approx(1.0)
 
 

@@ -20,6 +20,7 @@ from ada_dynamics.contact.contact import (
 )
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Shape
+from ada_dynamics.spatial.vec3 import Vec3
 
 
 def walker():
@@ -73,7 +74,7 @@ def test_contacts_of_links_that_are_fixed_to_others_are_resolved_in_the_frame_of
     assert isinstance(found, GroundContact)
     assert model.tree.bodies[found.body].name == "left_hip"
     frame = model.tree.frames["left_foot"]
-    assert found.point == pytest.approx(frame.pose.point_up((0.1, 0.0, 0.0)))
+    assert found.point == pytest.approx(frame.pose.point(Vec3(0.1, 0.0, 0.0)))
     assert (found.height, found.normal) == (0.5, (0.0, 0.0, 1.0))
 
 

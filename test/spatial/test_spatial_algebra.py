@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ada_dynamics.expr import cos, evaluate, sin, trace
 from ada_dynamics.spatial import rotation as rot
-from ada_dynamics.spatial import vec3 as v3
-from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia, inverse_symmetric
+from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Mat3, Vec3, cross, inverse_symmetric, symmetric_of
+from ada_dynamics.spatial.vec3 import skew as our_skew
 
 linalg = pytest.importorskip("scipy.linalg")
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
@@ -73,7 +74,7 @@ def poses() -> st.SearchStrategy[Array]:
 
 def transform(x: Any) -> Transform:
     """From quaternion and position, over any scalars."""
-    return Transform(rot.MatrixRotation(rot.from_quaternion(*x[:4])), tuple(x[4:7]))
+    return Transform(rot.MatrixRotation(rot.from_quaternion(*x[:4])), Vec3(*x[4:7]))
 
 
 def near(ours: Any, theirs: Any, within: float = ABSOLUTE) -> bool:
@@ -126,17 +127,30 @@ def flat(m: Motion | Force) -> tuple[Any, ...]:
 
 
 def motion(x: Any) -> Motion:
-    return Motion(tuple(x[:3]), tuple(x[3:6]))
+    return Motion(Vec3(*x[:3]), Vec3(*x[3:6]))
 
 
 def force(x: Any) -> Force:
-    return Force(tuple(x[:3]), tuple(x[3:6]))
+    return Force(Vec3(*x[:3]), Vec3(*x[3:6]))
 
 
 def body(x: Any) -> RigidInertia:
     """From mass, CoM and the tensor's six entries."""
-    m, a, b, c, xx, xy, xz, yy, yz, zz = x
-    return RigidInertia.from_com(m, (a, b, c), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    return RigidInertia.from_com(x[0], Vec3(*x[1:4]), symmetric_of(x[4:10]))
+
+
+def by_columns(operator: Callable[[Any], Any], kind: Callable[[Any], Any]) -> list[list[Any]]:
+    """6x6 matrix of a linear map of motions or forces."""
+    columns = [flat(operator(kind([1.0 if i == j else 0.0 for i in range(6)]))) for j in range(6)]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def motion_to_child(X: Transform) -> list[list[Any]]:
+    return by_columns(X.to_child, motion)
+
+
+def force_to_child(X: Transform) -> list[list[Any]]:
+    return by_columns(X.to_child, force)
 
 
 def packed(mass: float, com: Array, about: Array) -> Array:
@@ -147,23 +161,22 @@ def packed(mass: float, com: Array, about: Array) -> Array:
 @few
 @given(x=numbers(6))
 def test_the_skew_matrix_is_the_cross_product_with_its_transpose_reversed(run: Any, x: Array) -> None:
-    assert near(run(lambda x: v3.skew(x[:3]), x), skew(x[:3]))
-    assert near(run(lambda x: v3.cross(x[:3], x[3:]), x), np.cross(x[:3], x[3:]))
-    assert near(run(lambda x: v3.mat_vec(v3.skew(x[:3]), x[3:]), x), -skew(x[3:]) @ x[:3])
+    assert near(run(lambda x: our_skew(Vec3(*x[:3])), x), skew(x[:3]))
+    assert near(run(lambda x: cross(Vec3(*x[:3]), Vec3(*x[3:])), x), np.cross(x[:3], x[3:]))
+    assert near(run(lambda x: our_skew(Vec3(*x[:3])) @ Vec3(*x[3:]), x), -skew(x[3:]) @ x[:3])
 
 
 @few
 @given(x=numbers(18))
 def test_matrix_products_are_those_of_numpy(run: Any, x: Array) -> None:
-    def split(x: Any) -> tuple[Any, Any]:
-        A = tuple(tuple(x[3 * i : 3 * i + 3]) for i in range(3))
-        return A, tuple(tuple(x[9 + 3 * i : 12 + 3 * i]) for i in range(3))
+    def split(x: Any) -> tuple[Mat3, Mat3]:
+        return Mat3.of((x[0:3], x[3:6], x[6:9])), Mat3.of((x[9:12], x[12:15], x[15:18]))
 
     A, B = x[:9].reshape(3, 3), x[9:].reshape(3, 3)
-    assert near(run(lambda x: v3.mat_mat(*split(x)), x), A @ B)
-    assert near(run(lambda x: v3.mat_add(*split(x)), x), A + B)
-    assert near(run(lambda x: v3.mat_sub(*split(x)), x), A - B)
-    assert near(run(lambda x: v3.transpose(split(x)[0]), x), A.T)
+    assert near(run(lambda x: split(x)[0] @ split(x)[1], x), A @ B)
+    assert near(run(lambda x: split(x)[0] + split(x)[1], x), A + B)
+    assert near(run(lambda x: split(x)[0] - split(x)[1], x), A - B)
+    assert near(run(lambda x: split(x)[0].T, x), A.T)
 
 
 @few
@@ -174,12 +187,14 @@ def test_power_is_the_same_at_every_reference_point(run: Any, x: Array) -> None:
     joined = np.concatenate([V, F, d])
     moved_V = np.concatenate([V[:3], V[3:] + np.cross(V[:3], d)])
     moved_F = np.concatenate([F[:3] - np.cross(d, F[3:]), F[3:]])
-    assert near(run(lambda x: flat(motion(x).at(x[12:15])), joined), moved_V)
-    assert near(run(lambda x: flat(force(x[6:]).at(x[12:15])), joined), moved_F)
-    at_both = run(
-        lambda x: [motion(x).power(force(x[6:])), motion(x).at(x[12:]).power(force(x[6:]).at(x[12:]))], joined
-    )
-    assert near(at_both, [V @ F, V @ F])
+    assert near(run(lambda x: flat(motion(x).at(Vec3(*x[12:15]))), joined), moved_V)
+    assert near(run(lambda x: flat(force(x[6:]).at(Vec3(*x[12:15]))), joined), moved_F)
+
+    def at_both(x: Any) -> Any:
+        V, F, d = motion(x), force(x[6:]), Vec3(*x[12:])
+        return [V @ F, V.at(d) @ F.at(d)]
+
+    assert near(run(at_both, joined), [V @ F, V @ F])
 
 
 # --- transforms -----------------------------------------------------------------------------------------------------
@@ -188,22 +203,22 @@ def test_power_is_the_same_at_every_reference_point(run: Any, x: Array) -> None:
 def test_transforms_are_the_matrices_of_eqs_a14_to_a17(run: Any, x: Array, m: Array) -> None:
     joined = np.concatenate([x, m])
     X, Xf = motion_matrix(x), force_matrix(x)
-    assert near(run(lambda x: flat(transform(x).motion_down(motion(x[7:]))), joined), X @ m)
-    assert near(run(lambda x: flat(transform(x).force_down(force(x[7:]))), joined), Xf @ m)
-    assert near(run(lambda x: flat(transform(x).motion_up(motion(x[7:]))), joined), np.linalg.inv(X) @ m)
-    assert near(run(lambda x: flat(transform(x).force_up(force(x[7:]))), joined), np.linalg.inv(Xf) @ m)
-    assert near(run(lambda x: transform(x).motion_matrix_down(), x), X)
-    assert near(run(lambda x: transform(x).force_matrix_down(), x), Xf)
+    assert near(run(lambda x: flat(transform(x).to_child(motion(x[7:]))), joined), X @ m)
+    assert near(run(lambda x: flat(transform(x).to_child(force(x[7:]))), joined), Xf @ m)
+    assert near(run(lambda x: flat(transform(x).to_parent(motion(x[7:]))), joined), np.linalg.inv(X) @ m)
+    assert near(run(lambda x: flat(transform(x).to_parent(force(x[7:]))), joined), np.linalg.inv(Xf) @ m)
+    assert near(run(lambda x: motion_to_child(transform(x)), x), X)
+    assert near(run(lambda x: force_to_child(transform(x)), x), Xf)
 
 
 @few
 @given(x=poses())
 def test_motion_and_force_transforms_are_dual(run: Any, x: Array) -> None:
     """Eqs. A.18, A.19."""
-    X = run(lambda x: transform(x).motion_matrix_down(), x)
-    Xf = run(lambda x: transform(x).force_matrix_down(), x)
-    back = run(lambda x: transform(x).inverse().motion_matrix_down(), x)
-    back_f = run(lambda x: transform(x).inverse().force_matrix_down(), x)
+    X = run(lambda x: motion_to_child(transform(x)), x)
+    Xf = run(lambda x: force_to_child(transform(x)), x)
+    back = run(lambda x: motion_to_child(transform(x).inverse()), x)
+    back_f = run(lambda x: force_to_child(transform(x).inverse()), x)
     assert near(X, back_f.T)
     assert near(Xf, back.T)
     assert near(X @ Xf.T, np.eye(6))
@@ -220,20 +235,20 @@ def test_transforms_form_a_group(run: Any, x: Array, y: Array, z: Array, p: Arra
 
     def left(x: Any) -> Any:
         a, b, c = three(x)
-        return a.then(b).then(c).motion_matrix_down()
+        return motion_to_child(a @ b @ c)
 
     def right(x: Any) -> Any:
         a, b, c = three(x)
-        return a.then(b.then(c)).motion_matrix_down()
+        return motion_to_child(a @ (b @ c))
 
     def there_and_back(x: Any) -> Any:
-        return transform(x).then(transform(x).inverse()).motion_matrix_down()
+        return motion_to_child(transform(x) @ transform(x).inverse())
 
     assert near(run(left, joined), Z @ Y @ X, 1e-11)  # three positions of length 5 add up
     assert near(run(right, joined), Z @ Y @ X, 1e-11)
     assert near(run(there_and_back, joined), np.eye(6))
-    assert near(run(lambda x: transform(x).then(Transform()).motion_matrix_down(), x), X)
-    assert near(run(lambda x: transform(x).point_up(x[21:24]), joined), dense_rotation(x) @ p + x[4:7])
+    assert near(run(lambda x: motion_to_child(transform(x) @ Transform()), x), X)
+    assert near(run(lambda x: transform(x).point(Vec3(*x[21:24])), joined), dense_rotation(x) @ p + x[4:7])
 
 
 @few
@@ -241,7 +256,7 @@ def test_transforms_form_a_group(run: Any, x: Array, y: Array, z: Array, p: Arra
 def test_power_does_not_depend_on_the_frame(run: Any, x: Array, m: Array) -> None:
     def power(x: Any) -> Any:
         X = transform(x)
-        return [X.motion_down(motion(x[7:])).power(X.force_down(force(x[13:])))]
+        return [X.to_child(motion(x[7:])) @ X.to_child(force(x[13:]))]
 
     assert near(run(power, np.concatenate([x, m])), [m[:6] @ m[6:]], 1e-11)
 
@@ -252,7 +267,6 @@ def test_cross_products_are_rates_of_vectors_fixed_in_a_moving_frame(
     run: Any, x: Array, m: Array, V: Array, h: float
 ) -> None:
     """Eqs. A.42-A.44, against central differences of a frame that moves with V."""
-    assert near(run(lambda x: flat(motion(x).cross_motion(motion(x[6:]))), np.concatenate([V, m])), cross_matrix(V) @ m)
     ours = run(lambda x: flat(motion(x).cross_force(force(x[6:]))), np.concatenate([V, m]))
     assert near(ours, -cross_matrix(V).T @ m)
 
@@ -276,12 +290,12 @@ def test_rigid_inertia_gives_momentum_as_eqs_a23_to_a29(run: Any, x: Array, V: A
     m, c, about = inertia_of(x)
     I, joined = dense_inertia(m, c, about), np.concatenate([packed(m, c, about), V])
     assert near(run(lambda x: body(x[:10]).matrix(), joined), I)
-    momentum = run(lambda x: flat(body(x[:10]).times(motion(x[10:]))), joined)
+    momentum = run(lambda x: flat(body(x[:10]) @ motion(x[10:])), joined)
     assert near(momentum, I @ V, 1e-11)
     # eqs. A.20-A.22, from the momentum of the CoM
     v_c = V[3:] + np.cross(V[:3], c)
     assert near(momentum, [*(about @ V[:3] + np.cross(c, m * v_c)), *(m * v_c)], 1e-11)
-    articulated = run(lambda x: flat(ArticulatedInertia.of_rigid(body(x[:10])).times(motion(x[10:]))), joined)
+    articulated = run(lambda x: flat(ArticulatedInertia.of_rigid(body(x[:10])) @ motion(x[10:])), joined)
     assert near(articulated, I @ V, 1e-11)
 
 
@@ -305,18 +319,16 @@ def test_inertias_transform_as_eqs_a37_and_a40_and_add_up(run: Any, x: Array, y:
     joined = np.concatenate([packed(*first), packed(*second), pose])
     A, B, X = dense_inertia(*first), dense_inertia(*second), motion_matrix(pose)
     # from B to A: ᴬI = ᴬX*_B ᴮI ᴮX_A
-    assert near(run(lambda x: body(x[:10]).up(transform(x[20:])).matrix(), joined), X.T @ A @ X, 1e-11)
+    assert near(run(lambda x: transform(x[20:]).to_parent(body(x[:10])).matrix(), joined), X.T @ A @ X, 1e-11)
     assert near(run(lambda x: (body(x[:10]) + body(x[10:20])).matrix(), joined), A + B)
 
     def articulated(x: Any) -> Any:
-        moved = (ArticulatedInertia.of_rigid(body(x[:10])) + ArticulatedInertia.of_rigid(body(x[10:20]))).up(
-            transform(x[20:])
-        )
-        return [flat(moved.times(motion([1.0 if i == j else 0.0 for j in range(6)]))) for i in range(6)]
+        both = ArticulatedInertia.of_rigid(body(x[:10])) + ArticulatedInertia.of_rigid(body(x[10:20]))
+        return by_columns(transform(x[20:]).to_parent(both).__matmul__, motion)
 
-    assert near(run(articulated, joined), (X.T @ (A + B) @ X).T, 1e-11)
+    assert near(run(articulated, joined), X.T @ (A + B) @ X, 1e-11)
     # A.40 for the inverse: ᴬΦ = ᴬX_B ᴮΦ ᴮX*_A
-    inverse = run(lambda x: body(x[:10]).up(transform(x[20:])).inverse_matrix(), joined)
+    inverse = run(lambda x: transform(x[20:]).to_parent(body(x[:10])).inverse_matrix(), joined)
     back = np.linalg.inv(X)
     assert near(inverse, back @ np.linalg.inv(A) @ back.T, 1e-7)  # as above, with m |c|² up to 1000
 
@@ -329,9 +341,8 @@ def test_freeing_a_joint_takes_the_outer_product_off(run: Any, x: Array, s: Arra
 
     def freed(x: Any) -> Any:
         I, S = ArticulatedInertia.of_rigid(body(x[:10])), motion(x[10:])
-        U = I.times(S)
-        left = I.less_outer(U, U.scaled(1.0 / S.power(U)))
-        return [flat(left.times(motion([1.0 if i == j else 0.0 for j in range(6)]))) for i in range(6)]
+        U = I @ S
+        return by_columns(I.less_outer(U, 1.0 / (S @ U) * U).__matmul__, motion)
 
     ours = run(freed, np.concatenate([packed(*inertia_of(x)), s]))
     assert near(ours, A - np.outer(A @ s, A @ s) / (s @ A @ s), 1e-10)
@@ -351,7 +362,7 @@ def test_the_inverse_of_a_symmetric_matrix_is_its_inverse(run: Any, x: Array) ->
 @given(a=unit_vectors(), angle=st.floats(-7.0, 7.0))
 def test_rodrigues_is_the_matrix_exponential(run: Any, a: Array, angle: float) -> None:
     """Awa 2009, eqs. 3-6."""
-    ours = run(lambda x: rot.from_axis_angle(tuple(x[:3]), x[3]), np.array([*a, angle]))
+    ours = run(lambda x: rot.from_axis_angle(Vec3(*x[:3]), x[3]), np.array([*a, angle]))
     assert near(ours, linalg.expm(skew(a) * angle))
 
 
@@ -392,22 +403,15 @@ def test_every_kind_of_rotation_works_alike(run: Any, k: int, x: Array) -> None:
         return [axis, rot.MatrixRotation(axis.matrix()), rot.Product(axis, other), rot.Product(rot.IDENTITY, axis)]
 
     def matrix(x: Any, symmetric: bool) -> Any:
-        a, b, c, d, e, f = x[5:11]
-        M = ((a, b, c), (b, d, e), (c, e, f))
-        if symmetric:
-            return M
-        return v3.mat_add(M, tuple(v3.scale(x[2 + i], tuple(x[5:8])) for i in range(3)))
+        M = symmetric_of(x[5:11])
+        return M if symmetric else M + Mat3(*(x[2 + i] * Vec3(*x[5:8]) for i in range(3)))
 
     for i, R in enumerate([R1, R1, R1 @ R2, R1]):
         assert near(run(lambda x, i=i: kinds(x)[i].matrix(), x), R)
-        assert near(run(lambda x, i=i: kinds(x)[i].up(tuple(x[2:5])), x), R @ v)
-        assert near(run(lambda x, i=i: kinds(x)[i].down(tuple(x[2:5])), x), R.T @ v)
-        assert near(run(lambda x, i=i: kinds(x)[i].up_symmetric(matrix(x, True)), x), R @ A @ R.T, 1e-11)
-        assert near(run(lambda x, i=i: kinds(x)[i].up_matrix(matrix(x, False)), x), R @ B @ R.T, 1e-11)
-
-
-def to_tuples(R: Array) -> Any:
-    return tuple(tuple(row) for row in R.tolist())
+        assert near(run(lambda x, i=i: kinds(x)[i].to_parent(Vec3(*x[2:5])), x), R @ v)
+        assert near(run(lambda x, i=i: kinds(x)[i].to_child(Vec3(*x[2:5])), x), R.T @ v)
+        assert near(run(lambda x, i=i: kinds(x)[i].conjugate_symmetric(matrix(x, True)), x), R @ A @ R.T, 1e-11)
+        assert near(run(lambda x, i=i: kinds(x)[i].conjugate(matrix(x, False)), x), R @ B @ R.T, 1e-11)
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-15, 4e-8, 1e-3])
@@ -416,6 +420,6 @@ def test_the_cheapest_form_of_a_constant_rotation_is_still_that_rotation(tilt: f
     for rotvec in ([tilt, 0.0, 0.0], [0.0, tilt, 0.7], [tilt, np.pi, 0.0], [0.0, 0.0, np.pi / 2]):
         R = ScipyRotation.from_rotvec(rotvec).as_matrix()
         for given_R in (R, np.where(np.abs(np.abs(R) - 1.0) < 1e-14, np.sign(R), R)):
-            ours = np.array(rot.constant_rotation(to_tuples(given_R)).matrix())
+            ours = np.array(rot.constant_rotation(Mat3.of(given_R.tolist())).matrix())
             assert np.max(np.abs(ours - given_R)) <= 2e-16
-    assert rot.constant_rotation(to_tuples(np.eye(3))) is rot.IDENTITY
+    assert rot.constant_rotation(Mat3.of(np.eye(3).tolist())) is rot.IDENTITY

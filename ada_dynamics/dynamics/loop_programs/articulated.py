@@ -25,9 +25,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     own_constants,
     placement_constants,
-    symmetric,
     upper,
-    vec,
 )
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -39,6 +37,7 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3, symmetric_of
 
 
 class Kind(NamedTuple):
@@ -92,8 +91,8 @@ def constants_table(tree: Tree) -> Array:
 # --- a body whose constants are variables ---------------------------------------------------------------------------
 def symbolic_body(kind: Kind, k: Row) -> Body:
     """A body with the constants of a table row."""
-    inertia = RigidInertia(k[12], vec(k[13:16]), symmetric(k[16:22]))
-    placement = Transform(MatrixRotation(mat(k[0:9])), vec(k[9:12]))
+    inertia = RigidInertia(k[12], Vec3(*k[13:16]), symmetric_of(k[16:22]))
+    placement = Transform(MatrixRotation(mat(k[0:9])), Vec3(*k[9:12]))
     armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
     stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
     joint = joint_on_z(kind.name, k)
@@ -103,21 +102,21 @@ def symbolic_body(kind: Kind, k: Row) -> Body:
 
 
 def _pose(own: Row) -> Transform:
-    return Transform(MatrixRotation(mat(own[POSE : POSE + 9])), vec(own[POSE + 9 : POSE + 12]))
+    return Transform(MatrixRotation(mat(own[POSE : POSE + 9])), Vec3(*own[POSE + 9 : POSE + 12]))
 
 
 def _moving(row: Row) -> Moving:
-    w, wd, a = (vec(row[MOVING + 3 * i : MOVING + 3 * i + 3]) for i in range(3))
+    w, wd, a = (Vec3(*row[MOVING + 3 * i : MOVING + 3 * i + 3]) for i in range(3))
     return Moving(w, wd, a, spin_matrix(w, wd))
 
 
 def _wrench(row: Row) -> Force:
-    return Force(vec(row[WRENCH : WRENCH + 3]), vec(row[WRENCH + 3 : WRENCH + 6]))
+    return Force(Vec3(*row[WRENCH : WRENCH + 3]), Vec3(*row[WRENCH + 3 : WRENCH + 6]))
 
 
 def _inertia(row: Row) -> ArticulatedInertia:
     x = row[INERTIA:ACCELERATION]
-    return ArticulatedInertia(symmetric(x[0:6]), mat(x[6:15]), symmetric(x[15:21]))
+    return ArticulatedInertia(symmetric_of(x[0:6]), mat(x[6:15]), symmetric_of(x[15:21]))
 
 
 def _flat_inertia(inertia: ArticulatedInertia) -> tuple[Scalar, ...]:
@@ -145,7 +144,7 @@ def _start(at: At, a: Row | None) -> dict[str, Any]:
     state = moving_outward(at.body, pose, at.q, at.v, a, _moving(at.parent))
     needed = rnea.needed_force(at.body.inertia, state)
     if at.wrenches is not None:
-        needed = needed - Force(vec(at.wrenches[3:6]), vec(at.wrenches[0:3]))
+        needed = needed - Force.force_first(at.wrenches)
     return {
         "pose": (*flat(R), *X.position),
         "moving": (*state.w, *state.wd, *state.a),
@@ -164,8 +163,8 @@ def _forward_2(at: At) -> dict[str, Any]:
     effort = [t - p for t, p in zip(at.third, joint_passive_efforts(at.body, at.q, at.v), strict=True)]
     free = aba.eliminate_joint(at.body, at.q, effort, _inertia(at.own), _wrench(at.own))
     X = _pose(at.own)
-    inertia = _inertia(at.parent) + free.inertia.up(X)
-    wrench = _wrench(at.parent) + X.force_up(free.wrench)
+    inertia = _inertia(at.parent) + X.to_parent(free.inertia)
+    wrench = _wrench(at.parent) + X.to_parent(free.wrench)
     pivots = [(*p.U_over_D.moment, *p.U_over_D.force, p.u_over_D) for p in free.pivots]
     return {
         "pivots": tuple(x for p in pivots for x in p),
@@ -176,9 +175,9 @@ def _forward_2(at: At) -> dict[str, Any]:
 
 def _forward_3(at: At) -> dict[str, Any]:
     rows = [at.own[PIVOTS + 7 * i : PIVOTS + 7 * i + 7] for i in range(at.body.joint.nv)]
-    pivots = [aba.Pivot(Force(vec(p[0:3]), vec(p[3:6])), p[6]) for p in rows]
+    pivots = [aba.Pivot(Force(Vec3(*p[0:3]), Vec3(*p[3:6])), p[6]) for p in rows]
     above = at.parent[ACCELERATION : ACCELERATION + 6]
-    carried = _pose(at.own).motion_down(Motion(vec(above[0:3]), vec(above[3:6])))
+    carried = _pose(at.own).to_child(Motion(Vec3(*above[0:3]), Vec3(*above[3:6])))
     rates, acceleration = aba.joint_acceleration(at.body, at.q, pivots, carried)
     return {"rates": tuple(rates), "acceleration": (*acceleration.angular, *acceleration.linear)}
 
@@ -194,7 +193,7 @@ def _inverse_2(at: At) -> dict[str, Any]:
         effort + at.body.armature * a + own
         for effort, a, own in zip(efforts, at.third, joint_passive_efforts(at.body, at.q, at.v), strict=True)
     ]
-    passed = _wrench(at.parent) + _pose(at.own).force_up(wrench)
+    passed = _wrench(at.parent) + _pose(at.own).to_parent(wrench)
     return {"efforts": tuple(total), "wrench": (*passed.moment, *passed.force)}
 
 

@@ -30,9 +30,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     own_constants,
     placement_constants,
-    symmetric,
     upper,
-    vec,
 )
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
@@ -40,12 +38,12 @@ from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
 from ada_dynamics.model.spread import spread
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, MatrixRotation
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, ZERO33, Vec3, symmetric_of
 
 
 class Kind(NamedTuple):
@@ -77,7 +75,7 @@ def flat_symmetric(operator: Operator) -> tuple[Scalar, ...]:
 def read_symmetric(x: Sequence[Scalar]) -> Operator:
     """A symmetric Φ."""
     la = mat(x[6:15])
-    return Operator(symmetric(x[0:6]), v3.transpose(la), la, symmetric(x[15:21]))
+    return Operator(symmetric_of(x[0:6]), la.T, la, symmetric_of(x[15:21]))
 
 
 def read_general(x: Sequence[Scalar]) -> Operator:
@@ -86,11 +84,11 @@ def read_general(x: Sequence[Scalar]) -> Operator:
 
 
 def _motion(x: Sequence[Scalar]) -> Motion:
-    return Motion(vec(x[0:3]), vec(x[3:6]))
+    return Motion(Vec3(*x[0:3]), Vec3(*x[3:6]))
 
 
 def _force(x: Sequence[Scalar]) -> Force:
-    return Force(vec(x[0:3]), vec(x[3:6]))
+    return Force(Vec3(*x[0:3]), Vec3(*x[3:6]))
 
 
 # --- joints whose constants are variables ---------------------------------------------------------------------------
@@ -124,7 +122,7 @@ class _OnLink(TreeJoint):
 
 
 def _body(kind: Kind, joint: JointType, k: Row) -> Body:
-    placement = Transform(MatrixRotation(mat(k[PLACE : PLACE + 9])), vec(k[PLACE + 9 : PLACE + 12]))
+    placement = Transform(MatrixRotation(mat(k[PLACE : PLACE + 9])), Vec3(*k[PLACE + 9 : PLACE + 12]))
     armature, damping, friction = k[LOADS : LOADS + 3]
     return Body(
         kind.name,
@@ -132,7 +130,7 @@ def _body(kind: Kind, joint: JointType, k: Row) -> Body:
         WORLD if kind.parent == "world" else PARENT,
         joint,
         placement,
-        RigidInertia(0.0, ZERO3, (ZERO3, ZERO3, ZERO3)),  # not asked for: the operators are in the table
+        RigidInertia(0.0, ZERO3, ZERO33),  # not asked for: the operators are in the table
         slice(0, joint.nq),
         slice(0, joint.nv),
         armature if kind.has_rotor else 0.0,
@@ -180,14 +178,14 @@ def _rigid(at: At) -> dict[str, Any]:
     """Pass 1, outward: velocity of a link, and the link as an articulated body."""
     body = at.body(False)
     pose = body.joint.pose(at.q)
-    carried = body.placement.then(pose).rotation.down(vec(at.parent[W : W + 3]))
-    w = v3.add(carried, body.joint.relative_velocity(at.q, at.v).angular)
+    carried = (body.placement @ pose).rotation.to_child(Vec3(*at.parent[W : W + 3]))
+    w = carried + body.joint.relative_velocity(at.q, at.v).angular
     operator = read_symmetric(at.k[OWN : OWN + 21])
-    about, inverse = (symmetric(at.k[i : i + 6]) for i in (ABOUT, INVERSE))
-    free = FreeBody(operator, vec(at.k[COM : COM + 3]), about, inverse)
+    about, inverse = (symmetric_of(at.k[i : i + 6]) for i in (ABOUT, INVERSE))
+    free = FreeBody(operator, Vec3(*at.k[COM : COM + 3]), about, inverse)
     bias = free.acceleration(w)
     if at.wrenches is not None:
-        bias = bias + operator.times(Force(vec(at.wrenches[3:6]), vec(at.wrenches[0:3])))
+        bias = bias + operator @ Force.force_first(at.wrenches)
     turn = (pose.rotation.c, pose.rotation.s) if isinstance(pose.rotation, AxisRotation) else (0.0, 0.0)
     return {"w": w, "bias": (*bias.angular, *bias.linear), "phi": flat_symmetric(operator), "turn": turn}
 
@@ -211,7 +209,7 @@ def _close(at: At) -> dict[str, Any]:
 
 def _joint(at: At, own: Motion) -> TreeJoint:
     body = at.body(True)
-    w: Vec3 = ZERO3 if at.kind.parent == "world" else vec(at.parent[W : W + 3])
+    w: Vec3 = ZERO3 if at.kind.parent == "world" else Vec3(*at.parent[W : W + 3])
     between = bias_between(body, at.q, at.v, own, moving_of(w, at.parent_bias()))
     terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
     if at.kind.parent == "link":

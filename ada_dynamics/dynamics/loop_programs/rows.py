@@ -15,7 +15,8 @@ from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
 from ada_dynamics.jit.loops import LoopProgram
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.scalar import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
+from ada_dynamics.spatial.vec3 import Mat3
 
 Row = Sequence[Expr]
 Step = Callable[..., dict[str, Any]]
@@ -34,19 +35,9 @@ def flat(A: Mat3) -> tuple[Scalar, ...]:
     return (*A[0], *A[1], *A[2])
 
 
-def symmetric(x: Sequence[Scalar]) -> Mat3:
-    """A symmetric matrix from its upper triangle."""
-    return ((x[0], x[1], x[2]), (x[1], x[3], x[4]), (x[2], x[4], x[5]))
-
-
-def vec(x: Sequence[Scalar]) -> Vec3:
-    """Three numbers as a vector."""
-    return (x[0], x[1], x[2])
-
-
 def mat(x: Sequence[Scalar]) -> Mat3:
     """Nine numbers as a matrix."""
-    return (vec(x[0:3]), vec(x[3:6]), vec(x[6:9]))
+    return Mat3.of((x[0:3], x[3:6], x[6:9]))
 
 
 def constants_of(names: Iterable[str]) -> int:

@@ -112,7 +112,7 @@ def as_matrix(X: Transform) -> list[list[Scalar]]:
 def body_wrenches(tree: Tree, flat: Sequence[Scalar]) -> dict[int, Force]:
     """External wrenches, [force; moment] about each body's origin in its axes, body after body."""
     parts = {b.index: flat[6 * b.index : 6 * b.index + 6] for b in tree.bodies}
-    return {i: Force((x[3], x[4], x[5]), (x[0], x[1], x[2])) for i, x in parts.items()}
+    return {i: Force.force_first(x) for i, x in parts.items()}
 
 
 # --- tracing ---------------------------------------------------------------------------------------------------------

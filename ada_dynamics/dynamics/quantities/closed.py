@@ -32,7 +32,6 @@ from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.scalar import ZERO, Scalar
 from ada_dynamics.spatial.transform import Transform
@@ -331,13 +330,13 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
     def body(**given: Sequence[Scalar]) -> Outputs:
         q, v, a = given["q"], given["v"], given["a"]
         X = transforms(tree, q)
-        moving = motions(tree, X, q, v, a, at_rest(v3.negate(tree.gravity)))
+        moving = motions(tree, X, q, v, a, at_rest(-tree.gravity))
         own = [rnea.needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
         for i, wrench in (body_wrenches(tree, given["wrenches"]) if external else {}).items():
             own[i] = own[i] - wrench
         closing = _closing_wrenches(tree, X, q, rows, given["multipliers"] if count else (), own)
         carried = rnea.wrenches_inward(tree, X, own)
-        at_links = [tree.frames[link].pose.force_down(f) for link, f in zip(links, carried, strict=True)]
+        at_links = [tree.frames[link].pose.to_child(f) for link, f in zip(links, carried, strict=True)]
         return {"wrench": [force_first(f) for f in (*at_links, *closing)]}
 
     inputs = ["q", "v", "a"] + (["wrenches"] if external else [])
@@ -365,8 +364,8 @@ def _closing_wrenches(
         total = NO_FORCE
         for row in closure.loop_rows(tree, X, q, rest, still, loop, rows[loop.name]):
             x = next(left)
-            total = total + row.own.scaled(x)
+            total = total + x * row.own
             for i, wrench in row.wrenches.items():
-                needed[i] = needed[i] - wrench.scaled(x)
-        result.append(loop.turn.force_up(total))
+                needed[i] = needed[i] - x * wrench
+        result.append(loop.turn.to_parent(total))
     return result

@@ -18,11 +18,11 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.align import align, to_mat3
 from ada_dynamics.model.joints.rows import RowKind
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.scalar import UNIT3, ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import UNIT3, ZERO3, ZERO33, Vec3, cross
 
 NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
 
@@ -160,7 +160,7 @@ class JointType(ABC):
         """S v."""
         total = NO_MOTION
         for column, rate in zip(self.subspace(q), v, strict=True):
-            total = total + column.scaled(rate)
+            total = total + rate * column
         return total
 
     def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
@@ -185,7 +185,7 @@ class JointType(ABC):
     def kept_axes(self) -> tuple[int, ...]:
         """Coordinate axes that have the same direction in both frames, at any position."""
         turns = [column.angular for column in self.subspace(self.neutral().tolist())]
-        return tuple(k for k in range(3) if not any(any(v3.cross(w, unit(k))) for w in turns))
+        return tuple(k for k in range(3) if not any(any(cross(w, unit(k))) for w in turns))
 
     def unfelt(self) -> list[RigidInertia]:
         """Inertias, in the child's frame, that move through the joint without being felt by it, in any position."""
@@ -269,12 +269,12 @@ def _forces_first(columns: Sequence[Force]) -> tuple[RowKind, ...]:
 
 
 # --- inertias that joints do not feel ---
-MASS = RigidInertia(1.0, ZERO3, (ZERO3, ZERO3, ZERO3))  # at the origin
+MASS = RigidInertia(1.0, ZERO3, ZERO33)  # at the origin
 
 
 def first_moment(k: int) -> RigidInertia:
     """A unit first moment along axis k."""
-    return RigidInertia(0.0, unit(k), (ZERO3, ZERO3, ZERO3))
+    return RigidInertia(0.0, unit(k), ZERO33)
 
 
 def moment_of_inertia(i: int, j: int) -> RigidInertia:
@@ -325,7 +325,7 @@ def successive_turns_bias(axes: Sequence[Vec3], rates: Sequence[Scalar]) -> Vec3
     later: Vec3 = ZERO3
     result: Vec3 = ZERO3
     for axis, rate in zip(reversed(axes), reversed(rates), strict=True):
-        own = v3.scale(rate, axis)
-        result = v3.sub(result, v3.cross(later, own))
-        later = v3.add(later, own)
+        own = rate * axis
+        result = result - cross(later, own)
+        later = later + own
     return result

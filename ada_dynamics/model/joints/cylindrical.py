@@ -15,7 +15,6 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import scale
 
 
 class Cylindrical(AxisJoint):
@@ -27,7 +26,7 @@ class Cylindrical(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, angle), moved by distance e_k."""
-        return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), scale(q[0], unit(self.k)))
+        return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), q[0] * unit(self.k))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [[0, e_k], [e_k, 0]]: the axis is the same in both frames."""

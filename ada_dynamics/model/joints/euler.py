@@ -20,12 +20,12 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3, cross
 
 # Nearer than this to gimbal lock the inverse of S has lost half of its digits.
 SINE_AT_LOCK = 1e-8
@@ -53,7 +53,7 @@ class SphericalEuler(JointType):
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3, Vec3]:
         s2, c2, s3, c3 = expr.sin(q[1]), expr.cos(q[1]), expr.sin(q[2]), expr.cos(q[2])
-        return (-s2 * c3, s2 * s3, c2), (s3, c3, 0.0), unit(2)
+        return Vec3(-s2 * c3, s2 * s3, c2), Vec3(s3, c3, 0.0), unit(2)
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The three axes, in the child's frame."""
@@ -67,7 +67,8 @@ class SphericalEuler(JointType):
         """Dual of the axes."""
         s2, c2, s3, c3 = expr.sin(q[1]), expr.cos(q[1]), expr.sin(q[2]), expr.cos(q[2])
         k = 1.0 / s2
-        return (moment((-k * c3, k * s3, 0.0)), moment((s3, c3, 0.0)), moment((k * c2 * c3, -k * c2 * s3, 1.0)))
+        axes = Vec3(-k * c3, k * s3, 0.0), Vec3(s3, c3, 0.0), Vec3(k * c2 * c3, -k * c2 * s3, 1.0)
+        return tuple(map(moment, axes))
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """All forces."""
@@ -115,25 +116,25 @@ class FloatingEuler(JointType):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Position and Rz Ry Rx."""
-        return Transform(self._rotation(q), (q[0], q[1], q[2]))
+        return Transform(self._rotation(q), Vec3(*q[:3]))
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3, Vec3]:
         s2, c2, s3, c3 = expr.sin(q[4]), expr.cos(q[4]), expr.sin(q[5]), expr.cos(q[5])
-        return (-s2, c2 * s3, c2 * c3), (0.0, c3, -s3), unit(0)
+        return Vec3(-s2, c2 * s3, c2 * c3), Vec3(0.0, c3, -s3), unit(0)
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """The parent's axes for the position, the three turning axes for the angles."""
         R = self._rotation(q)
-        return (*(Motion(ZERO3, R.down(unit(i))) for i in range(3)), *(turning(a) for a in self._axes(q)))
+        return (*(Motion(ZERO3, R.to_child(unit(i))) for i in range(3)), *(turning(a) for a in self._axes(q)))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
         """The parent's axes turn backwards in the child's frame."""
         axes = self._axes(q)
         w: Vec3 = ZERO3
         for axis, rate in zip(axes, v[3:], strict=True):
-            w = v3.add(w, v3.scale(rate, axis))
-        linear = self._rotation(q).down((v[0], v[1], v[2]))
-        return Motion(successive_turns_bias(axes, v[3:]), v3.negate(v3.cross(w, linear)))
+            w = w + rate * axis
+        linear = self._rotation(q).to_child(Vec3(*v[:3]))
+        return Motion(successive_turns_bias(axes, v[3:]), -cross(w, linear))
 
     def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """Dual of S."""
@@ -141,10 +142,10 @@ class FloatingEuler(JointType):
         s2, s3, c3 = expr.sin(q[4]), expr.sin(q[5]), expr.cos(q[5])
         k = 1.0 / expr.cos(q[4])
         return (
-            *(Force(ZERO3, R.down(unit(i))) for i in range(3)),
-            moment((0.0, k * s3, k * c3)),
-            moment((0.0, c3, -s3)),
-            moment((1.0, k * s2 * s3, k * s2 * c3)),
+            *(Force(ZERO3, R.to_child(unit(i))) for i in range(3)),
+            moment(Vec3(0.0, k * s3, k * c3)),
+            moment(Vec3(0.0, c3, -s3)),
+            moment(Vec3(1.0, k * s2 * s3, k * s2 * c3)),
         )
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:

@@ -16,7 +16,6 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import scale
 
 
 class Helical(AxisJoint):
@@ -44,11 +43,11 @@ class Helical(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(e_k, q), moved by pitch q e_k."""
-        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), scale(self.pitch * q[0], unit(self.k)))
+        return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), self.pitch * q[0] * unit(self.k))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [e_k; pitch e_k]."""
-        return (Motion(unit(self.k), scale(self.pitch, unit(self.k))),)
+        return (Motion(unit(self.k), self.pitch * unit(self.k)),)
 
     def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moment about the axis."""
@@ -57,7 +56,7 @@ class Helical(AxisJoint):
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moments and forces across the axis, and the force along it with the moment that lets the screw stand."""
         a, b = self.across
-        thread = Force(scale(-self.pitch, unit(self.k)), unit(self.k))
+        thread = Force(-self.pitch * unit(self.k), unit(self.k))
         return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)), thread)
 
     def free_rows(self) -> tuple[RowKind, ...]:

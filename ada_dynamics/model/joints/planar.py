@@ -28,6 +28,7 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3
 
 
 class Planar(JointType):
@@ -48,7 +49,7 @@ class Planar(JointType):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Rot(z, angle), moved in the plane."""
-        return Transform(AxisRotation(2, expr.cos(q[2]), expr.sin(q[2])), (q[0], q[1], 0.0))
+        return Transform(AxisRotation(2, expr.cos(q[2]), expr.sin(q[2])), Vec3(q[0], q[1], 0.0))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """Both axes of the plane and its normal, all fixed in the child."""

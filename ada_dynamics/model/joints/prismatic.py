@@ -14,7 +14,6 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vec3 import scale
 
 
 class Prismatic(AxisJoint):
@@ -27,7 +26,7 @@ class Prismatic(AxisJoint):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Translation by q e_k."""
-        return Transform(IDENTITY, scale(q[0], unit(self.k)))
+        return Transform(IDENTITY, q[0] * unit(self.k))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [0; e_k]."""

@@ -21,13 +21,13 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
-from ada_dynamics.spatial import vec3 as v3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
 from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import Vec3, cross
 
 _TINY = 1e-300  # under the square root: far below every rounding, and no division by zero at rest
 NORM_TOLERANCE = 1e-6  # a quaternion this near to unit length is normalised, farther off it is refused
@@ -98,13 +98,13 @@ class Spherical(JointType):
     def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
         """The rotation vector φ: k φ in the child's axes is the slope of ½ k |φ|². It rests at the zero position."""
         x, y, z, w = q
-        half = expr.sqrt(v3.dot((x, y, z), (x, y, z)) + _TINY)  # |sin(½ angle)|
+        half = expr.sqrt(x * x + y * y + z * z + _TINY)  # |sin(½ angle)|
         scale = expr.select(w, 0.0, -2.0, 2.0) * (expr.atan2(half, expr.absolute(w)) / half)
         return [scale * component for component in (x, y, z)]
 
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """ω x L."""
-        return v3.cross((v[0], v[1], v[2]), (momentum[0], momentum[1], momentum[2]))
+        return cross(Vec3(*v), Vec3(*momentum))
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """Unit length."""
@@ -150,7 +150,7 @@ class Floating(JointType):
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
         """Position and the quaternion's rotation."""
-        return Transform(MatrixRotation(from_quaternion(*q[3:])), (q[0], q[1], q[2]))
+        return Transform(MatrixRotation(from_quaternion(*q[3:])), Vec3(*q[:3]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = U, with the linear columns first (table 2.2, 6DOF-joint)."""
@@ -162,7 +162,7 @@ class Floating(JointType):
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """ṙ = R v, and eq. 3.34."""
-        rate = MatrixRotation(from_quaternion(*q[3:])).up((v[0], v[1], v[2]))
+        rate = MatrixRotation(from_quaternion(*q[3:])).to_parent(Vec3(*v[:3]))
         return (*rate, *quaternion_rate(q[3:], v[3:]))
 
     def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -171,10 +171,7 @@ class Floating(JointType):
 
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
         """[ω x p; ω x L + v x p]."""
-        own = Motion((v[3], v[4], v[5]), (v[0], v[1], v[2]))
-        turned = own.cross_force(
-            Force((momentum[3], momentum[4], momentum[5]), (momentum[0], momentum[1], momentum[2]))
-        )
+        turned = Motion.linear_first(v).cross_force(Force.force_first(momentum))
         return (*turned.force, *turned.moment)
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:

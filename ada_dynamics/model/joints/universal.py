@@ -24,8 +24,9 @@ from ada_dynamics.model.joints.rows import NORMAL, SECOND, RowKind
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
-from ada_dynamics.spatial.scalar import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.scalar import Scalar
 from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vec3 import ZERO3, Vec3
 
 
 class Universal(JointType):
@@ -57,7 +58,7 @@ class Universal(JointType):
 
     def _axes(self, q: Sequence[Scalar]) -> tuple[Vec3, Vec3]:
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
-        return (-s2, 0.0, c2), unit(1)
+        return Vec3(-s2, 0.0, c2), unit(1)
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """S = [(-s2, 0, c2), (0, 1, 0)]: orthonormal, so T_a = S."""
@@ -71,7 +72,7 @@ class Universal(JointType):
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
         """The moment about both axes' normal (c2, 0, s2) and all forces."""
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
-        return (moment((c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))
+        return (moment(Vec3(c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))
 
     def rows(self) -> tuple[RowKind, ...]:
         """All forces, and the moment about both axes' normal."""

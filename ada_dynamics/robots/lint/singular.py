@@ -99,8 +99,8 @@ def _motion(body: Lump, rng: np.random.Generator) -> tuple[Array, Array]:
     q = joint.nearest(rng.uniform(0.1, 1.2, joint.nq).tolist())
     pose = joint.pose(q)
     at = body.rotation @ Q
-    R, p = at @ np.array(pose.rotation.matrix()) @ Q.T, body.position + at @ pose.position
-    S = np.array([[*Q @ column.angular, *Q @ column.linear] for column in joint.subspace(q)]).T
+    R, p = at @ np.array(pose.rotation.matrix()) @ Q.T, body.position + at @ np.array(pose.position)
+    S = np.array([[*Q @ np.array(column.angular), *Q @ np.array(column.linear)] for column in joint.subspace(q)]).T
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
     X[3:, :3] = -R.T @ np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])

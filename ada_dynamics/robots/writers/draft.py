@@ -97,4 +97,6 @@ def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float
     A, B = R @ loop.parent_rotation @ turns[0], S @ loop.child_rotation @ turns[1]
     turn, move = A.T @ B, A.T @ (s + S @ loop.child_xyz - p - R @ loop.parent_xyz)
     near = joint.pose(joint.positions_at(turn, move).tolist())
-    return float(max(np.linalg.norm(move - near.position), np.max(np.abs(turn - np.array(near.rotation.matrix())))))
+    return float(
+        max(np.linalg.norm(move - np.array(near.position)), np.max(np.abs(turn - np.array(near.rotation.matrix()))))
+    )
