@@ -18,7 +18,7 @@ INTERFACES := $(VENV)/ready-interfaces
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Packages that exist: a checkout of the library alone is a checkout, too.
-PACKAGES := $(patsubst %/,%,$(wildcard ada_*/))
+PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 
 # Compiled modules are kept, whatever the machine has set: programs start in half the time, and tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE

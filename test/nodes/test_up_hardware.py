@@ -198,7 +198,6 @@ def is_moved_by_efforts(ros, patient, told, references):
     words = ("--backend", "emulator", "robot:=pa10_7c", "controller:=computed_torque", patient)
     told.clear()
     running = Running(ros, "pa10_control", *words)
-    running.controlled()
 
     def until(holds, what):
         ros.wait(lambda: holds() or running.phase != "active", MOTION, what)
@@ -273,6 +272,8 @@ def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient_humano
     running = Running(ros, "khr1_bringup", "--backend", "emulator", f"record:={path}", patient_humanoid)
     arms = ["left_shoulder_pitch", "right_shoulder_pitch"]
     ros.wait(lambda: running.measured, MOTION, "joint states")
+    listeners = ros.tester.get_subscriptions_info_by_topic
+    ros.wait(lambda: "record_node" in {one.node_name for one in listeners("joint_states")}, MOTION, "a recorder")
     goal = running.joints(arms) - 0.3
     sender = Commander(ros).ready()
     # The boards tell whole degrees.
